@@ -14,7 +14,7 @@ benchmarks/ablation_rest.py; tests/test_ablation_benchmark.py demands a row of e
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
 benchmarks/kmeans.py (epsilon = 1). Variants see the same data under the same seeds of the noise.
 A piece is removed by replacing a function of the package for the time of its fits; a number is
-a field of :class:`sklearn_dp._aggregate.kmeans.tuning.Tuning`.
+a field of :class:`sklearn_dp._aggregate.kmeans.fit_context.Tuning`.
 """
 
 import argparse
@@ -38,16 +38,13 @@ import numpy as np  # noqa: E402
 import selection  # noqa: E402
 
 from sklearn_dp._aggregate.kmeans import (  # noqa: E402
-    candidates,
-    cell_tree,
-    clipped_update,
     coreset,
-    engine,
+    engine,  # noqa: E402
+    fit_context,
     lloyd,
-    location,
-    split_merge,
+    lloyd_state,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
 from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
 from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
@@ -173,7 +170,7 @@ def plain_update(state, observed, tuning, *, relax, low_signal=False):
     seen = np.where(sure[:, None], observed.sums / n[:, None], 0.0)
     noise, length = np.square(observed.sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     d, radius = seen.shape[1], observed.clip.radius
-    drift, drift_sd = clipped_update._drift(length, noise, n, radius, d)
+    drift, drift_sd = lloyd_state._drift(length, noise, n, radius, d)
     state.centers, state.variance = state.centers + seen, noise
     return drift >= tuning.certain_count_sd * drift_sd, length
 
@@ -200,13 +197,13 @@ def all_axes(values, noise, n_clusters, tuning):
 
 def wide(context, *others):
     """The radius that nearly all rows are within."""
-    return clipped_update.clip_radius(replace(context, inside=0.97), *others)
+    return lloyd_state.clip_radius(replace(context, inside=0.97), *others)
 
 
 def whole(context, exact, scales, *others):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
-    return clipped_update.Clip(everything, 1.0, everything)
+    return lloyd_state.ClipRadii(everything, 1.0, everything)
 
 
 def one_width(context, centers):
@@ -237,23 +234,23 @@ def tuned(**changes):
 def with_tuning(tuning):
     return (
         (engine, "TUNING", tuning),
-        (candidates, "TUNING", tuning),  # which criterion, and for how many clusters before it
+        (fit_context, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 
 
 VARIANTS = {
     "full": (),
     "plain means instead of the Kalman update": ((lloyd, "update", plain_update),),
-    "no moves": ((split_merge, "merge_and_split", no_moves),),
+    "no moves": ((lloyd, "merge_and_split", no_moves),),
     "as many starts as clusters": tuned(start_surplus=1.0),
     "no cell means": ((coreset, "_leaf_means", middles),),
     "one level of cells": ((coreset, "depths_of_levels", one_level),),
-    "leaves counted once": ((cell_tree.Tree, "leaf_nodes", no_leaf_again),),
+    "leaves counted once": ((coreset.Tree, "leaf_nodes", no_leaf_again),),
     "public guesses weigh the same whatever the leaves hold": (
         (coreset, "_guess_weight", same_guesses),
     ),
     "radius at the first bin that stands out": tuned(radius_sd=1.0),
-    "eight axes, whatever the noise": ((location, "_n_axes", all_axes),),
+    "eight axes, whatever the noise": ((coreset, "_n_axes", all_axes),),
     "clip near the largest distance": ((lloyd, "clip_radius", wide),),
     "clip at the radius of the data": ((lloyd, "clip_radius", whole),),
     "one clip radius for all clusters": ((lloyd, "cluster_scales", one_width),),

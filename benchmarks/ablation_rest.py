@@ -37,7 +37,6 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import private_coreset, result
-from sklearn_dp._aggregate.kmeans import status as words
 from sklearn_dp._privacy._plan import PlanError
 
 LEVEL, SD = 0.95, 1.959964
@@ -189,7 +188,7 @@ def status_lines(options):
 
     def row(name, factor):
         for group, (calls, useless, good) in found.items():
-            ok = said(getattr(words, GROUPS[group][2]), calls, name, factor)
+            ok = said(getattr(result, GROUPS[group][2]), calls, name, factor)
             yield f"{np.sum(ok & useless)} / {np.sum(~ok & good)}"
 
     heads = [f"{name}: {group}" for name in ("halved", "doubled") for group in found]

@@ -17,7 +17,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from sklearn_dp.audit import all_estimators, certify  # noqa: E402
-from sklearn_dp.audit._certificate.cases import CASES  # noqa: E402
+from sklearn_dp.audit._certify import CASES  # noqa: E402
 
 FITS, MORE_FITS = 1500, 8000
 PLANTED = {"DPKMeans": 1.25, "FriendlyMean": 1.25}

@@ -23,7 +23,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
 from sklearn_dp import DPKMeans  # noqa: E402
-from sklearn_dp._aggregate.kmeans import engine  # noqa: E402
+from sklearn_dp._aggregate.kmeans import engine  # noqa: E402  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "embeddings.md"
 CLUSTERS = 50

@@ -14,6 +14,7 @@ auto      the number of clusters, chosen by the fit itself: epsilon = 1, no publ
           candidates 1 to 30
 hard      numbers that are hard to find, and whether the status says so
 files     the same on real and on published data, also below and above epsilon = 1
+encoded   the number on encoded tables of persons, with categories
 search    the number of clusters by DPGridSearch, beside other ways to spend the same epsilon
 shares    how much of the budget the candidates should have, where the best one is fitted again
 pipeline  the number of components in front of a k-means
@@ -34,6 +35,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+import profiles  # noqa: E402
 import sklearn  # noqa: E402
 from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, save  # noqa: E402
 from scipy.spatial.distance import pdist  # noqa: E402
@@ -43,7 +45,7 @@ from sklearn.datasets import load_digits, make_blobs  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
-from sklearn_dp import DPPCA, DPKMeans  # noqa: E402
+from sklearn_dp import DPPCA, DPKMeans, PublicEncoder  # noqa: E402
 from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu  # noqa: E402
 from sklearn_dp._privacy._selection import selection_mu, selection_refit  # noqa: E402
 from sklearn_dp._privacy._selection_rules import (  # noqa: E402
@@ -318,6 +320,29 @@ def files(n_seeds, folder):
                 f"{np.sum(off <= 0.1 * k + 1e-9)} | {shown} | "
                 f"{np.median(ratios):.3f} ({max(ratios):.3f}) |"
             )
+
+
+def encoded(n_seeds, folder):
+    """The number of clusters of tables with categories, and how many fits call it clear."""
+    yield "| table | rows | columns | chosen | called clear | off by over 20% |"
+    yield "|---" * 6 + "|"
+    folder = Path(folder)
+    kept = [
+        name
+        for name, (file, _) in profiles.TABLES.items()
+        if (folder / f"{file}_mixed.csv.gz").exists()
+    ]
+    for name in ("made up", *kept):
+        table, schema = profiles.read(folder if name in kept else None, name)
+        X = PublicEncoder(schema).fit_transform(table)
+        fits = [DPKMeans("auto").fit(X) for _ in range(n_seeds)]
+        chosen = sorted(fit.n_clusters_ for fit in fits)
+        clear = [fit.n_clusters_ for fit in fits if fit.trustworthy_]
+        middle = np.median(clear or [np.nan])
+        yield (
+            f"| {name} | {len(X):,} | {X.shape[1]} | {', '.join(map(str, chosen))} | "
+            f"{len(clear)} | {sum(abs(k - middle) > 0.2 * middle for k in clear)} |"
+        )
 
 
 def flower(rng):
@@ -660,6 +685,11 @@ clusters that overlap more and more), `unbalance` (three clusters of 2,000 rows,
 `letter16`. {seeds} fits for each line. Cost: over that of `DPKMeans(k)`; below 1 where more
 clusters were chosen.
 """),
+    "encoded": (lambda options: encoded(options.seeds, options.data), "Tables with categories", """
+`DPKMeans("auto")` at epsilon = 1 on the encoded tables of `profiles.py`,
+{seeds} fits of each. "called clear": fits whose status is "ok"; "off": those of them that are more
+than 20% from the median of the clear ones.
+"""),
     "search": (lambda options: search(options.seeds), "Searches over the number of clusters", """
 epsilon = 1 for everything in a line (but the scores of `GridSearchCV`); {seeds} mixtures, each with
 noise of its own; round clusters at least 6 standard deviations apart, of unequal weights; `bounds`:
@@ -708,7 +738,7 @@ def _command(name, options):
     words += f" --seeds {options.seeds}"
     if name == "auto" and tuple(options.sizes) != SIZES:
         words += f" --sizes {' '.join(map(str, options.sizes))}"
-    if name == "files":
+    if name in ("files", "encoded"):
         words += " --data FOLDER"
     return words
 
@@ -722,7 +752,9 @@ def main():
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="rows, for auto")
     parser.add_argument(
-        "--data", default=os.environ.get("SKLEARN_DP_DATA", "."), help="folder of .npz, for files"
+        "--data",
+        default=os.environ.get("SKLEARN_DP_DATA", "."),
+        help="for files, encoded",
     )
     parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--no-page", action="store_true", help="print only")

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__  # noqa: F401 - the usual name
 
 if TYPE_CHECKING:
-    from ._pipeline_report import privacy_report
+    from ._guarantee import privacy_report
     from ._privacy._budget import PrivacyBudget
     from ._privacy._ledger import PrivacyLedger
     from ._privatize import privatize
@@ -98,7 +98,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_pipeline_report": ("privacy_report",),
+    "_guarantee": ("privacy_report",),
     "_privacy._budget": ("PrivacyBudget",),
     "_privacy._ledger": ("PrivacyLedger",),
     "_privatize": ("privatize",),

@@ -60,13 +60,16 @@ from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Ver
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
+    NO_WEIGHT,
     budget_of,
     check_integer,
     check_number_of_clusters,
     check_real,
     check_sklearn_seed,
+    check_weights,
+    largest_weight,
+    weighted_mean,
 )
-from ._weights import NO_WEIGHT, check_weights, largest_weight, weighted_mean
 from .exceptions import UtilityWarning
 
 __all__ = [
@@ -218,7 +221,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     # -- plan -----------------------------------------------------------------------------------
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
-        """What a fit releases: a function of parameters and public facts.
+        """Return the plan entries: a function of parameters and public facts.
 
         The shares of the entries sum to at most `target.to_rho(...)`.
         """
@@ -317,7 +320,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         return given
 
     def _schema(self, X: Any) -> Schema:
-        """What the type of a table in memory tells; an error where it cannot be fitted."""
+        """Return the schema of a table in memory; an error where it cannot be fitted."""
         given = in_memory(X, self._requires_in_memory())
         check_numbers(given, sparse=self._takes_sparse)
         return given
@@ -352,7 +355,8 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
-        if X is not None and (labeled := self._labeled_by()) is not None:
+        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
+        if seen and (labeled := self._labeled_by()) is not None:
             self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
         self._tidy(np.float64 if X is None else X.dtype)
         self._add_report(session.report())
@@ -393,9 +397,9 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         table = self._table(X, units)
         self._fit_table(TableRows(table) if self._asks else table, session, progress)
 
-    def _table(self, X: Any, units: Units) -> Table:
+    def _table(self, X: Any, units: Units) -> Any:
         """Rows as a table: in one part for each thread, unless they are in parts already."""
-        if isinstance(X, Table):
+        if isinstance(X, Table | TableRows):
             return X
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
@@ -427,7 +431,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     # -- leaving memory ---------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle, a copy and a worker process get: released values and the version."""
+        """Return the state for pickles, copies and workers: released values and the version."""
         state = super().__getstate__()
         for name in self._not_released:
             state.pop(name, None)

@@ -28,8 +28,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._door import is_vector, listed_rows, schema
 from ._dry_run import dry_run
-from ._guarantee import Guaranteed, ledgers_inside
-from ._pipeline_report import privacy_report
+from ._guarantee import Guaranteed, ledgers_inside, privacy_report
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
@@ -41,18 +40,6 @@ from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
 from ._steps import problem_of, steps_of
 from .exceptions import LedgerError
-
-__all__ = [
-    "COMPOSED",
-    "ChargedTogether",
-    "PrivateColumnTransformer",
-    "PrivateFeatureUnion",
-    "PrivatePipeline",
-    "check_values",
-    "owned",
-    "parts_of",
-    "private_steps",
-]
 
 
 def private_steps(
@@ -66,7 +53,7 @@ def private_steps(
 
 
 def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
-    """What the steps of one fit may cost, of those that have a ledger and a budget in rho.
+    """Return the costs of the steps of one fit that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
     known only when the steps before it have been fitted. Others are charged one by one.

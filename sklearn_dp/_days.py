@@ -56,10 +56,7 @@ from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
-from ._validation import check_not_too_small
-from ._weights import largest_weight
-
-__all__ = ["Days", "BaseByDays"]
+from ._validation import check_not_too_small, largest_weight
 
 WITHOUT_BOUNDS = "without bounds: rows of later days may lie beyond those of the first one"
 """Why there is no `partial_fit`."""
@@ -157,7 +154,7 @@ class BaseByDays(BaseDPEstimator):
         return self._today is not None and self._today.days is not None
 
     def _earlier(self) -> Any:
-        """What the days before have shown, as released; None on the first one, and where they have
+        """Return the releases of the days before; None on the first one, and where they have
         shown nothing to go on from."""
         return vars(self._today.fitted).get("_earlier_days") if self._later else None
 
@@ -312,11 +309,11 @@ class BaseByDays(BaseDPEstimator):
         parameters = self.get_params(deep=False)
         return {name: deepcopy(value) for name, value in parameters.items() if name not in _FREE}
 
-    # -- what a day does otherwise than a fit -----------------------------------------------------
+    # -- how a day differs from a fit -----------------------------------------------------
 
     def _target(self) -> PrivacyBudget:
-        """Of a day: what `n_days` of them compose to is the whole, and rounding makes no later one
-        dearer than the first."""
+        """Return the budget of a day: `n_days` of them compose to the whole, and none costs more
+        than the first."""
         whole, today = super()._target(), self._today
         if today is None or (today.n_days == 1 and not (today.gaussian and today.days)):
             return whole
@@ -354,7 +351,7 @@ class BaseByDays(BaseDPEstimator):
         return replace(plan, target=super()._target(), entries=entries, notes=notes)
 
     def _others(self, plan: PrivacyPlan, n_days: int) -> PrivacyPlan:
-        """What the other days of a unit cost."""
+        """Return the plan of the other days of a unit."""
         plans = [plan] * (n_days - 1)
         return replace(plan, target=super()._target(), entries=(lump("days", plans, n_days - 1),))
 

@@ -37,37 +37,6 @@ from ._privacy._entries import (
 from ._privacy._rounding import exact_integers
 from ._rows.single_rows import is_small, row_guard
 
-__all__ = [
-    "NUMBERS",
-    "PROJECT",
-    "TARGETS",
-    "Schema",
-    "by_name",
-    "check_categories",
-    "check_numbers",
-    "check_target",
-    "check_vector",
-    "column",
-    "columns",
-    "in_memory_frame",
-    "in_one_order",
-    "integers",
-    "is_vector",
-    "listed_rows",
-    "lists_rows",
-    "matrix_by_name",
-    "names_in",
-    "numbers",
-    "quietly_read",
-    "read_table",
-    "read_vector",
-    "rows_of",
-    "schema",
-    "see_columns",
-    "without_column",
-    "without_rows",
-]
-
 PROJECT = (
     "Project it to a few dozen features first with SparseRandomProjection(dense_output=True), or "
     "create only a few with HashingVectorizer(n_features=...): neither depends on the data, so "
@@ -107,7 +76,7 @@ _RAGGED = "{} must be a table: its rows differ in length, or are no rows."
 
 @dataclass(frozen=True)
 class Schema:
-    """What is public of a table: what its type tells, and no value of it."""
+    """Public facts of a table, from its type alone, and no value of it."""
 
     n_features: int
     labels: tuple[Any, ...] | None = None  # of the columns of a data frame, whatever they are
@@ -116,7 +85,7 @@ class Schema:
     dtype: np.dtype = np.dtype(np.float64)  # or float32: of the rows once they are read
 
     def at(self, places: Sequence[int]) -> Self:
-        """The same of some of the columns of a data frame."""
+        """Return the schema of some of the columns of a data frame."""
         labels = None if self.labels is None else tuple(self.labels[i] for i in places)
         kinds = self.kinds if labels is None else tuple(self.kinds[i] for i in places)
         return replace(self, n_features=len(places), labels=labels, kinds=kinds)
@@ -138,7 +107,8 @@ class Schema:
 
 
 def schema(X: Any, name: str = "X") -> Schema:
-    """What type alone tells of the table in the argument `name`; an error for what is none."""
+    """Return the schema of the table in the argument `name`, by type alone; an error for what is
+    none."""
     return quietly_read(name, _schema, X, name)
 
 
@@ -263,7 +233,7 @@ class _Frame:
 
     @property
     def dtype(self) -> np.dtype:
-        """What NumPy makes of all columns, if that is float32; float64 otherwise."""
+        """float32 if NumPy makes that of all columns; float64 otherwise."""
         kinds = {each.kind if isinstance(each, np.dtype) else "" for each in self.dtypes}
         single = kinds <= set("biuf") and np.result_type(*self.dtypes) == np.float32
         return np.dtype(np.float32 if single else np.float64)
@@ -300,7 +270,7 @@ def _frame(X: Any) -> _Frame | None:
 
 
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
-    """What is given for columns in `name`, in the order of their names, where it names them.
+    """Put values for columns, given in `name`, in the order of the columns' names.
 
     A data frame whose columns, or a Series whose entries, have texts for labels; or a pair of such.
     An error if these are other names, and where the columns of `X` have none (`names` is None).
@@ -322,7 +292,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
 
 
 def in_one_order(values: Any, name: str) -> Any:
-    """The same by the names of the first of a pair that has some: plans know no table."""
+    """Return values in the order of the names of the first of a pair that has some: plans know no
+    table."""
     names = names_in(values)
     return values if names is None else by_name(values, names, name)
 

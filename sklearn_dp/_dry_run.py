@@ -37,8 +37,6 @@ from ._silence.suppress_output import suppress_output
 from ._sklearn_compat import BlindToRows, Stacked, without_callbacks
 from ._steps import PrivateStep, SingleRows, steps_of
 
-__all__ = ["dry_run"]
-
 _MOST = 512  # columns that are tried where their number is a release
 _TYPES = {"text": "U1", "date": "M8[s]", "complex": complex, "bytes": "S1"}
 
@@ -49,7 +47,7 @@ class _Planned(Exception):
 
 @dataclass
 class _Run:
-    """What is known of a dry run: the plans that were made, and whether later steps get names."""
+    """State of a dry run: the plans that were made, and whether later steps get names."""
 
     names: bool
     plans: list[PrivacyPlan] = field(default_factory=list)
@@ -79,7 +77,7 @@ class _Blank(np.ndarray):
         vars(self).update(getattr(other, "__dict__", {}))
 
     def table(self, width: int) -> Any:
-        """What a step is given."""
+        """Return a table for a step."""
         if self.sparse:
             return csr_array((0, width), dtype=self.dtype)
         return np.empty((0, width), dtype=self.dtype)
@@ -175,10 +173,6 @@ def _with_stand_ins(step: Any) -> Any:
     return _PLANNED[kind](**params)
 
 
-def _has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self.step, name))
-
-
 class _StandIn(BaseEstimator):
     """In the place of a step: it is planned, and nothing is fitted."""
 
@@ -206,7 +200,7 @@ class _StandIn(BaseEstimator):
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
         return self.fit(X, y, **params)
 
-    @_has("transform")
+    @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
         return self._out
 

@@ -24,8 +24,6 @@ from ._privacy._html import framed, table
 from ._privacy._optional import extra
 from ._privacy._report import PrivacyReport
 
-__all__ = ["Interval", "StandardErrors", "Summary"]
-
 _COLUMNS = ("value", "std_error", "low", "high")
 _SHOWN = 40  # lines that are printed
 
@@ -250,7 +248,7 @@ class StandardErrors:
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
 
     def _line_name(self, attribute: str, place: tuple) -> str:
-        """What a number is called: the attribute with its indices, or the name of a feature."""
+        """Return the name of a number: the attribute with its indices, or the name of a feature."""
         names = getattr(self, "feature_names_in_", None)
         first = len(place) - getattr(self, "_feature_axes", {}).get(attribute, 0)
         if names is not None:

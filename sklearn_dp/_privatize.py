@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
 from ._compositions import COMPOSED, owned
-from ._dropin.replacing import REPLACED
+from ._dropin import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._privacy._warn import warn
 from ._steps import SingleRows, follows_from_rows
@@ -39,8 +39,6 @@ from .preprocessing import (
     PublicEncoder,
     PublicScaler,
 )
-
-__all__ = ["privatize"]
 
 _TWINS = (
     DPKMeans,
@@ -165,7 +163,10 @@ def privatize(
     if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
         return _search(estimator, target, bounds, ledger, {"shares": shares, "allow": allow})
     parts = dict(_parts(estimator))
-    bounds = _bounds(bounds)
+    # Public bounds by the names of steps.
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise TypeError("bounds must be a dict of step names and bounds.")
+    bounds = dict(bounds or {})
     public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
     parts = {name: part for name, part in parts.items() if name not in public}
     private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
@@ -210,15 +211,8 @@ def _search(
     return kind(privatize(search.estimator, bounds=bounds), **kept, **budget, ledger=ledger)
 
 
-def _bounds(bounds: Any) -> dict[str, Any]:
-    """Public bounds by the names of steps."""
-    if bounds is not None and not isinstance(bounds, Mapping):
-        raise TypeError("bounds must be a dict of step names and bounds.")
-    return dict(bounds or {})
-
-
 def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
-    """What takes the place of a step that has nothing to learn; None where it may learn."""
+    """Return the replacement of a step that has nothing to learn; None where it may learn."""
     if type(part) in _PUBLIC:
         return clone(part)
     if type(part) is MinMaxScaler and name in bounds:

@@ -37,20 +37,6 @@ except ImportError:  # pragma: no cover - older scikit-learn
             """There are none."""
 
 
-__all__ = [
-    "BlindToRows",
-    "CallbackSupportMixin",
-    "ParameterNames",
-    "Progress",
-    "Stacked",
-    "Versioned",
-    "complete_kmeans",
-    "kmeans_of",
-    "fits_around",
-    "with_callbacks",
-    "without_callbacks",
-]
-
 _Method = TypeVar("_Method", bound=Callable)
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
@@ -61,11 +47,8 @@ def with_callbacks(method: _Method) -> _Method:
 
 
 def without_callbacks(estimator: _Estimator) -> _Estimator:
-    """The same estimator, which tells no callbacks of its fit, nor do those inside it.
-
-    A clone has the callbacks of the original. For fits that are not released themselves: a callback
-    is told how many there are, and sees all that each of them has learned.
-    """
+    """Return the estimator without callbacks, also of estimators inside: for fits that are not
+    released."""
     for each in (estimator, *estimator.get_params().values()):
         if isinstance(each, CallbackSupportMixin):
             each.set_callbacks()
@@ -154,7 +137,8 @@ class BlindToRows:
         self.sparse_output_ = self.sparse_threshold > 0 and any(map(issparse, Xs))
 
     def _hstack(self, Xs: Any, **options: Any) -> Any:
-        """Of steps that made sparse blocks in the fit, and dense ones of other rows, too."""
+        """Stack blocks sparsely if steps made sparse blocks in the fit, also with dense ones of
+        other rows."""
         if self.sparse_output_ and not any(map(issparse, Xs)):
             Xs = [csr_matrix(np.asarray(block)) for block in Xs]
         return super()._hstack(Xs, **options)  # type: ignore[misc]

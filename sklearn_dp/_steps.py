@@ -44,16 +44,6 @@ from ._silence.global_generators import own_streams
 from ._silence.suppress_output import attempt, suppress_output
 from ._sklearn_compat import Versioned, fits_around
 
-__all__ = [
-    "PrivateStep",
-    "PublicStep",
-    "SingleRows",
-    "follows_from_rows",
-    "problem_of",
-    "problems_around",
-    "steps_of",
-]
-
 _LEARNED = "learned from private rows"
 _SEVERAL = "may look at several rows at once"
 _BEFORE = "fitted before, on rows of which nothing is known"
@@ -111,7 +101,7 @@ class SingleRows(Versioned, TransformerMixin, BaseEstimator):
 
     @row_guard
     def transform(self, X: Any) -> Any:
-        """What the step makes of each row, all of them finite."""
+        """Transform each row by the step; all results are finite."""
         if "estimator_" not in vars(self):  # nothing is learned
             return copy(self).fit(X).transform(X)
         if isinstance(self.estimator_, _PROJECTIONS):  # in one order, which follows from the row
@@ -193,7 +183,7 @@ def _as_numbers(made: Any) -> Any:
 
 
 def _bytes_of(row: Any) -> bytes:
-    """What the stream of a row follows from; only code of users draws from one."""
+    """Return the bytes that the stream of a row follows from; only code of users draws from one."""
     if issparse(row):
         return row.data.tobytes() + row.indices.tobytes()
     return row.tobytes() if isinstance(row, np.ndarray) else b""

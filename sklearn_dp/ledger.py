@@ -173,7 +173,7 @@ def _as_json(ledger: PrivacyLedger) -> dict:
 
 
 def _as_text(ledger: PrivacyLedger) -> str:
-    """The same for people: a few lines of totals, and a table of the charges, oldest first.
+    """Return a few lines of totals, and a table of the charges, oldest first, for people.
 
     What is spent is rounded up and what remains rounded down, but numbers are printed with six
     digits, to the nearest. A program that decides by them should read the JSON.
@@ -204,7 +204,7 @@ def _as_text(ledger: PrivacyLedger) -> str:
 
 
 def _left(spent: dict[str, float], remaining: dict[str, float]) -> dict[str, float]:
-    """What remains; what the rounding of many charges leaves is nothing."""
+    """Return the rest of a budget; what the rounding of many charges leaves is nothing."""
     return {name: cost if cost > 1e-9 * spent[name] else 0.0 for name, cost in remaining.items()}
 
 

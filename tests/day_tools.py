@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn_dp._privacy._trace import trace
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._observe import Outcome
-from sklearn_dp.audit._player import Recorder, Replay
-from sklearn_dp.audit._replay import different
+from sklearn_dp.audit._replay import Recorder, Replay, different
 from sklearn_dp.audit.mechanisms import law_of
 
 CENTERS = np.random.default_rng(7).uniform(-0.5, 0.5, size=(4, 3))
@@ -21,7 +20,6 @@ def rows_of(day, n=300):
     return CENTERS[rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, 3))
 
 
-RELEASES_OF_MOMENTS = {f"component {name}" for name in ("counts", "sums", "moments", "distances")}
 STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
 
 

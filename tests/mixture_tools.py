@@ -9,9 +9,6 @@ from scipy.stats import multivariate_normal
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.moments.moment_releases import LABELS
 from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
-from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -19,6 +16,9 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.separated_gaussians.partition import partition_entries, partition_parts
 from sklearn_dp._published.separated_gaussians.tree import NODES, Recursion
+from sklearn_dp._queries.samples import ByPart
+from sklearn_dp._rows.rows import GridTable, Rows
+from sklearn_dp._rows.table import Table
 from sklearn_dp.mixture import (
     KTupleOptions,
     PartitionOptions,

@@ -12,10 +12,9 @@ from configurations import ESTIMATORS, configurations
 from threadpoolctl import threadpool_limits
 
 from sklearn_dp.audit import drawn_audit, replay_audit
-from sklearn_dp.audit._check_tools import hard_groups
 from sklearn_dp.audit._drawn import drawn_cases
-from sklearn_dp.audit._replay_result import ReplayResult
-from sklearn_dp.audit._storage import STORAGES
+from sklearn_dp.audit._loss_checks import hard_groups
+from sklearn_dp.audit._replay import STORAGES, ReplayResult
 
 __all__ = ["mixed_neighbors_of", "neighbors_of"]
 

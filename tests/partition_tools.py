@@ -1,17 +1,13 @@
 """Passes over parts for tests of engines, and a table that is cut in several ways."""
 
-import contextlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from sklearn_dp import DPOneClusterKMeans, FriendlyMean
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._rows.table import ArraySource, Part, Table, opened
 from sklearn_dp.exceptions import PartError
@@ -35,10 +31,6 @@ def sums(part, factor):
 
 def again(part):
     return part.having(first=part["first"] + 1), (part["first"].sum(),)
-
-
-def wide(part):
-    return part, (np.full(2, 2**62), 2**62)
 
 
 def signs(part):
@@ -124,22 +116,6 @@ THIRD_SIGNS = np.concatenate(
 )
 
 
-GROUPS = np.random.default_rng(1).integers(0, 70, len(ROWS))  # each of several parts
-PAIRS = ROWS / 9 + np.where(GROUPS % 2, 2.0, -2.0)[:, None]
-
-
-def means_of_groups(X, groups):
-    """Fits to points of groups, beside those in memory; what labels are is for engines to say."""
-    options = {"epsilon": 50.0, "bounds": 5.0, "random_state": 0}
-    mean, balls = FriendlyMean(**options), DPOneClusterKMeans(2, **options)
-    for model, name in ((mean, "mean_"), (balls, "cluster_centers_")):
-        known = clone(model).fit(PAIRS, groups=GROUPS)
-        found = model.fit(X, groups=groups)
-        assert known.status_ == found.status_ == "ok"
-        assert np.array_equal(getattr(found, name), getattr(known, name))
-    return balls.labels_, known.labels_
-
-
 def again_and_first(part):
     return part.having(first=0), ()
 
@@ -173,23 +149,6 @@ LABELS = (np.rint(ROWS[:, 0] * 2**20) > 0).astype(np.int32)
 def quotes_nothing(error):
     """An error without values of the data, and without others that hang on to it."""
     return "7319" not in str(error) and error.__cause__ is None and error.__context__ is None
-
-
-def run_block(page, word, folder):
-    """Run the block of a page that imports a library, in a folder with a Parquet file."""
-    import pyarrow
-    import pyarrow.parquet
-
-    rows = np.concatenate([ROWS[:, :2] - 5, ROWS[:, :2] + 5])
-    table = pyarrow.table({"x": rows[:, 0], "y": rows[:, 1]})
-    pyarrow.parquet.write_table(table, folder / "visits.parquet", row_group_size=100)
-    blocks = re.findall(r"^```py\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    (block,) = (block for block in blocks if re.search(rf"^(import|from) {word}\b", block, re.M))
-    names = {}
-    with contextlib.chdir(folder):
-        exec(compile(block, str(page), "exec"), names)
-        assert names["model"].cluster_centers_.shape == (2, 2)
-    return names
 
 
 def run_example(name, *options):

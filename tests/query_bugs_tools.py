@@ -15,9 +15,11 @@ from sklearn_dp._queries import (
     balls,
     boxes,
     cells,
+    client_rounds,
     clusters,
     columns,
     grids,
+    interior,
     names,
     outputs,
     pairs,
@@ -25,6 +27,8 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    tuples,
+    words,
 )
 from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import row_sums
@@ -52,6 +56,8 @@ QUESTIONS = {
     columns.VectorSums: ["vector_sums"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
+    words.TopicSizes: ["topic_sizes"],
+    words.TopicWords: ["topic_words"],
     outputs.Working: ["working"],
     outputs.MiddleScores: ["middle_scores"],
     outputs.LengthScores: ["length_scores"],
@@ -65,6 +71,13 @@ QUESTIONS = {
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
+    client_rounds.ClientRound: [
+        "round_of_rows",
+        "round_of_rows_replaced",
+        "round_of_clients",
+    ],
+    interior.InteriorScores: ["interior_scores"],
+    tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }
 """The cases of each question."""
 
@@ -146,7 +159,10 @@ ANY = {
     "a little less": ("claims", of_claims(1 - 1e-3)),
 }
 OF_WEIGHTS = {"weights ignored", "weights of another row"}
+WITHOUT_WEIGHTS = (active.Active, PointQuery, client_rounds.ClientRound, words.TopicWords)
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
+ADDS_NOTHING = {pairs.RadiusScores, tuples.TuplePairs, words.TopicWords}
+"""What they bring together is counted at the end."""
 
 
 def there_is(question, kind):
@@ -154,8 +170,8 @@ def there_is(question, kind):
     if question is columns.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
     if kind in OF_WEIGHTS:
-        return not issubclass(question, (active.Active, PointQuery))
-    return kind not in OF_SUMS or question is not pairs.RadiusScores  # which adds up nothing
+        return not issubclass(question, WITHOUT_WEIGHTS)
+    return kind not in OF_SUMS or question not in ADDS_NOTHING
 
 
 # -- kinds that only some have ---------------------------------------------------------------------
@@ -288,6 +304,32 @@ def of_scaled_points(original):
     return squared
 
 
+def client_clip_missing(original):
+    def clip(name, value, n_rows, bound, share, message):
+        steps = value / max(n_rows, 1) * (client_rounds.CLIENT_STEPS / (bound * share))
+        return np.trunc(steps).astype(np.int64)
+
+    return clip
+
+
+def numbers_about_their_mean(original):
+    def numbers(part):
+        found = original(part)
+        return found - np.rint(found.sum() / max(len(found), 1))
+
+    return numbers
+
+
+def words_of_the_row_before(original):
+    before = []
+
+    def words(*arguments):
+        before.append(original(*arguments))
+        return [*before[-2:][0], *before[-1]]
+
+    return words
+
+
 def coins_of_the_number(original):
     return lambda self, part: (
         np.random.default_rng(part.units.n_rows).random(part.units.n_rows) < 0.7
@@ -309,6 +351,56 @@ def other_parameters(**changes):
 
 SOME = {
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
+    "the clip skipped (clients)": (
+        client_rounds, "clipped_sums", far_clip, client_rounds.ClientRound,
+    ),
+    "the radius of a moment instead of its square": (
+        client_rounds, "row_bounds",
+        lambda f: lambda kind, message: {
+            name: bound**0.5 if name == "second moment" else bound
+            for name, bound in f(kind, message).items()
+        },
+        client_rounds.ClientRound,
+    ),
+    "a unit in the place of another, claimed as added": (
+        client_rounds, "_bound_of_a_swap", lambda f: lambda name, bound, asked: bound,
+        client_rounds.ClientRound,
+    ),
+    "labels of another row (clients)": (
+        client_rounds, "nearest", labels_of_others, client_rounds.ClientRound,
+    ),
+    "a client's clip missing": (
+        client_rounds, "_clip_whole", client_clip_missing, client_rounds.ClientRound,
+    ),
+    "a client's mean that is a sum": (
+        client_rounds, "_clip_whole",
+        lambda f: lambda name, value, n, *rest: n * f(name, value, n, *rest),
+        client_rounds.ClientRound,
+    ),
+    "a client's reach without a bound": (
+        client_rounds, "_reach", lambda f: lambda *a: 5 * f(*a), client_rounds.ClientRound,
+    ),
+    "scores about the mean of the numbers": (
+        interior, "_numbers", numbers_about_their_mean,
+        interior.InteriorScores,
+    ),
+    "scores that add both sides": (
+        interior.InteriorScores, "exact", lambda f: lambda self, sums: (3 * sums[0].sum(axis=0),),
+        interior.InteriorScores,
+    ),
+    "pairs: friends of the first tuple only": (
+        tuples, "matched_distances",
+        lambda f: lambda *a: (lambda d: np.where(np.isfinite(d[:1]), d, np.inf))(f(*a)),
+        tuples.TuplePairs,
+    ),
+    "pairs: distances over the largest": (
+        tuples, "matched_distances",
+        lambda f: lambda *a: (lambda d: d / d[np.isfinite(d)].max(initial=1e-9))(f(*a)),
+        tuples.TuplePairs,
+    ),
+    "pairs: counted in both orders twice": (
+        tuples.TuplePairs, "_scores", lambda f: lambda *a: 2 * f(*a), tuples.TuplePairs,
+    ),
     "radii: distances of scaled points": (pairs, "_squared", of_scaled_points, pairs.RadiusScores),
     "scores twice as sensitive": (
         balls.Crossing, "scores", lambda f: lambda *a: 2 * f(*a), balls.BallCounts,
@@ -381,6 +473,20 @@ SOME = {
     "numbers less the mean of their column": (
         names, "keys_of", lambda f: lambda values: f(values - np.mean(values)),
         names.CategoryCounts,
+    ),
+    "a word of any number of texts": (
+        words, "counted_pairs", lambda f: lambda parts, most: f(parts, most + 1), words.TopicWords,
+    ),
+    "each text of a unit counts": (
+        words, "counted_pairs",
+        lambda f: lambda parts, most: f([(None, *rest) for _, *rest in parts], most),
+        words.TopicWords,
+    ),
+    "words of the row before": (
+        words, "keywords_of", words_of_the_row_before, words.TopicWords,
+    ),
+    "topics of directions about their mean": (
+        words, "UnitRows", lambda f: lambda X: f(X - X.mean(axis=0)), words.TopicSizes,
     ),
     "a value in two categories": (
         names, "keys_of", lambda f: lambda values: [*f(values), *("again" for _ in values)],

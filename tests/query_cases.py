@@ -15,9 +15,11 @@ from sklearn_dp._queries import (
     balls,
     boxes,
     cells,
+    client_rounds,
     clusters,
     columns,
     grids,
+    interior,
     names,
     outputs,
     pairs,
@@ -25,6 +27,8 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    tuples,
+    words,
 )
 from sklearn_dp._queries.handles import GridRows
 
@@ -382,6 +386,36 @@ def score_sum(rng):
     return Case(scores.ScoreSum(low, high), 1, likely=likely)
 
 
+def _topical(rng, make):
+    """Topics of rows by their directions; words are names of columns."""
+    d, k = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    topics = words.Topical(rng.normal(size=(k, d)))
+
+    def prepare(rows):
+        rows.apply(topics)
+        return rows
+
+    return make(d, k), d, prepare
+
+
+def topic_sizes(rng):
+    query, d, prepare = _topical(rng, lambda d, k: words.TopicSizes(k))
+    return Case(query, d, prepare=prepare)
+
+
+def topic_words(rng):
+    listed, left_out = (("a", "c", "d"), ()) if rng.random() < 0.5 else (None, ("a",))
+    most = int(rng.integers(1, 3))
+    query, d, prepare = _topical(
+        rng, lambda d, k: words.TopicWords(k, most, listed, left_out, tuple("abcdef"[:d]))
+    )
+
+    def likely(direction):
+        return np.abs(direction)
+
+    return Case(query, d, prepare=prepare, likely=likely, additive=False)
+
+
 # Of points, which are rows that are units: a neighbor may also have another one in place of one.
 
 
@@ -414,13 +448,6 @@ def ball_counts(rng):
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
     query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
     return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
-
-
-def ring_counts(rng):
-    ground = Ground.draw(rng)
-    squares = np.floor(np.square(_edges(rng, ground.limit)))
-    query = balls.RingCounts(ground.points(rng, 1)[0], squares)
-    return _points(ground, query, *_some_active(rng, ground))
 
 
 def _ball_sum(rng, replace):
@@ -523,16 +550,119 @@ def radius_scores(rng):
     )
 
 
+def interior_scores(rng):
+    ground = Ground.draw(rng)
+    while ground.n_features != 1:
+        ground = Ground.draw(rng)
+    query = interior.InteriorScores(ground.points(rng, 5)[:, 0])
+    return _points(ground, query, additive=False, replace=True)
+
+
+def _client_round(rng, kinds, clients=False, swap=False, l1=False):
+    """A message of a server, for rows or for clients as units."""
+    ground = Ground.draw(rng)
+    while ground.d == WIDE:
+        ground = Ground.draw(rng)
+    kind, d, k, none = str(rng.choice(kinds)), ground.d, int(rng.integers(1, 4)), np.empty(0)
+    origin = np.zeros(d) if ground.origin is None or "center" in kind else ground.origin
+    limit = float((ground.ball if "center" in kind else ground.limit) * rng.uniform(0.1, 1))
+    if "center" in kind:
+        limit = float(ground.ball)
+    anchors, within = np.trunc(rng.uniform(-0.5, 0.5, (k, d)) / np.sqrt(d) * ground.ball), None
+    if ground.domain.low is not None:
+        within = ground.domain
+    message = {
+        "center": ground.domain.center,
+        "radius": np.array([ground.domain.radius]),
+        "low": none if within is None else within.low,
+        "high": none if within is None else within.high,
+        "origin": none if not origin.any() else origin,
+        "limit": np.array([limit]),
+        "basis": np.empty((0, 0)) if ground.basis is None else ground.basis,
+        "anchors": anchors,
+        "l1": np.zeros(int(l1)),
+        "shares": none,
+    }
+    message["points"] = client_rounds.project(message, anchors)
+    if clients:
+        message["shares"] = rng.uniform(0.05, 1, len(client_rounds.ANSWERS[kind]))
+    query = client_rounds.ClientRound.of(kind, message, ground.unit, swap)
+
+    def likely(direction):
+        own = rng.integers(len(anchors), size=len(direction))
+        steps = anchors[own] + direction * limit * rng.choice([0.99, 1.0, 2.0])
+        return (steps + origin) * ground.unit + ground.domain.center
+
+    return Case(query, d, ground.domain.radius, likely=likely, units=clients)
+
+
+_OF_ROWS = ["bound", "center", "moment", "weights", "lift", "margin", "lloyd"]
+
+
+def round_of_rows(rng):
+    return _client_round(rng, _OF_ROWS)
+
+
+def round_of_rows_replaced(rng):
+    case = _client_round(rng, _OF_ROWS, swap=True)
+    case.replace = True
+    return case
+
+
+def round_of_clients(rng):
+    kinds = [*_OF_ROWS, "means", "moment reach", "lift reach"]
+    case = _client_round(rng, kinds, clients=True, l1=rng.random() < 0.5)
+    case.additive, case.together = False, True
+    return case
+
+
+def _tuple_pairs(rng, fixed):
+    """A few tuples, about alike, in any order; some of them with nothing."""
+    k, d, center = int(rng.integers(1, 4)), int(rng.integers(1, 3)), rng.normal(size=2)
+    places, radii = rng.uniform(-1, 1, (k, d)), 0.02 * 1.5 ** np.arange(8)
+
+    def likely(direction):
+        found = np.array([rng.permutation(places) for _ in direction]).reshape(-1, k, d)
+        found += 0.05 * direction.reshape(-1, k, d)
+        found[rng.random(len(found)) < 0.2] = np.nan
+        return found.reshape(len(direction), k * d)
+
+    def query(rows):
+        n = sum(part.units.n_rows for part in rows._raw().engine.states)
+        return tuples.TuplePairs(center[:d], 0.2, radii, n if fixed else None)
+
+    # Of a private number t, a score moves by 2 (t - 1) / t - 1/4 at most, and there are few here.
+    options = {"replace": fixed, "fixed": fixed, "reached": 0.9 if fixed else 0.7}
+    return Case(query, k * d, likely=likely, often=True, units=False, additive=False, **options)
+
+
+def tuple_pairs(rng):
+    return _tuple_pairs(rng, False)
+
+
+def tuple_pairs_replaced(rng):
+    return _tuple_pairs(rng, True)
+
+
+def ring_counts(rng):
+    ground = Ground.draw(rng)
+    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    query = balls.RingCounts(ground.points(rng, 1)[0], squares)
+    return _points(ground, query, *_some_active(rng, ground))
+
+
 CASES = {
     each.__name__: each
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, offset_sums, category_counts, working, middle_scores, length_scores, score_sum,
-        points, counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members,
-        fullest_boxes, named_boxes, named_boxes_replaced,
-        named_intervals, radius_scores,
+        vector_sums, offset_sums, category_counts, topic_sizes, topic_words, working,
+        middle_scores, length_scores, score_sum, points,
+        counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        named_boxes, named_boxes_replaced,
+        named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
+        round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 

@@ -30,10 +30,14 @@ class Case:
     d: int
     radius: float = 1.0  # of the rows, about
     prepare: Callable = lambda rows: rows  # from the handle of a table to the one that is asked
-    likely: Callable | None = None  # from directions (n, d) to rows
+    likely: Callable | None = None  # from directions (n, d) to rows ...
+    often: bool = False  # ... that most are
+    reached: float = 0.9  # part of its claims that rows come to
     units: bool = True  # whether rows may have groups and weights
     additive: bool = True  # whether answers are sums over rows
-    replace: bool = False  # whether neighbors may also replace a row
+    together: bool = False  # whether all rows of a unit are in one part
+    replace: bool = False  # whether neighbors may also replace a row ...
+    fixed: bool = False  # ... and do nothing else
     numbered: bool = False  # whether rows are told apart by their numbers
 
 
@@ -107,7 +111,8 @@ def problem(case, rng, n=10):
     with np.errstate(all="ignore"):
         whole = answers(case, X, units)
         cut = answers(case, X, units, np.sort(rng.integers(n + 1, size=2)))
-        if not all(_same(one, other) for (one, _), (other, _) in zip(whole, cut, strict=True)):
+        alike = [_same(one, other) for (one, _), (other, _) in zip(whole, cut, strict=True)]
+        if not (case.together or all(alike)):
             return "it depends on where the rows are", []
         changes = [[] for _ in whole]
         if case.additive:
@@ -138,11 +143,11 @@ def problem(case, rng, n=10):
 
 
 def neighbors(case, rng, X, units):
-    """Answers of neighbors of rows that are units: without one of them, or with another instead."""
-    n = len(X)
-    if not case.additive:
-        for i in [n - 1] if case.numbered else range(n):
-            kept = np.arange(n) != i
+    """Answers of neighbors: without a unit, or of points with another one instead."""
+    n, index = len(X), np.arange(len(X)) if units.index is None else units.index
+    if not case.additive and not case.fixed:
+        for unit in [n - 1] if case.numbered else {*index.tolist()}:
+            kept = index != unit
             yield answers(case, X[kept], units.take(kept))
     if case.replace:
         new = np.asarray(rows_for(rng, case, n), dtype=X.dtype)
@@ -180,7 +185,8 @@ def rows_for(rng, case, n):
     X[kind == 2] = np.sign(direction[kind == 2]) * radius
     X[kind == 3] = 0.0 if rng.random() < 0.5 else direction[kind == 3] * 1e-300
     if case.likely is not None:
-        X[kind >= 6] = case.likely(direction[kind >= 6])
+        likely = kind >= (1 if case.often else 6)
+        X[likely] = case.likely(direction[likely])
     unit = Grid.for_radius(radius).unit  # on edges of bins and cells: whole steps of the grid
     X[kind == 5] = np.rint(X[kind == 5] / unit) * unit
     return X

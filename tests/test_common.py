@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
-from sklearn_dp.audit._check_tools import check_groups
 from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit._loss_checks import check_groups
 from sklearn_dp.audit._mutation import Mutant, _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 
@@ -126,39 +127,17 @@ _WEIGHTS = {
     "there twice: the noise is for what one row adds, which is bounded by one weight",
 }
 _SPARSE_WEIGHTS = {**_WEIGHTS, "check_sample_weight_equivalence_on_sparse_data": "as above"}
-_WHOLE_ROWS = dict.fromkeys(
-    (
-        *_WEIGHTS,
-        "check_all_zero_sample_weights_error",
-        "check_sample_weights_pandas_series",
-        "check_sample_weights_not_an_array",
-        "check_sample_weights_list",
-        "check_sample_weights_shape",
-        "check_sample_weights_not_overwritten",
-    ),
-    "this method counts whole rows: it refuses weights by name",
-)
 EXPECTED_FAILURES = {
     "DPKMeans": _SPARSE_WEIGHTS,
     "DPKTupleKMeans": _WEIGHTS,
     "DPPCA": _SPARSE_WEIGHTS,
-    "FriendlyMean": _WEIGHTS,
+    # Of means and scalers without bounds rows are too few for any mean but the origin.
     "DPRobustScaler": _WEIGHTS,
-    "DPStandardScaler": _WEIGHTS,
 }
 
 
 def expected_failures(estimator):
-    options = estimator.get_params(deep=False)
-    if options.get("method") in ("partition", "k_tuples"):
-        return _WHOLE_ROWS
-    if options.get("covariance_type") == "tied":
-        return _WEIGHTS  # of mixtures, nothing else that the check compares depends on weights
-    name = type(estimator).__name__
-    unknown = {"FriendlyMean": options.get("rho"), "DPStandardScaler": options.get("bounds")}
-    if name in unknown and unknown[name] is None:
-        return {}  # too few rows for any mean but the origin, with weights and without
-    return EXPECTED_FAILURES.get(name, {})
+    return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
 
 @parametrize_with_checks(
@@ -166,15 +145,6 @@ def expected_failures(estimator):
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [setting.estimator for setting in configurations("sklearn, slow")],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks_of_other_ways(estimator, check):
     check(estimator)
 
 
@@ -200,39 +170,8 @@ def test_scikit_learn_checks_of_weights(estimator, check):
     check(estimator)
 
 
-# They set a budget of their own: settings that differ in nothing else are checked once. One draws
-# what else its cases have.
-BUDGET = {"epsilon", "rho"}
-DRAWN = {"delta", "bounds", "n_clusters", "n_components", "n_blocks", "n_tuples"}
-ANY_BUDGET = {
-    "check_noise_is_fresh": BUDGET,
-    "check_small_data": BUDGET,
-    "check_drawn_data": BUDGET | DRAWN,
-    "check_noise_has_entropy": BUDGET,
-    "check_total_is_right": BUDGET,
-}
-# Where a room has replay audits of its own.
-SHOWN = {
-    "check_no_leaks",
-    "check_pickle",
-    "check_small_data",
-    "check_n_jobs_has_no_effect",
-    "check_rows_out_of_bounds_are_clipped",
-    "check_plan_and_report_agree",
-}
-# Hundreds of fits: with fewer rounds in the normal suite.
-COSTLY = {
-    "check_replay",
-    "check_replay_of_hard_groups",
-    "check_refit",
-    "check_noise_law",
-    "check_no_leaks",
-    "check_small_data",
-    "check_pickle",
-}
-# Hundreds or thousands of fits whatever the setting: the normal suite has them for these only.
-# That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`. All of them meet
-# drawn data in the hundreds of neighbors of `BUILDING_BLOCKS` and in `tests/fuzz/test_replay.py`.
+# Hundreds of fits each. The toy of `tests/audit/test_mutants.py` tries that noise has entropy; all
+# meet drawn data in the hundreds of neighbors below and in `tests/fuzz/test_replay.py`.
 AUDIT = {"check_drawn_data": ("FriendlyMean",), "check_noise_has_entropy": ()}
 # Made of the steps of others, which have these in the normal suite: of DPKMeans, of
 # SampleAndAggregate and FriendlyMean, and of DPOneCluster. Their own replays stay there too.
@@ -241,52 +180,40 @@ AUDIT |= dict.fromkeys(
     ("check_noise_law", "check_replay_of_hard_groups", "check_refit"),
     tuple(name for name in ESTIMATORS if name not in MADE_OF_OTHERS),
 )
-# At a second budget in `make audit`: who belongs to which group does not depend on it, nor how
-# large a pickle is, nor where rows are clipped; of replays and noise the normal suite has both
-# budgets for these.
-SECOND_IN_AUDIT = {
-    "check_replay": ("FriendlyMean",),
-    "check_noise_law": ("FriendlyMean",),
-    "check_replay_of_hard_groups": (),
-    "check_refit": (),
-    "check_pickle": (),
-    "check_rows_out_of_bounds_are_clipped": (),
+# Of other settings, at a second budget or in another way, the normal suite has those of what a fit
+# shows and costs, and replays of one; all others are for `make audit`.
+OF_OTHER_SETTINGS = {"check_no_leaks", "check_plan_and_report_agree", "check_charge_is_true"}
+REPLAYED_TWICE = "FriendlyMean"
+# They set budgets of their own.
+OWN_BUDGET = {
+    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_noise_has_entropy"),
+    "check_total_is_right",
 }
 
 
 def privacy_cases():
-    """Each setting with each check, once; the use of the setting says which of them are slow."""
-    seen, at_any_budget = set(), set()
-    for use in ("privacy", "privacy, few rounds", "privacy, shown", "privacy, slow"):
+    """Each setting with each check, once: those of the first setting of each estimator are quick.
+
+    Whose defaults take minutes has a first setting of fewer steps.
+    """
+    firsts = set()
+    for use in ("privacy", "privacy, slow"):
         for setting in configurations(use):
+            first = setting.name not in firsts
+            firsts.add(setting.name)
             for _, check in check_dp_estimator(setting.estimator, generate_only=True):
                 name = check.__name__
-                budgets = (name, unlike(setting, ANY_BUDGET.get(name, BUDGET)))
-                case = budgets if name in ANY_BUDGET else (name, unlike(setting, ()))
-                slow = (
-                    use == "privacy, slow"
-                    or (use == "privacy, few rounds" and name in COSTLY)
-                    or setting.name not in AUDIT.get(name, ESTIMATORS)
-                    or (
-                        budgets in at_any_budget
-                        and setting.name not in SECOND_IN_AUDIT.get(name, ESTIMATORS)
-                    )
+                if name in OWN_BUDGET and not first and {*setting.options} <= {"epsilon", "rho"}:
+                    continue
+                quick = name in OF_OTHER_SETTINGS and use != "privacy, slow"
+                quick |= first and setting.name in AUDIT.get(name, ESTIMATORS)
+                quick |= name == "check_replay" and setting.name == REPLAYED_TWICE
+                yield pytest.param(
+                    setting,
+                    check,
+                    id=f"{setting}-{name}",
+                    marks=() if quick else pytest.mark.slow,
                 )
-                if case not in seen and (use != "privacy, shown" or name in SHOWN):
-                    seen.add(case)
-                    at_any_budget.add(budgets)
-                    yield pytest.param(
-                        setting,
-                        check,
-                        id=f"{setting}-{name}",
-                        marks=pytest.mark.slow if slow else (),
-                    )
-
-
-def unlike(setting, ignored):
-    """What tells a setting from others, but for some options."""
-    kept = {name: value for name, value in setting.options.items() if name not in ignored}
-    return setting.name, repr(sorted(kept.items()))
 
 
 PRIVACY_CASES = list(privacy_cases())
@@ -355,26 +282,14 @@ def test_the_registry_knows_estimators_only_and_each_setting_once():
 def test_no_estimator_is_left_out(name):
     """Of any kind of test: and the contract and the audits are tried at the defaults."""
     assert {} in [setting.options for setting in configurations("sklearn", name)]
-    assert (
-        len([*configurations("privacy", name), *configurations("privacy, few rounds", name)]) >= 2
-    )
+    assert len(configurations("privacy", name)) >= 2
     assert configurations("neighbors", name) and len(configurations("mutants", name)) == 1
 
 
-def test_all_checks_run_at_two_budgets_for_every_estimator():
-    """Those that set a budget of their own at one, and some at the second one in the audit."""
-    for name in ESTIMATORS:
-        run = [
-            case.values
-            for case in PRIVACY_CASES
-            if case.values[0].name == name and (not case.marks or case.values[1].__name__ in AUDIT)
-        ]
-        for check in CHECKS:
-            times = sum(found is check for _, found in run)
-            once = check.__name__ in ANY_BUDGET or name not in SECOND_IN_AUDIT.get(
-                check.__name__, ESTIMATORS
-            )
-            assert times >= (1 if once else 2), (name, check)
+def test_all_checks_run_for_every_estimator():
+    quick = {(case.values[0].name, case.values[1]) for case in PRIVACY_CASES if not case.marks}
+    for name, check in product(ESTIMATORS, CHECKS):
+        assert (name, check) in quick or name not in AUDIT.get(check.__name__, ESTIMATORS)
 
 
 def test_public_estimators_are_exported():

@@ -23,11 +23,12 @@ from sklearn_dp import DPKMeans, DPOneCluster, SampleAndAggregate
 from sklearn_dp._aggregate.tuples import stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import noisy_centers, separated_balls
-from sklearn_dp._published.easy_instances.k_averages import box_means
+from sklearn_dp._queries import noisy_centers, separated_balls
+from sklearn_dp._queries.k_averages import box_means
 from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
@@ -38,7 +39,9 @@ CLOSE = 1 + 1e-9
 
 # Who opens a step, or a session inside one; each has a test below.
 OPENED = {
-    "_aggregate/tuples/stage.py": {"run", "_run_partition"},
+    "_aggregate/tuples/stage.py": {"run"},
+    "_queries/far_tuples.py": {"far_centers"},
+    "_privacy/_composite_mechanism.py": {"open_step"},
     "_privacy/_session.py": {"nested", "on_a_sample"},  # which opens one for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
@@ -52,8 +55,7 @@ def test_whoever_opens_a_step_is_tried_here():
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef) and any(
                 isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("step", "nested")
+                and ast.unparse(node.func).split(".")[-1] in ("open_step", "pay_step", "nested")
                 for node in ast.walk(function)
             ):
                 found.setdefault(path.relative_to(package).as_posix(), set()).add(function.name)
@@ -97,9 +99,8 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
 
     def make():
-        return one.run(
-            PrivacySession(plan, random_state=0), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0
-        )
+        rows = tuples_in_memory(tuples_of(one.size))
+        return one.run(PrivacySession(plan, random_state=0), rows, np.zeros(2), 1.0)
 
     assert make() is not None
     events, first = recorded(make)
@@ -137,12 +138,12 @@ def test_what_theorem_w_adds_up(epsilon):
     assert of_answer <= epsilon / 2
 
 
-def open_step(epsilon=1.0, delta=0.1):
+def step_of(epsilon=1.0, delta=0.1):
     plan = PrivacyPlan(
         PrivacyBudget(rho=100.0, delta=0.5), (PlanEntry("a", "approximate DP", 99.0, 0.4),)
     )
     session = PrivacySession(plan, random_state=0)
-    return session, session.step("a", epsilon=epsilon, delta=delta)
+    return session, open_step(session, "a", epsilon=epsilon, delta=delta)
 
 
 @pytest.mark.parametrize(("n_sets", "p"), [(1, 1), (1, 6), (3, 2)])
@@ -151,7 +152,7 @@ def test_box_means_spend_what_they_may(n_sets, p):
     sets = list(np.rint(100 * np.random.default_rng(0).normal(size=(n_sets, 500, p))))
 
     def make():
-        box_means(open_step()[1], sets, 10, 1000, changes=2, epsilon=0.7, delta=1e-3, beta=0.05)
+        box_means(step_of()[1], sets, 10, 1000, changes=2, epsilon=0.7, delta=1e-3, beta=0.05)
 
     events, first = recorded(make)
     boxes = cost_of(events[first:], ("inner_choice",)) / n_sets
@@ -163,11 +164,11 @@ def test_box_means_spend_what_they_may(n_sets, p):
 
 def test_the_scale_of_noisy_centers_is_an_upper_bound_but_for_its_delta():
     """P[noise <= -offset] = exp(-(offset - 1/2) / b) / 2 for each of k, in steps of a logarithm."""
-    session, step = open_step()
+    session, step = step_of()
     centers, epsilon, delta = np.array([[0.0, 0.0], [2.0**20, 0.0], [0.0, 2.0**21]]), 0.7, 1e-3
     reach = np.sqrt(separated_balls.gaps(centers))
     with trace(Trace()) as recorder:
-        session, step = open_step()
+        session, step = step_of()
         found = noisy_centers._noisy_scale(step, reach, 50.0, epsilon, delta)
     (event,) = (event for event in recorder.events if event.kind == "inner_laplace")
     # Where the noise is at most -offset, the scale is below what it has to be.
@@ -227,7 +228,7 @@ def test_a_friendly_core_of_tuples_with_copies():
     plan = PrivacyPlan(PrivacyBudget(rho=5.1, delta=0.3), one.entries())
     session = partial(PrivacySession, plan, random_state=0)
     events, first = recorded(
-        lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0)
+        lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), np.zeros(2), 1.0)
     )
     check_copies(events, first, one.inner[1], stage.COPY_RATE)
 

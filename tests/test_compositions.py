@@ -18,7 +18,7 @@ from sklearn.ensemble import VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -46,12 +46,7 @@ from sklearn_dp._compositions import (
 )
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._steps import follows_from_rows
-from sklearn_dp.exceptions import (
-    BudgetExceededError,
-    ConversionWarning,
-    LedgerError,
-    PrivacyWarning,
-)
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError, PrivacyWarning
 from sklearn_dp.model_selection import DPGridSearch, preflight
 
 X = np.random.default_rng(0).normal(size=(3000, 4))
@@ -179,35 +174,6 @@ def test_unions_and_columns_inside_are_paid_for_by_the_whole():
     assert "# a fit would cost (0." in repr(clone(twin))
 
 
-def test_a_width_that_is_a_release_is_not_needed_beforehand():
-    rows = np.random.default_rng(0).integers(0, 3, size=(4000, 2))
-    ledger = book(2.0)
-    twin = privatize(make_pipeline(OneHotEncoder(), KMeans(2)), epsilon=2.0, ledger=ledger)
-    twin.fit(rows)
-    assert len(ledger.entries) == 1 and twin[-1].n_features_in_ == 8
-
-
-def test_what_is_printed_is_what_was_asked_for():
-    for epsilon in (0.1, 1.0, 4.0):
-        text = repr(privatize(THREE, epsilon=epsilon))
-        assert text.endswith(f"# a fit would cost ({epsilon:g}, 1e-06)-DP, all steps together")
-    assert "delta=2.5e-07" in repr(privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0))
-    assert "together" not in repr(privatize(make_pipeline(KMeans(2)), epsilon=1.0))
-
-
-def test_they_are_compositions_of_scikit_learn():
-    twin = privatize(THREE, epsilon=1.0)
-    assert isinstance(twin, Pipeline) and isinstance(twin[-1], DPKMeans)
-    assert pickle.loads(pickle.dumps(twin.fit(X))).predict(X).shape == (3000,)
-    assert hasattr(twin, "fit_predict") and hasattr(twin, "fit_transform")
-    scaled = privatize(make_pipeline(StandardScaler(), PCA(2)))
-    assert hasattr(scaled, "fit_transform") and not hasattr(scaled, "fit_predict")
-    assert privatize(twin, epsilon=2.0)[-1].rho > twin[-1].rho
-    union = FeatureUnion([("a", PCA(1)), ("b", PCA(1))], n_jobs=2)
-    with pytest.warns(ConversionWarning, match="n_jobs .the steps are paid for together"):
-        assert privatize(union).n_jobs is None
-
-
 def test_steps_are_charged_for_the_unit_of_their_fits():
     """Of a federated step that protects rows, groups are only clients: a ledger of rows pays it."""
     step = FederatedDPKMeans(2, bounds=1.0, epsilon=None, rho=0.01, privacy_unit="row")
@@ -313,7 +279,7 @@ def inside(twin, name):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["made", "set_params"])
-@pytest.mark.parametrize("threshold", [0.0, 1e-9, 0.3, 1.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.3])
 @pytest.mark.parametrize("name", ["alone", "union", "columns", "deep"])
 def test_no_row_decides_whether_a_table_is_sparse(name, threshold, after):
     """One row of zeros more changed an attribute, the pickle, and whether the next step failed."""
@@ -424,24 +390,6 @@ def test_others_are_not(step):
         privatize(make_pipeline(step, KMeans(2)))
 
 
-def test_compositions_of_the_user_are_left_as_they_are():
-    table = mixed().set_params(a=DPPCA(1))
-    steps = [("columns", table), ("k", DPKMeans(2, bounds=5.0))]
-    ours = PrivatePipeline(steps).fit(X)
-    assert (
-        steps[0][1] is table
-        and type(table) is ColumnTransformer
-        and not hasattr(table, "transformers_")
-    )
-    assert type(ours[0]) is PrivateColumnTransformer
-
-
-def test_the_output_that_was_asked_for_is_kept():
-    table = pandas.DataFrame(X, columns=list("abcd"))
-    theirs = make_pipeline(mixed(), KMeans(2)).set_output(transform="pandas")
-    assert isinstance(privatize(theirs)[0].fit_transform(table), pandas.DataFrame)
-
-
 # -- what is printed -------------------------------------------------------------------------------
 
 
@@ -464,14 +412,3 @@ def test_a_step_that_is_allowed_takes_the_guarantee_away(form):
     for text in (repr(twin), twin._repr_html_()):
         assert "no guarantee: " in text and words in text and "-DP" not in text
     assert "cost (1, 1e-06)-DP" in privatize(make_pipeline(PCA(2), KMeans(2)))._repr_html_()
-
-
-def test_what_is_printed_of_a_fit_is_its_report():
-    twin = privatize(make_pipeline(PCA(2), KMeans(2))).set_params(kmeans__random_state=0)
-    assert "random_state is set: no guarantee against anyone who knows it" in repr(twin)
-    chosen = GridSearchCV(twin, {"kmeans__n_clusters": [2, 3]}, cv=2).fit(X).best_estimator_
-    twin.fit(X).set_params(pca__rho=1e-4, kmeans__rho=1e-4, kmeans__random_state=None)
-    for fitted, words in ((twin, "noise: seeded"), (chosen, "no guarantee: GridSearchCV compared")):
-        headline = privacy_report(fitted).headline
-        assert words in headline and repr(fitted).endswith(f"\n# {headline}")
-        assert f">{headline}</p>" in fitted._repr_html_()

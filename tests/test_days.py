@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from day_tools import CENTERS, STREAMS, evening, pairs, problems, recorded, rows_of
-from scipy.sparse import csr_array
 from second_replay import CLOSE, NOISY, drawn_as_told, total
 from sklearn.base import clone
 
@@ -27,7 +26,7 @@ from sklearn_dp import (
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._check_tools import Watched
+from sklearn_dp.audit._loss_checks import Watched
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -70,14 +69,6 @@ def test_a_stream_is_charged_on_its_first_day():
     assert any("at most one day" in note for note in model.privacy_report_.notes)
     with pytest.raises(BudgetExceededError):
         kmeans(ledger=ledger).partial_fit(rows_of(0))
-
-
-def test_the_ledger_of_later_days_need_not_be_there(tmp_path):
-    path = str(tmp_path / "ledger.db")
-    PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
-    model = kmeans(ledger=path).partial_fit(rows_of(0))
-    model = evening(model).partial_fit(rows_of(1))
-    assert len(PrivacyLedger(path=path).entries) == 1 and model.days_.number == 2
 
 
 @pytest.mark.parametrize("first", ["fit", "partial_fit"])
@@ -227,17 +218,6 @@ def test_a_budget_too_small_for_the_days_is_refused_before_the_charge(estimator,
     assert taken < 10**4 and len(ledger.entries) == (taken > 1)
 
 
-def test_a_fit_is_a_first_day():
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
-    fitted = kmeans(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1))
-    by_days = stream(kmeans(), 2)
-    assert np.array_equal(fitted.cluster_centers_, by_days.cluster_centers_)
-    assert len(ledger.entries) == 1 and fitted.days_.number == 2
-    # A fit after days begins anew, and is charged.
-    with pytest.raises(BudgetExceededError):
-        fitted.fit(rows_of(2))
-
-
 def test_a_pickle_goes_on_where_the_model_was():
     model = stream(kmeans(), 4)
     other = kmeans()
@@ -245,38 +225,6 @@ def test_a_pickle_goes_on_where_the_model_was():
         other = evening(other.partial_fit(rows_of(day)))
     assert np.array_equal(model.cluster_centers_, other.cluster_centers_)
     assert not hasattr(clone(model), "days_")
-
-
-def test_later_days_know_where_rows_were_seen_far_out():
-    """One row in twenty is far from the only center: on every day they are half of the cost."""
-    held = 0
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        flag = (rng.random((3, 4000, 1)) < 0.05) * 1.0
-        X = np.concatenate([rng.normal(0, 0.15, flag.shape), flag], axis=2)
-        model = DPKMeans(1, bounds=1.2, random_state=seed).fit(X[0])
-        for day in (1, 2):  # which the second one keeps for the third
-            model = evening(model).partial_fit(X[day])
-            cost = -model.score(np.concatenate(X[: day + 1]))
-            held += abs(model.inertia_ - cost) < 2 * model.inertia_std_error_
-    assert held >= 10
-    del model.days_.state.lengths  # as in a pickle of an earlier version
-    assert evening(model).partial_fit(X[0]).inertia_ < 0.8 * -model.score(np.concatenate(X))
-
-
-def test_rows_that_are_forgotten_are_not_said_to_be_missed():
-    told = 0
-    for seed in range(6):
-        rng = np.random.default_rng([seed, 1500, 2])
-        flag = rng.random(1500) < 0.05
-        first = np.column_stack([rng.normal(0, 0.15, 1500), flag])
-        model = DPKMeans(2, bounds=1.5, random_state=seed).partial_fit(first)
-        told += "rows are seen" in model.status_
-        for _ in range(3):
-            rest = np.column_stack([rng.normal(0, 0.15, 1500), np.zeros(1500)])
-            model.partial_fit(rest, half_life=0.5)
-        assert "rows are seen" not in model.status_
-    assert told >= 2
 
 
 def test_no_day_is_fitted_twice():
@@ -371,73 +319,6 @@ def test_weights_come_on_every_day_or_on_none(estimator, first):
         assert model.partial_fit(rows_of(1), sample_weight=weights[0]).days_.number == 2
 
 
-def test_a_weight_for_all_rows_stays_what_it_is():
-    model = kmeans().fit(rows_of(0), sample_weight=2.0)
-    with pytest.raises(ValueError, match="^sample_weight must be given on every day or on"):
-        model.partial_fit(rows_of(1), sample_weight=3.0)
-    assert model.partial_fit(rows_of(1), sample_weight=2.0).days_.number == 2
-
-
-@pytest.mark.parametrize("name", ["bounds", "init"])
-def test_an_array_that_is_written_into_is_another_one(name):
-    value = (np.full(3, -1.0), np.full(3, 1.0)) if name == "bounds" else CENTERS.copy()
-    model = kmeans(**{name: value}).partial_fit(rows_of(0))
-    value[-1][:] = 2.0
-    with pytest.raises(ValueError, match=f"^{name} must not change"):
-        model.partial_fit(rows_of(1))
-
-
-def test_far_rows_of_a_day_that_is_forgotten_widen_no_error():
-    rng, errors = np.random.default_rng(0), []
-    model = DPKMeans(1, bounds=(-2.0, 2.0), epsilon=2.0, random_state=0)
-    for day in range(6):
-        X = rng.normal(0, 0.15, (4000, 3))
-        if day == 0:
-            X[:200, 2] = 1.5
-        model.partial_fit(X, half_life=0.5)
-        errors.append(model.inertia_std_error_)
-    assert errors[-1] < errors[2] / 2
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_the_scale_of_rows_does_not_matter(scale):
-    """Fourth powers of lengths overflowed, and the second day raised."""
-    seed = {"random_state": 3}
-    model, scaled = stream(kmeans(**seed), 3), kmeans(bounds=scale, **seed)
-    for day in range(3):
-        scaled.partial_fit(scale * rows_of(day))
-    assert np.allclose(scaled.cluster_centers_ / scale, model.cluster_centers_, atol=0.02)
-    assert scaled.status_ == "ok" and 0 < scaled.inertia_std_error_ < np.inf
-
-
-def test_a_segment_goes_on_by_days():
-    """Its report stays that of all segments, which cost more than its own fit."""
-    X = np.vstack([rows_of(0), rows_of(1)])
-    model = DPBySegment(DPKMeans(4, bounds=1.0), values=[0, 1], random_state=0)
-    one = model.fit(X, by=np.repeat([0, 1], 300)).estimators_[1]
-    assert one.partial_fit(rows_of(2)).days_.number == 2
-    assert one.privacy_report_.rho == model.privacy_report_.rho == one.days_.cost[2]
-    with pytest.raises(ValueError, match="^ledger must be None: the first day had no ledger"):
-        one.set_params(ledger=PrivacyLedger(PrivacyBudget(1.0, 1e-6))).partial_fit(rows_of(3))
-
-
-@pytest.mark.parametrize(
-    "model, change",
-    [
-        (kmeans(epsilon=0.5), {"epsilon": 1.0}),
-        (FriendlyCovariance(), {"bounds": 1.0}),
-        (FriendlyCovariance(bounds=1.0, method="gram"), {"method": "whiten"}),
-    ],
-    ids=["budget", "bounds", "method"],
-)
-def test_what_a_fit_before_has_cost_and_meant_does_not_change(model, change):
-    """It counts as a day, whose result another bound or method would have dropped."""
-    model = clone(model).fit(rows_of(0)).set_params(**change)
-    for later in (model, evening(model)):
-        with pytest.raises(ValueError, match=f"^{list(change)[0]} must not change"):
-            later.partial_fit(rows_of(1))
-
-
 def test_a_person_of_several_days():
     """Each day has a part of rho; a unit pays so many of them, and the first day all at once."""
     target = PrivacyBudget(1.0, 1e-6)
@@ -457,40 +338,6 @@ def test_a_person_of_several_days():
     assert charge.rho <= target.to_rho()
 
 
-def test_groups_weights_and_sparse_rows():
-    ids = np.arange(300) // 3
-    model = stream(kmeans(), 3, groups=ids)
-    assert model.privacy_report_.unit == "group" and abs(model.size_ - 300) < 500
-    weighted = kmeans(max_weight=2.0)
-    for day in range(3):
-        weighted.partial_fit(rows_of(day), sample_weight=np.full(300, 1.0))
-    assert abs(weighted.size_ - 900) < 6 * weighted.size_std_error_
-    sparse, dense = kmeans(), stream(kmeans(), 2)
-    for day in range(2):
-        sparse.partial_fit(csr_array(rows_of(day)))
-    assert np.array_equal(sparse.cluster_centers_, dense.cluster_centers_)
-
-
-@pytest.mark.parametrize(
-    "estimator, name",
-    [
-        (FriendlyCovariance(bounds=5.0), "location_"),
-        (DPPCA(1, bounds=5.0), "mean_"),
-        (DPGaussianMixture(1, bounds=5.0), "means_"),
-    ],
-    ids=["covariance", "components", "mixture"],
-)
-def test_light_rows_of_the_first_day_make_no_later_error_smaller(estimator, name):
-    """Sampling variances of later days were those of a first one whose rows weigh .05: standard
-    errors were a third of what they should be."""
-    rng = np.random.default_rng(0)
-    model = clone(estimator).set_params(epsilon=20.0, max_weight=1.0, random_state=0)
-    for weight in (0.05, 1.0, 1.0, 1.0):
-        model.partial_fit(rng.normal(size=(4000, 2)), sample_weight=np.full(4000, weight))
-    error = getattr(model, f"{name}std_error_")
-    assert (error > 0.9 / np.sqrt(16_000)).all() and (error < 1.5 / np.sqrt(16_000)).all()
-
-
 def test_seeded_days_have_noise_of_their_own():
     model = kmeans().partial_fit(rows_of(0)).partial_fit(rows_of(1))
     first = model.size_
@@ -508,16 +355,6 @@ def test_what_has_no_days_says_so():
     for option, value in {"half_life": 0.0, "n_days": 0}.items():
         with pytest.raises(ValueError, match=f"^{option}"):
             kmeans().partial_fit(rows_of(0), **{option: value})
-
-
-@pytest.mark.parametrize("cls", [FriendlyCovariance, DPGaussianMixture])
-@pytest.mark.parametrize("method", [np.array(["whiten", "gram"]), np.array([]), None, 3.0])
-def test_whether_there_are_days_can_be_asked_of_any_method(cls, method):
-    """A method that is none is refused where it is used."""
-    model = cls(method=method, bounds=1.0)
-    assert hasattr(model, "partial_fit")
-    with pytest.raises((TypeError, ValueError), match="^method must be"):
-        model.partial_fit(rows_of(0))
 
 
 # -- one unit of one day -------------------------------------------------------------------------
@@ -607,39 +444,6 @@ def test_a_budget_that_is_not_divided_is_seen(monkeypatch):
     assert 7 * model.days_.cost[2] > sum(line["rho"] for line in model.privacy_report_.releases)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FriendlyCovariance(bounds=5.0),
-        FriendlyMean(epsilon=None, rho=0.1),
-        kmeans(epsilon=0.3),
-        DPPCA(2, bounds=5.0),
-    ],
-)
-def test_any_number_of_days_divides_the_budget(estimator):
-    """Rounding of shares and of their sums makes no day too dear for the plan of the first one."""
-    for n_days in range(2, 17):
-        model = clone(estimator).set_params(random_state=0)
-        model.partial_fit(rows_of(0), n_days=n_days).partial_fit(rows_of(1), n_days=n_days)
-        assert model.days_.number == 2
-        report = model.privacy_report_
-        assert report.rho == pytest.approx(n_days * model.days_.cost[2], rel=1e-11)
-
-
-def test_a_pickle_of_a_day_that_is_being_fitted_holds_no_labels(monkeypatch):
-    model, states = kmeans().partial_fit(rows_of(0)), []
-    original = DPKMeans._fit_day
-
-    def fit_day(self, *args):
-        original(self, *args)
-        states.append(pickle.dumps(self))
-
-    monkeypatch.setattr(DPKMeans, "_fit_day", fit_day)
-    model.partial_fit(rows_of(1))
-    (state,) = states
-    assert "labels_" in vars(model) and b"labels_" not in state
-
-
 def test_state_is_released_values(monkeypatch):
     """No array that a model keeps is as long as the rows are many."""
     model = stream(kmeans(), 3)
@@ -665,17 +469,6 @@ def test_means_of_days(bounds):
     assert (model.mean_std_error_ < first / (1.0 if bounds else 1.3)).all()
     assert model.status_ == "ok" and np.abs(model.mean_ - [3.0, -1.0]).max() < 0.06
     assert abs(model.size_ - 6400) < 5 * model.size_std_error_
-
-
-def test_days_of_means_without_bounds_compose_too():
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
-    X = np.random.default_rng(0).normal(size=(3000, 2))
-    model = FriendlyMean(ledger=ledger, random_state=0)
-    for _ in range(2):
-        model.partial_fit(X, n_days=3)
-    (charge,) = ledger.entries
-    assert charge.epsilon <= 1.0 and charge.delta <= 1e-6
-    assert charge.rho == pytest.approx(3 * model.days_.cost[2], rel=1e-12)
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 8.0}, {"epsilon": None, "rho": 2.0}])

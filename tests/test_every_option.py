@@ -1,107 +1,196 @@
-"""Every release that any value of any parameter can lead to is proved, and replayed here.
+"""Every release that a value of a parameter can lead to is proved, and replayed here."""
 
-`python tests/option_audits.py` prints how many there are.
-"""
-
-import inspect
-import math
+import importlib
+import sys
+from functools import cache
 from itertools import product
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
-from configurations import ESTIMATORS
-from fuzz.arguments import choices
-from option_audits import NAMES, SEARCHES, Release, proved, replayed, walk
+from configurations import DEFAULT, ESTIMATORS, MADE, TABLE, configurations
+from day_tools import problems, recorded
+from fuzz.arguments import good_options
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
+
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
+from sklearn_dp.audit import neighboring_pairs
+from sklearn_dp.audit._recount import paid
+from sklearn_dp.audit._replay import ReplayResult, record_for_replay, replay_recording
+from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-# Releases that no row moves by more than half of the claim in the few pairs of these replays, and
-# why. What their sensitivities are is tested in the files that `doc/proofs/releases.toml` names.
-_OF_A_MEAN = "2 R / m is for a row at the far end of a core; friends are nearer to each other"
-HARDLY_MOVED = {
-    "DPGaussianMixture: partition/ball #/radius (exponential)": "few rows are near any new one",
-    "DPGaussianMixture: partition/level #/ball/test (above threshold)": "scores are clear",
-    "DPGaussianMixture: tuples/average (friendly average)": _OF_A_MEAN,
-    "DPGaussianMixture: tuples/core (friendly core)": "a tuple in the place of another is a friend",
-    "DPGaussianMixture: tuples/size (friendly average)": "the same",
-    "DPKTupleKMeans: tuples (approximate DP)": "far balls leave most tuples of neighbors alike",
-    "DPKTupleKMeans: tuples/average (friendly average)": _OF_A_MEAN,
-    "FriendlyCovariance: core covariance (proportional noise)": _OF_A_MEAN,
-    "FriendlyMean: core mean (friendly average)": _OF_A_MEAN,
-    "SampleAndAggregate: tuples/average (friendly average)": _OF_A_MEAN,
-    "SampleAndAggregate: tuples/size (friendly average)": "an output in the place of a friend",
+SEARCHES = {each.__name__: each for each in (DPGridSearch, DPRandomizedSearch)}
+SPACES = {"DPGridSearch": "param_grid", "DPRandomizedSearch": "param_distributions"}
+GAUSSIAN = make_pipeline(DPPCA(2, bounds=9.0), DPKMeans()), {"dpkmeans__n_clusters": [2, 3]}
+OTHER = make_pipeline(DPPCA(2), DPKTupleKMeans()), {"dpktuplekmeans__n_clusters": [2, 3]}
+OF_SEARCHES = {
+    "scoring": [None, "silhouette"],
+    "epsilon": [None, 30.0],
+    "rho": [None, 0.1],
+    "selection": ["auto", "all", "best", BestOf(), BestOf(constant_time=True)],
+    "final": ["auto", "refit", "winner"],
+    "public_steps": [(), ("dppca",)],
+    "max_distance": [None, 1.0],
+    "shares": [None, Shares(0.5, 0.5)],
+}
+# Many features lead to principal axes, a single one to ranks; clients are groups.
+FACTS = (
+    {"n_features": 2, "unit": "row"},
+    {"n_features": 20, "unit": "group"},
+    {"n_features": 1, "unit": "row"},
+)
+KINDS = ("far", "duplicate", "random", "remove")
+# As many rows as a fit needs for all of its releases, where 60 are too few, or too many: blocks.
+ROWS = {
+    "DPGaussianMixture": 200,
+    "DPKMeans": 200,
+    "DPKTupleKMeans": 1300,
+    "FriendlyCovariance": 200,
+    "SampleAndAggregate": 30,
 }
 
 
-def documented(name):
-    """The words that docstrings allow, as `walk` has them."""
-    cls = ESTIMATORS.get(name)
-    parameters = inspect.signature(cls).parameters if cls else ()
-    return {f"{each}={word!r}" for each in parameters for word in choices(cls, each)}
+class Release(NamedTuple):
+    """A kind of release: numbers in the name of the plan entry are `#`."""
+
+    entry: str
+    law: str
 
 
-def lines(releases, settings):
-    """What is missing, and a setting that plans it."""
-    return "".join(f"\n{each}, as of {settings.get(each)}" for each in sorted(releases))
+@cache
+def proof_pages():
+    """The module that reads `doc/proofs/releases.toml`."""
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "doc" / "_ext"))
+    return importlib.import_module("proof_pages")
 
 
-def check(name, found):
-    """All that was planned is proved, and released in a replay; nothing else is told."""
-    told = proved(name)
-    assert len(told) == len(set(told)), "told twice in doc/proofs/releases.toml"
-    result, ratios = replayed(name)
-    planned, settings = {*found.settings, *ratios}, found.settings
-    missing = planned - {*told}
-    assert not missing, f"no proof in doc/proofs/releases.toml:{lines(missing, settings)}"
-    missing = planned - ratios.keys()
-    assert not missing, f"no 'releases' in tests/configurations.py:{lines(missing, settings)}"
-    assert {*told} <= planned, "doc/proofs/releases.toml tells what no plan holds"
-    assert result.violations == [] and result.n_voided <= 0.1 * result.n_pairs
-    return ratios
+def release(entry, law):
+    return Release(proof_pages().general(entry), law)
 
 
+def laws_of(model, n_features, **facts):
+    """The law of each plan entry."""
+    return {e.name: str(e.mechanism) for e in model.privacy_plan(n_features, **facts).entries}
+
+
+def searched(name, model, space, **options):
+    few = {"n_iter": 2} if name == "DPRandomizedSearch" else {}
+    return {"estimator": model, SPACES[name]: space, **few, **options}
+
+
+def settings(name):
+    """One value of one parameter at a time, in each setting of an estimator."""
+    if name in ESTIMATORS:
+        bases = [options for options, uses in TABLE.get(name, DEFAULT) if uses != MADE]
+        values = good_options(ESTIMATORS[name])
+    else:
+        bases, values = [searched(name, *each) for each in (GAUSSIAN, OTHER)], OF_SEARCHES
+    for base, (parameter, candidates) in product(bases, values.items()):
+        for value in candidates:
+            yield {**base, parameter: value}
+
+
+def planned(name):
+    """The releases of all plans, and a setting that plans each."""
+    cls, found = {**ESTIMATORS, **SEARCHES}[name], {}
+    for options, facts in product(settings(name), FACTS):
+        rows = np.random.default_rng(0).random((40, facts["n_features"]))
+        for more in ({}, {"X_server": rows}) if name == "FederatedDPKMeans" else ({},):
+            try:
+                laws = laws_of(cls(**options), **facts, **more)
+            except (TypeError, ValueError):  # parameters that do not go together
+                continue
+            for entry, law in laws.items():
+                found.setdefault(release(entry, law), (options, facts))
+    return found
+
+
+def models_of(name):
+    """The models that together make every release."""
+    if name in ESTIMATORS:
+        return [setting.estimator for setting in configurations("releases", name)]
+    ways = (
+        (GAUSSIAN, {"epsilon": 1000.0, "selection": "all"}),
+        (GAUSSIAN, {"epsilon": 20.0, "selection": "best"}),
+        (OTHER, {"epsilon": 1000.0}),
+    )
+    return [SEARCHES[name](**searched(name, *each, **options)) for each, options in ways]
+
+
+def tables(n):
+    """Three clusters: narrow rows, the same in pairs, wide rows, one column; and which neighbors
+    they meet."""
+    rng = np.random.default_rng(7)
+    places = 3 * rng.uniform(-1, 1, size=(3, 20))
+    X = places[np.arange(n) % 3] + 0.05 * rng.uniform(-1, 1, size=(n, 20))
+    narrow = X[:, :2]
+    pairs = narrow, np.arange(n) // 2, KINDS[:2]
+    return (narrow, None, KINDS), pairs, (X, None, KINDS), (X[:, :1], None, KINDS)
+
+
+def replayed(name):
+    """The releases of a few fits, which keep their claims before neighbors far and near."""
+    found, total = set(), ReplayResult(name)
+    for model in models_of(name):
+        narrow, grouped, *others = tables(ROWS.get(name, 60))
+        # A box of two columns, or centers to start from; steps of a search have two components.
+        boxed = np.size(getattr(model, "bounds", None)) == 4 or getattr(model, "init", None)
+        others = [] if boxed else others[: 2 if name in ESTIMATORS else 1]
+        usual = laws_of(model, 2, unit="row")
+        another = [each for each in others if laws_of(model, each[0].shape[1]) != usual]
+        for X, groups, kinds in (narrow, grouped, *another):
+            laws = laws_of(model, X.shape[1], unit="row" if groups is None else "group")
+            original = record_for_replay(model, X, groups, 0)
+            pairs = neighboring_pairs(X, 0, kinds=kinds, groups=groups)
+            total += replay_recording(original, pairs)
+            found |= {release(event.entry, laws[event.entry]) for event in paid(original.events)}
+        if hasattr(model, "partial_fit"):
+            found |= replayed_later(model, narrow[0], usual)
+    assert total.violations == [] and total.n_voided <= 0.1 * total.n_pairs
+    return found
+
+
+def replayed_later(model, X, first):
+    """Releases that only a later day makes."""
+    days = [X, X[::-1].copy()]
+    recording = recorded(model, days)
+    lines = recording[0].privacy_report_.releases
+    new = {release(e["release"], e["mechanism"]) for e in lines if e["release"] not in first}
+    for pair in neighboring_pairs(days[1], 0, kinds=KINDS) if new else ():
+        assert problems(model, days, recording, 1, pair, {}) == []
+    return new
+
+
+NAMES = [*ESTIMATORS, *SEARCHES]
+# Hundreds of fits; what they are made of is replayed below, and in rooms of their own.
+LONG = (
+    *("DPGaussianMixture", "DPKTupleKMeans", "DPOneClusterKMeans", "DPRandomizedSearch"),
+    *("SampleAndAggregate", "DPOutlierScreen"),
+)
+
+
+def told(name):
+    """The releases of an estimator that the proof pages tell."""
+    places = [(each, place) for each in proof_pages().releases() for place in each["in"]]
+    return [Release(entry, each["law"]) for each, (who, entry) in places if who == name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_release_of_a_plan_is_proved(name):
+    known = told(name)
+    assert len(known) == len(set(known)), "told twice in doc/proofs/releases.toml"
+    missing = {each: setting for each, setting in planned(name).items() if each not in known}
+    assert missing == {}, "no proof in doc/proofs/releases.toml"
+
+
+@pytest.mark.quick(but=LONG)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_release_is_proved_and_replayed(name):
-    """One value of one parameter at a time; and a statistic that counts double is a violation.
-
-    Steps that are paid as a whole have no ratio of their own: what they release inside has.
-    """
-    found = walk(name)
     with threadpool_limits(1):
-        ratios = check(name, found)
-    assert documented(name) <= {value for value, _ in found.triples}, "words that no plan takes"
-    whole = {each for each, ratio in ratios.items() if math.isnan(ratio)}
-    # Searches, segments and topics pay for whole fits, whose own releases are replayed elsewhere.
-    fits = {*SEARCHES, "DPBySegment", "DPTopics"}
-    assert name in fits or {each.law for each in whole} <= {"approximate DP"}
-    still = {str(each) for each, ratio in ratios.items() if ratio <= 0.5}
-    assert still <= HARDLY_MOVED.keys(), "give them rows that move them, or a reason"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_every_release_of_two_values_is_proved_and_replayed(name):
-    """Few features and many, for rows and for groups."""
-    facts = [{"n_features": d, "unit": unit} for d, unit in product((2, 20), ("row", "group"))]
-    with threadpool_limits(1):
-        check(name, walk(name, pairs=True, facts=facts))
-
-
-def test_a_reason_is_for_a_release():
-    told = {str(each) for name in NAMES for each in proved(name)}
-    assert told >= HARDLY_MOVED.keys()
-
-
-def test_a_release_without_proof_or_replay_is_named(monkeypatch):
-    """The test itself: it fails by the name of the release, and tells a setting."""
-    found = walk("DPPCA")
-    new = Release("DPPCA", "new", "gaussian")
-    found.settings[new] = {"whiten": True}, {}
-    with pytest.raises(
-        AssertionError, match=r"no proof(.|\n)*DPPCA: new \(gaussian\)(.|\n)*whiten"
-    ):
-        check("DPPCA", found)
-    told = [*proved("DPPCA"), new]
-    monkeypatch.setitem(check.__globals__, "proved", lambda name: told)
-    with pytest.raises(AssertionError, match=r"no 'releases'(.|\n)*DPPCA: new"):
-        check("DPPCA", found)
+        found = replayed(name)
+    assert found <= {*told(name)}, "no proof in doc/proofs/releases.toml"
+    assert found >= {*told(name)}, "no setting in tests/configurations.py makes it, or no plan"

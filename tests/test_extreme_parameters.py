@@ -20,10 +20,8 @@ from weight_tools import LastColumn
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighboring_pairs
-from sklearn_dp.audit._check_tools import Watched
-from sklearn_dp.audit._player import Replay
-from sklearn_dp.audit._replay import record_for_replay, replay_recording
-from sklearn_dp.cluster import aggregate_k_tuples, int_point
+from sklearn_dp.audit._loss_checks import Watched
+from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 
 pytestmark = pytest.mark.filterwarnings(
@@ -203,22 +201,6 @@ def in_parts(X):
     return [X[:9], X[9:9], X[9:-1], X[-1:]] if len(X) == N else [X[:9], X[9:9], X[9:], X[:0]]
 
 
-@pytest.mark.parametrize("name", ["DPKMeans", "FederatedDPKMeans"])
-@pytest.mark.parametrize("place", ["memory", "parts", "groups"])
-def test_scores_of_all_caps_and_centers(name, place):
-    options = {"random_state": 0, "epsilon": 5.0}
-    for bounds in (1e-139, 1.0, 1e30, 1e139):
-        fitted = model_of(name, "bounds", bounds).fit(rows_of(bounds))
-        for cap in (1.1e-140, 1e-20, 1.0, 1e20, 9e139):
-
-            def scored(X, fitted=fitted, cap=cap):
-                groups = np.arange(len(X)) if place == "groups" else None
-                table = in_parts(X) if place == "parts" else X
-                fitted.private_score(table, groups=groups, max_distance=cap, **options)
-
-            one_row_less(scored, bounds)
-
-
 PARTS = [
     name
     for name, cls in ESTIMATORS.items()
@@ -233,14 +215,6 @@ def test_fits_of_parts_with_the_smallest_and_the_largest_bounds(name):
         for size in (1.0, bounds):
             model = model_of(name, "bounds", bounds)
             one_row_less(lambda X, model=model: clone(model).fit_partitions(in_parts(X)), size)
-
-
-def test_functions_of_rows_with_the_smallest_and_the_largest_bounds():
-    for bounds in WIDEST:
-        budget = {"bounds": bounds, "epsilon": 50.0, "random_state": 0}
-        one_row_less(lambda X, o=dict(budget): int_point(X[:, 0], n_points=5, **o), bounds)
-        budget |= {"aggregator": "friendly_core", "relation": "add or remove"}
-        one_row_less(lambda X, o=budget: aggregate_k_tuples(X[:, None], **o), bounds)
 
 
 SEARCHES = {

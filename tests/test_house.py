@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 
 import pytest
-from house import complaints, rings
+from house import rings
 from test_architecture import ROOT
 
 import sklearn_dp
@@ -15,16 +15,6 @@ MOST_LINES = 700
 def test_no_files_import_each_other():
     """Also not for types: a reader can take the files in an order that begins with what is used."""
     assert rings(ROOT) == set()
-
-
-def test_no_function_is_complex(tmp_path):
-    """Ruff says so too (C901 in pyproject.toml); here the count is shown to count."""
-    pytest.importorskip("ruff")
-    assert complaints(ROOT)["complexity above 10"] == 0
-    for branches in (9, 10):
-        source = "def f(x):\n" + "    if x:\n        x = g(x)\n" * branches
-        (tmp_path / "planted.py").write_text(source)
-        assert complaints(tmp_path)["complexity above 10"] == branches - 9
 
 
 @pytest.mark.parametrize("folder", [ROOT, ROOT.parent / "tests"], ids=lambda path: path.name)
@@ -41,7 +31,7 @@ def public_modules():
     yield "sklearn_dp"
     for found in pkgutil.walk_packages(sklearn_dp.__path__, "sklearn_dp."):
         parts = found.name.split(".")
-        laws = parts[1:3] in (["audit", "mechanisms"], ["audit", "mutants"]) and len(parts) > 3
+        laws = parts[1:3] == ["audit", "mechanisms"] and len(parts) > 3
         if not laws and not any(part[0] == "_" for part in parts):
             yield found.name
 

@@ -1,23 +1,11 @@
 """Standard errors, confidence intervals and the summary of what was released."""
 
-import pickle
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.exceptions import NotFittedError
 
-from sklearn_dp import (
-    DPGaussianMixture,
-    DPKMeans,
-    DPKTupleKMeans,
-    DPOneCluster,
-    DPOneClusterKMeans,
-    FederatedDPKMeans,
-    FriendlyMean,
-)
+from sklearn_dp import DPGaussianMixture, DPKMeans, FriendlyMean
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = pytest.mark.filterwarnings(
@@ -118,38 +106,6 @@ def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(n_fits, options):
     assert abs(held - 0.95) <= slack and abs(counted - 0.95) <= slack, (held, counted)
 
 
-def test_a_mean_of_few_rows_within_bounds_leaves_no_tail_out():
-    """569 skewed rows: the diameter is that of half of the pairs, and the tail is within it."""
-    rng = np.random.default_rng(0)
-    X = 7 + rng.gamma(4.0, 1.75, size=(569, 1))
-    errors = [
-        FriendlyMean(bounds=(0.0, 40.0), random_state=seed).fit(X).mean_[0] - X.mean()
-        for seed in range(20)
-    ]
-    # The rows have a standard deviation of 3.5: without the tail, the mean is .7 too small.
-    assert np.median(np.abs(errors)) < 0.3 and abs(np.mean(errors)) < 0.3
-
-
-def test_errors_of_a_mean_are_those_of_its_noise_and_its_rows():
-    """Weights of one half: half the number, and the same sampling; of 1 and 1/9: 5/9 of the rows.
-
-    The sum of the weights is 5/9 of n, that of the squares 41/81: the variance is 41/25 as large.
-    """
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40_000, 2)), columns=["left", "up"])
-    whole = FriendlyMean(diameter=9.0, random_state=0).fit(X)
-    half = FriendlyMean(diameter=9.0, random_state=0, max_weight=1.0).fit(
-        X, sample_weight=np.full(len(X), 0.5)
-    )
-    assert np.allclose(whole.mean_std_error_, 1 / 200, rtol=0.1)
-    assert np.allclose(half.mean_std_error_, 1 / 200, rtol=0.1)
-    uneven = FriendlyMean(diameter=9.0, random_state=0, max_weight=9.0).fit(
-        X, sample_weight=np.resize([9.0, 1.0], len(X))
-    )
-    assert np.allclose(uneven.mean_std_error_, np.sqrt(41 / 25) / 200, rtol=0.1)
-    assert half.size_std_error_ == pytest.approx(2 * whole.size_std_error_)
-    assert "mean_[up]" in whole.summary().to_frame().index
-
-
 def test_what_was_not_found_has_no_interval_but_the_whole_line():
     model = FriendlyMean(epsilon=0.01, random_state=0).fit(np.ones((30, 2)))
     assert model.status_.startswith("no diameter found: more rows")
@@ -232,46 +188,6 @@ def test_intervals_of_mixtures_hold_the_truth_in_two_hundred_fits(form):
     assert found["means_"] <= 0.995, found
 
 
-def test_a_shared_covariance_makes_no_mean_less_certain():
-    """Rows that noise may hide are those of one count, not of all components together."""
-    sums = {}
-    for form in ("tied", "spherical"):
-        rng = np.random.default_rng(0)
-        X = MEANS[rng.choice(3, p=[0.5, 0.3, 0.2], size=10_000)] + rng.normal(size=(10_000, 2))
-        model = DPGaussianMixture(3, covariance_type=form, random_state=0).fit(X)
-        sums[form] = model.means_std_error_.sum()
-    assert sums["tied"] < 1.4 * sums["spherical"]  # 2.0 times, if all are summed
-
-
-def test_a_summary_calls_features_by_name():
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(4000, 2)), columns=["left", "up"])
-    lines = FriendlyCovariance(random_state=0).fit(X).summary().to_frame().index
-    assert {"covariance_[left, up]", "location_[up]", "size_"} <= set(lines)
-    for form, name in (("full", "[0, left, up]"), ("diag", "[0, up]"), ("spherical", "[0]")):
-        model = DPGaussianMixture(1, covariance_type=form, random_state=0).fit(X)
-        assert f"covariances_{name}" in model.summary().to_frame().index
-
-
-def test_numbers_of_points_in_balls_have_the_errors_of_their_noise():
-    """Of 20 intervals, 7 or more would miss with a probability of 3e-5 if 5% did; seeded."""
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.random((2000, 2)), [0.3, 0.7] + 0.02 * rng.normal(size=(1500, 2))])
-    missed = 0
-    for seed in range(20):
-        model = DPOneCluster(1200, bounds=(0.0, 1.0), sample_size=1024, random_state=seed).fit(X)
-        low, high = model.confidence_interval()
-        missed += not low <= model.predict(X).sum() <= high
-    assert missed < 7
-    model = DPOneClusterKMeans(2, bounds=(0.0, 1.0), random_state=0).fit(X)
-    assert "cluster_weights_[1]" in model.summary().to_frame().index
-
-
-def test_a_known_location_has_no_error():
-    X = np.random.default_rng(0).normal(size=(4000, 2))
-    model = FriendlyCovariance(assume_centered=True, random_state=0).fit(X)
-    assert (model.location_std_error_ == 0).all() and (model.covariance_std_error_ > 0).all()
-
-
 @pytest.fixture(scope="module")
 def fitted():
     X = pd.DataFrame(easy(0), columns=["left", "up"])
@@ -302,57 +218,6 @@ def test_simultaneous_intervals_hold_all_numbers_at_once(fitted):
             method(simultaneous="yes")
 
 
-def test_twenty_means_lie_in_their_simultaneous_intervals():
-    """100 fits: 83 of them would be a chance of 1e-6 at 95%; single intervals hold about 36."""
-    held = {False: 0, True: 0}
-    for seed in range(100):
-        X = np.random.default_rng(seed).normal(size=(1000, 20))
-        model = FriendlyMean(bounds=6.0, random_state=seed).fit(X)
-        for at_once in held:
-            low, high = model.confidence_interval(simultaneous=at_once)
-            held[at_once] += bool(((low <= 0) & (high >= 0)).all())
-    assert held[True] > 83 and held[False] < 70
-
-
-def test_standard_errors_follow_their_clusters():
-    """A cluster of a tenth of the rows comes last, with the largest errors."""
-    rng = np.random.default_rng(0)
-    X = CENTERS[rng.choice(4, 8000, p=[0.1, 0.3, 0.3, 0.3])] + 0.05 * rng.normal(size=(8000, 2))
-    model = DPKMeans(4, bounds=1.3, random_state=0).fit(X)
-    assert np.argmax(model.cluster_centers_std_error_[:, 0]) == 3
-    assert model.cluster_centers_std_error_[3, 0] > 1.5 * model.cluster_centers_std_error_[0, 0]
-
-
-def test_the_summary_is_a_table(fitted):
-    summary = fitted.summary(0.9)
-    frame = summary.to_frame()
-    assert frame.shape == (4 * 2 + 4 + 3, 4)
-    assert frame.loc["inertia_", "value"] == fitted.inertia_
-    assert (
-        frame.loc["cluster_centers_[2, up]", "std_error"]
-        == (fitted.cluster_centers_std_error_[2, 1])
-    )
-    assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
-    text, html = repr(summary), summary._repr_html_()
-    for words in ("90% low", "cluster_weights_[3]", "status: ok", "-DP when"):
-        assert words in text and words in html
-
-
-def test_a_long_summary_is_cut_and_says_so():
-    model = DPKMeans(30, bounds=1.3, random_state=0).fit(easy(0))
-    assert "more lines: see to_frame()" in repr(model.summary())
-    assert len(model.summary().to_frame()) == 30 * 3 + 3
-
-
-def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
-    again = pickle.loads(pickle.dumps(fitted))
-    assert repr(again.summary()) == repr(fitted.summary())
-    model = DPKTupleKMeans(4, epsilon=8.0, bounds=1.3, random_state=0).fit(easy(0, 20_000))
-    low, high = model.confidence_interval()
-    near = np.square(model.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
-    assert np.mean((low <= CENTERS[near]) & (CENTERS[near] <= high)) >= 0.5
-
-
 @pytest.mark.parametrize(
     ("level", "attribute", "error"),
     [
@@ -366,27 +231,3 @@ def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
 def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
     with pytest.raises(error, match="level" if attribute is None else "attribute"):
         fitted.confidence_interval(level, attribute)
-
-
-def test_a_fit_without_errors_is_told_by_the_name_of_the_argument():
-    model = FederatedDPKMeans(2, bounds=2.0, method="paper", random_state=0).fit(easy(0))
-    with pytest.raises(ValueError, match="attribute: no value"):
-        model.confidence_interval()
-
-
-@pytest.mark.parametrize("model", [DPKMeans(), FederatedDPKMeans(options=9)], ids=type)
-def test_nothing_before_a_fit(model):
-    with pytest.raises(NotFittedError):
-        model.summary()
-
-
-def test_no_level_makes_a_number_of_an_infinite_error():
-    """A quantile of zero times an infinite error is the whole range, without a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = FriendlyMean(epsilon=0.01, random_state=0).fit(np.zeros((3, 2)))
-    assert np.isinf(model.mean_std_error_).all()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        low, high = model.confidence_interval(1e-320)
-    assert np.all(low == -np.inf) and np.all(high == np.inf)

@@ -15,7 +15,6 @@ from ledger_tools import (
     gaussian_fit,
 )
 
-from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.ledger import main
@@ -90,21 +89,6 @@ def test_usage_errors(arguments, tmp_path, monkeypatch, capsys):
     assert stopped.value.code == 2
     assert "usage" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
-
-
-def test_create_never_replaces_a_ledger(path, capsys):
-    PrivacyLedger(path=path).charge(QUARTER)
-    assert main(["create", path, "--epsilon", "9", "--delta", "1e-5"]) == 1
-    assert "already exists; ledgers are never overwritten" in capsys.readouterr().err
-    assert PrivacyLedger(path=path).remaining["epsilon"] == 0.75
-
-
-def test_what_rounding_leaves_is_shown_as_nothing(tmp_path, capsys):
-    ledger = PrivacyLedger(PrivacyBudget(3.0, 3e-6), str(tmp_path / "thirds"))
-    for _ in range(3):
-        ledger.charge(gaussian_fit(0.5, 1e-6))
-    assert main(["show", ledger.path]) == 0
-    assert re.search(r"remaining +epsilon 1.5, delta 0\n", capsys.readouterr().out)
 
 
 def test_the_module_runs_as_a_command(path):

@@ -12,12 +12,10 @@ import pytest
 from day_tools import evening, rows_of
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.audit._check_tools import Watched
+from sklearn_dp.audit._loss_checks import Watched
 from sklearn_dp.cluster import DPKMeans
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -29,13 +27,15 @@ TWO_FITS = PrivacyBudget(epsilon=2.0, delta=2e-6)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 
 
-# The ledger is asked before any of it.
-FEWER_STEPS = {"DPOneClusterKMeans": {"n_clusters": 2}, "SampleAndAggregate": {"n_blocks": 8}}
+# The base class charges, for all alike: one that fits, one with fits inside, one with segments.
+# That each is charged before it reads rows is a check of `test_common.py`.
+CHARGED = ("DPKMeans", "SampleAndAggregate", "DPBySegment")
 
 
-@pytest.fixture(params=ESTIMATORS)
+@pytest.fixture(params=CHARGED)
 def cls(request):
-    return partial(ESTIMATORS[request.param], **FEWER_STEPS.get(request.param, {}))
+    fewer = {"n_blocks": 8} if request.param == "SampleAndAggregate" else {}
+    return partial(ESTIMATORS[request.param], **fewer)
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -121,14 +121,6 @@ def test_joblib(cls, file, backend):
     assert sum(fitted) == 2 and len(book.entries) == 2
 
 
-def test_threads_share_a_ledger_in_memory(cls):
-    ledger = PrivacyLedger(TWO_FITS)
-    fitted = joblib.Parallel(n_jobs=4, backend="threading")(
-        joblib.delayed(fit_once)(cls(ledger=ledger)) for _ in range(8)
-    )
-    assert sum(fitted) == 2 and len(ledger.entries) == 2
-
-
 def no_score(estimator, X):
     return 0.0
 
@@ -152,46 +144,6 @@ def test_grid_search(cls, file):
     with pytest.raises(BudgetExceededError):
         search.fit(X)
     assert len(book.entries) == 2
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-@pytest.mark.filterwarnings("ignore:One or more of the test scores:UserWarning")
-def test_fits_that_a_dry_ledger_refuses_do_not_cost_the_others_their_result(file):
-    path, book = file
-    search = GridSearchCV(
-        DPKMeans(ledger=path), {"delta": [1e-6, 9e-7, 8e-7]}, cv=2, refit=False, scoring=no_score
-    ).fit(X)
-    assert len(book.entries) == 2
-    scores = np.array([search.cv_results_[f"split{i}_test_score"] for i in range(2)])
-    assert np.isfinite(scores).sum() == 2
-
-
-@pytest.mark.slow  # it ends the worker processes, and whatever comes next waits for new ones
-def test_a_grid_search_that_raises(file):
-    """In threads: with worker processes, the searches above are told of refusals as well."""
-    path, book = file
-    search = GridSearchCV(
-        DPKMeans(ledger=path),
-        {"delta": [1e-6, 9e-7, 8e-7]},
-        cv=2,
-        n_jobs=2,
-        scoring=no_score,
-        error_score="raise",
-    )
-    with joblib.parallel_config("threading"), pytest.raises(BudgetExceededError):
-        search.fit(X)
-    assert len(book.entries) == 2
-
-
-def test_pipeline(cls, ledger):
-    parameter, book = ledger
-    pipeline = make_pipeline(FunctionTransformer(), cls(ledger=parameter))
-    spend([pipeline, clone(pipeline), copy.deepcopy(pipeline), pipeline], book)
-
-
-def test_a_second_object_on_the_same_file(cls, file):
-    path, book = file
-    spend([cls(ledger=PrivacyLedger(path=path)), cls(ledger=path), cls(ledger=book)], book)
 
 
 def test_an_error_in_the_middle_of_a_fit_is_paid_for(cls, ledger, monkeypatch):

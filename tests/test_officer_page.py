@@ -1,9 +1,6 @@
 """The page for a privacy officer: from a fit, a pipeline, a search, a segment, a plan, a ledger."""
 
 import json
-import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,16 +116,3 @@ def test_what_has_no_guarantee_says_so_first(tmp_path):
     content = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
     assert content["guarantee"]["epsilon"] == "inf" and content["guarantee"]["problems"]
     assert content["subject"]["Step 'pca': PCA"].startswith("not shown")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser")
-def test_a_browser_prints_it(tmp_path):
-    privacy_report(DPKMeans(2, bounds=5.0).fit(X)).save(tmp_path / "page.html")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'own'}"]
-    target = Path(tmp_path / "page.pdf")
-    subprocess.run(
-        ["chromium", *flags, f"--print-to-pdf={target}", (tmp_path / "page.html").as_uri()],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    assert target.read_bytes().startswith(b"%PDF")

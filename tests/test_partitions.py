@@ -11,11 +11,9 @@ from sklearn.base import clone
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
-from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
-from sklearn_dp._rows import table_units
+from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.nearest import labels_of
 from sklearn_dp._rows.table import (
     CellCounts,
@@ -24,9 +22,9 @@ from sklearn_dp._rows.table import (
     Table,
     add_sums,
 )
-from sklearn_dp._rows.table_units import GroupSizes, open_units
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp._sklearn_compat import Progress
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble._targets import with_targets
@@ -216,15 +214,6 @@ def test_parts_have_the_bits_of_one_array(name):
     assert released(fitted(model, X, cuts(50), engine=LocalEngine)[0]) == known
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_settings_in_parts_have_the_bits_of_one_array(name):
-    model, X = SETTINGS[name]
-    places = np.split(np.random.default_rng(1).permutation(N), [0, 5, 90, 200])
-    known = released(in_memory(model, X))
-    assert len(known) >= 7
-    assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
-
-
 @pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
 def test_threads_change_no_bits(name):
     """Each thread has a part of its own; groups go across them."""
@@ -233,31 +222,6 @@ def test_threads_change_no_bits(name):
     found = in_memory(clone(model).set_params(n_jobs=3), X, groups=ACROSS)
     assert released(found) == released(known)
     assert np.array_equal(getattr(found, "labels_", 0), getattr(known, "labels_", 0))
-
-
-@pytest.mark.parametrize("groups", [ACROSS, WITHIN])
-@pytest.mark.parametrize("name", ["k-means", "coreset", "components", "covariance"])
-def test_groups_may_be_anywhere(name, groups):
-    model, X = MODELS[name]
-    known = released(in_memory(model, X, groups=groups))
-    for places in (cuts(1), cuts(7), [np.arange(200, N), np.arange(200)]):
-        assert released(fitted(model, X, places, groups, engine=LocalEngine)[0]) == known
-
-
-@pytest.mark.parametrize(
-    ("name", "groups"),
-    [
-        *[(name, groups) for name in ("k-means", "components") for groups in (None, ACROSS)],
-        ("covariance", None),
-        ("mixture", ACROSS),
-    ],
-)
-def test_weights_travel_with_their_rows(name, groups):
-    model, X = MODELS[name]
-    model = clone(model).set_params(max_weight=1.5)
-    known = released(in_memory(model, X, groups=groups, sample_weight=WEIGHTS))
-    for places in (cuts(2), cuts(7)):
-        assert released(fitted(model, X, places, groups, WEIGHTS)[0]) == known
 
 
 def test_labels_stay_in_the_order_of_the_rows():
@@ -369,7 +333,6 @@ MEANS = {
     "zcdp": {"rho": 40.0, "delta": 1e-3, "locate": "zcdp"},
     "basic": {"rho": 40.0, "delta": 1e-3, "locate": "basic"},
 }
-CORES = ("zcdp", "basic")
 
 
 def mean(name):
@@ -389,17 +352,6 @@ def sampled(name, X=WIDE, **options):
     return released(found)
 
 
-@pytest.mark.parametrize("name", MEANS)
-def test_means_of_parts_have_the_bits_of_one_array(name):
-    known = sampled(name)
-    for places in (cuts(1), cuts(2), cuts(7)):
-        assert released(fitted(mean(name), WIDE, places)[0]) == known
-    assert released(fitted(mean(name), WIDE, cuts(50), engine=LocalEngine)[0]) == known
-    narrow = WIDE.astype(np.float32)
-    found, _ = fitted(mean(name), narrow, cuts(7), weights=WEIGHTS, engine=LocalEngine)
-    assert released(found) == sampled(name, narrow, sample_weight=WEIGHTS)
-
-
 @pytest.mark.parametrize("name", ["epsilon", "zcdp"])
 def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
     known, weighted = sampled(name), sampled(name, sample_weight=WEIGHTS)
@@ -409,95 +361,3 @@ def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
     assert released(found) == weighted
     threads = clone(mean(name)).set_params(n_jobs=3)
     assert released(in_memory(threads, WIDE)) == known
-
-
-def test_of_rows_only_the_sample_travels(few_pairs):
-    """Beside numbers of rows, counts of cells, and sums of released shapes."""
-    for name in MEANS:
-        _, engine = fitted(mean(name), WIDE, np.split(np.arange(N), [101, 204]))
-        sizes, gathered = {101, 103, 127}, 0
-        for value in (value for sums in engine.sent for value in sums):
-            if isinstance(value, ByPart):
-                (held,) = value.values.values()
-                gathered += 0 if isinstance(held, int) else len(held[0])
-            elif isinstance(value, CellsOfMeans):
-                assert sum(value.counts.values()) in sizes
-            else:
-                assert isinstance(value, int) or not sizes & set(np.shape(value))
-        assert engine.passes <= 9 and gathered < 230
-        assert (gathered > 100) == (name in CORES)
-
-
-@pytest.mark.parametrize("name", ["cells", *CORES])
-def test_replay_audit_of_means_of_parts(name, few_pairs):
-    for pair in neighbors(WIDE[:260], 0):
-        assert violations(mean(name), *pair, engine=LocalEngine) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MEANS)
-def test_replay_audit_of_many_means_of_parts(name, few_pairs):
-    """500 pairs of each that prove something."""
-    audit(mean(name), (neighbors(WIDE[: 100 + seed], seed) for seed in range(220)))
-
-
-def test_draws_by_position_within_a_part_are_caught(few_pairs, monkeypatch):
-    known, run = sampled("zcdp"), points._sampled
-
-    def sampled_by_part(part, firsts, draws, bound):
-        return run(part, dict.fromkeys(firsts, 0), draws, bound)
-
-    monkeypatch.setattr(points, "_sampled", sampled_by_part)
-    found, _ = fitted(mean("zcdp"), WIDE, cuts(7), engine=LocalEngine)
-    assert released(found) != known
-    moved = [violations(mean("zcdp"), *pair, engine=LocalEngine) for pair in neighbors(WIDE, 3)]
-    assert any(moved)
-
-
-class Twice(Elsewhere):
-    """A task that is retried counts again."""
-
-    def added(self, number, total, sums):
-        total = super().added(number, total, sums)
-        return super().added(number, total, sums) if number == self.n_parts - 1 else total
-
-
-class LeftOut(Elsewhere):
-    """A part that is lost counts as empty."""
-
-    def added(self, number, total, sums):
-        return total if number == 1 else super().added(number, total, sums)
-
-
-def test_a_part_that_counts_twice_is_caught():
-    model, X = FINE["k-means in bounds"]
-    alone = [np.arange(330), np.array([330])]
-    assert violations(model, X, X, alone, [alone[0], alone[1][:0]], engine=Twice)
-
-
-def test_a_part_that_is_left_out_is_caught():
-    model, X = FINE["k-means in bounds"]
-    assert released(fitted(model, X, cuts(7), engine=LeftOut)[0]) != released(in_memory(model, X))
-
-
-def test_groups_that_are_coded_by_part_are_caught(monkeypatch):
-    """A group would weigh one in each of its parts."""
-    model, X = FINE["k-means in bounds"]
-    places, groups = np.split(np.arange(N), [110, 220]), np.arange(N) % 110
-    left = [place[groups[place] != 5] for place in places]
-    pair = (X, X, places, left, (groups, groups))
-    assert violations(model, *pair) == []
-
-    def by_part(part, original=table_units._sizes):
-        return part, (GroupSizes({}),)
-
-    def weighed(part, groups, original=table_units._weighed):
-        keys, index = part["groups"]
-        own = np.bincount(index, minlength=len(keys)).tolist()
-        return original(part, {key: (size, 0) for key, size in zip(keys, own, strict=True)})
-
-    monkeypatch.setattr(table_units, "_sizes", by_part)
-    monkeypatch.setattr(table_units, "_weighed", weighed)
-    monkeypatch.setattr(pickle, "dumps", lambda value: value)
-    monkeypatch.setattr(pickle, "loads", lambda value: value)
-    assert violations(model, *pair)

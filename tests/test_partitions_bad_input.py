@@ -138,10 +138,6 @@ def charged(part, ledger):
     return read
 
 
-def test_the_estimators_are_those_of_the_page():
-    assert len(KINDS) >= 11 and sum(map(weighted, KINDS)) >= 6
-
-
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_part_is_paid_for(name):
     bad, words = BAD[name]
@@ -152,11 +148,6 @@ def test_a_bad_part_is_paid_for(name):
 def test_a_part_with_other_names_is_paid_for(name):
     bad, words = BAD_NAMES[name]
     refused([lambda: FRAME, given(bad)], f"^X, part 1: .*{words}", paid=True)
-
-
-def test_a_part_of_higher_precision_is_paid_for():
-    words = "^X, part 1: it contains float64 where X contains float32"
-    refused([lambda: X.astype(np.float32), given(X)], words, paid=True)
 
 
 @pytest.mark.parametrize("name", BAD_GROUPS)
@@ -191,16 +182,6 @@ def test_rows_that_change_are_paid_for():
     groups = [lambda: IDS, lambda: IDS]
     for beside in ({}, {"groups": groups}):
         refused([lambda: X, changing], "^X, part 1: its rows have changed", paid=True, **beside)
-
-
-@pytest.mark.parametrize("name", {**BAD, **BAD_NAMES})
-def test_a_bad_part_is_named_by_what_answers_row_by_row(name):
-    bad, words = {**BAD, **BAD_NAMES}[name]
-    fitted, parts = centers(), [given(FRAME if name in BAD_NAMES else X), given(bad)]
-    for method in (fitted.predict, fitted.transform, fitted.score):
-        with pytest.raises(PartError, match=f"^X, part 1: .*{words}") as caught:
-            method(parts)
-        assert quotes_nothing(caught.value)
 
 
 class Bag:

@@ -40,7 +40,6 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
     PublicScaler,
-    SampleAndAggregate,
     privacy_report,
     privatize,
 )
@@ -81,15 +80,6 @@ def test_compositions_are_walked_as_they_were_fitted():
     names = {line["release"].split("/")[0] for line in report.releases}
     assert names == {"u__a", "c__b", "c__remainder", "k"}
     assert report.epsilon == pytest.approx(4.0, rel=1e-6)
-
-
-def test_budgets_in_epsilon_add_up():
-    pipeline = make_pipeline(DPPCA(2, epsilon=0.5), DPKMeans(2, epsilon=0.25, delta=1e-7)).fit(X)
-    report = privacy_report(pipeline)
-    assert report.epsilon == pytest.approx(0.75) and report.delta == pytest.approx(1.1e-6)
-    alone = make_pipeline("passthrough", DPKMeans(2)).fit(X)
-    assert privacy_report(alone) == alone[-1].privacy_report_
-    assert privacy_report(alone[-1]) == alone[-1].privacy_report_
 
 
 def test_what_has_no_report_is_refused():
@@ -436,17 +426,6 @@ def test_steps_that_were_charged_to_two_values_have_no_report():
     pipeline = make_pipeline(DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"]))
     with pytest.raises(LedgerError, match="charged to two values of 'region'"):
         privacy_report(pipeline.fit(X))
-
-
-def test_a_model_that_blocks_have_made_is_known():
-    model = make_pipeline("passthrough", SampleAndAggregate(n_blocks=20)).fit(X)
-    assert privacy_report(model).problems == ()
-
-
-def test_the_display_of_a_pipeline_does_not_repeat_what_its_steps_say():
-    for last in (clone(K), search()):
-        page = make_pipeline(StandardScaler(), last).fit(X)._repr_html_()
-        assert "-DP" not in page and "privacy_report_" not in page
 
 
 def test_a_function_that_a_search_gave_single_rows_gets_them_for_ever():

@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
@@ -32,8 +31,6 @@ from sklearn_dp import (
     FriendlyCovariance,
     PrivacyBudget,
     PrivacyLedger,
-    PublicEncoder,
-    PublicScaler,
     privacy_report,
     privatize,
 )
@@ -158,29 +155,6 @@ def test_what_learns_and_has_no_twin_is_refused_with_advice():
         privatize(make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean()), KMeans(2)))
 
 
-def test_steps_that_need_no_budget():
-    """A MinMaxScaler with public bounds, and an encoder of listed categories, learn nothing."""
-    theirs = make_pipeline(MinMaxScaler((0, 2), clip=True), KMeans(2))
-    with pytest.raises(
-        ValueError, match="MinMaxScaler .*`bounds`, which replaces it with PublicScaler"
-    ):
-        privatize(theirs)
-    bounds = {"minmaxscaler": (-5, 15), "kmeans": (0, 2)}
-    twin = privatize(theirs, epsilon=3.0, bounds=bounds)
-    assert type(twin[0]) is PublicScaler and twin[0].bounds == (-5, 15) and twin[0].clip
-    assert twin[0].feature_range == (0, 2) == twin[1].bounds
-    assert twin[1].epsilon == 3.0  # all of it
-    scaled = MinMaxScaler((0, 2)).fit([[-5] * 4, [15] * 4]).transform(X)
-    np.testing.assert_allclose(twin.fit(X)[0].transform(X), np.clip(scaled, 0, 2))
-    listed = OneHotEncoder(categories=[["a", "b"], [1, 2, 3]])
-    twin = privatize(make_pipeline(listed, KMeans(2)))
-    assert type(twin[0]) is PublicEncoder and twin[0].schema == [["a", "b"], [1, 2, 3]]
-    kept = PublicScaler((-5, 15))
-    twin = privatize(make_pipeline(kept, RobustScaler(), KMeans(2)))
-    assert type(twin[0]) is PublicScaler and twin[0] is not kept
-    assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
-
-
 def test_elementwise_functions_are_kept_and_no_row_makes_them_fail():
     rows = np.abs(X)
     rows[:3] = [[0.0] * 4, [1.7e308] * 4, [1e200] * 4]
@@ -235,52 +209,3 @@ def test_refusals_say_what_to_take_instead(step):
 def test_bad_arguments_are_named(options, error, words):
     with pytest.raises(error, match=words):
         privatize(make_pipeline(PCA(2), KMeans(2)), **options)
-
-
-def test_shares_near_the_largest_float_are_shares():
-    twin = privatize(make_pipeline(PCA(2), KMeans(2)), shares={"pca": 1e308, "kmeans": 1.7e308})
-    assert 1.6 < twin["kmeans"].rho / twin["pca"].rho < 1.8
-
-
-@pytest.mark.parametrize("steps", [None, "ab", [1, 2], [("a", KMeans)], [("a", 1), ("a", 2)]])
-def test_bad_compositions_are_named(steps):
-    for theirs in (Pipeline(steps), FeatureUnion(steps), ColumnTransformer(steps)):
-        with pytest.raises((TypeError, ValueError), match="^estimator: "):
-            privatize(theirs)
-
-
-def test_nothing_to_replace_is_an_error():
-    with pytest.raises(ValueError, match="private twin"):
-        privatize(make_pipeline(Binarizer()))
-    with pytest.raises(ValueError, match="private twin"):
-        privatize("KMeans")
-
-
-def test_a_memory_that_keeps_rows_is_dropped(tmp_path):
-    theirs = make_pipeline(PCA(2), KMeans(2), memory=str(tmp_path))
-    with pytest.warns(ConversionWarning, match="memory"):
-        twin = privatize(theirs)
-    assert twin.memory is None and theirs.memory == str(tmp_path)
-
-
-def test_words_that_do_not_carry_over_are_told():
-    with pytest.warns(ConversionWarning, match="n_init"):
-        privatize(make_pipeline(PCA(2), KMeans(2, n_init=3)))
-
-
-def test_listed_categories_of_a_data_frame():
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    table = pandas.DataFrame(
-        {"age": rng.uniform(18, 90, 2000), "region": rng.choice(["N", "S"], 2000)}
-    )
-    columns = ColumnTransformer(
-        [
-            ("numbers", StandardScaler(), ["age"]),
-            ("categories", OneHotEncoder(categories=[["N", "S"]]), ["region"]),
-        ]
-    )
-    twin = privatize(make_pipeline(columns, KMeans(2)), epsilon=5.0).fit(table)
-    names = list(twin[0].get_feature_names_out())
-    assert names == ["numbers__age", "categories__region_N", "categories__region_S"]
-    assert twin.predict(table).shape == (2000,)

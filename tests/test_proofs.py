@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from option_audits import proof_pages
+from test_every_option import proof_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 

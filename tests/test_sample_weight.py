@@ -4,14 +4,10 @@
 """
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
-from sklearn import config_context
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import has_fit_parameter
 from weight_tools import LastColumn, by_sum, endless, released, unclipped, undivided, unscaled
 
@@ -105,9 +101,6 @@ settings = pytest.mark.parametrize(
         for case, name in zip(PLAIN, IDS, strict=True)
     ],
 )
-estimators = pytest.mark.parametrize(
-    "cls", [pytest.param(cls, marks=pytest.mark.slow if cls in LONG else ()) for cls in ONE_EACH]
-)
 
 
 def budgeted(options, epsilon):
@@ -151,68 +144,6 @@ def test_weights_without_a_largest_one_are_refused_before_the_charge(cls):
     assert not has_fit_parameter(model, "sample_weight") and has_fit_parameter(model, "X")
     assert has_fit_parameter(cls(max_weight=2.0), "sample_weight")
     assert has_fit_parameter(cls, "sample_weight")
-
-
-@estimators
-def test_one_number_for_all_rows_is_the_largest_weight(cls):
-    X, _ = table()
-    options = {"random_state": 0, "epsilon": 5.0}
-    one = cls(**options).fit(X, sample_weight=300.0)
-    each = cls(max_weight=300.0, **options).fit(X, sample_weight=np.full(len(X), 300.0))
-    alike = released(one).keys() - {"privacy_report_"}  # the note of a largest weight
-    assert all(released(one)[name] == released(each)[name] for name in alike)
-
-
-@pytest.mark.parametrize("cls", [DPKMeans, *ONE_EACH])
-def test_a_status_tells_what_the_largest_weight_cuts_off(cls):
-    """Weights of 100 and 300: at most 150 is 3/8 of the weight less, and at most 300 is nothing.
-
-    The share is three standard deviations of its noise below what was released: that is .375, +-.01
-    at most, and .001 by noise alone once in 700 times.
-    """
-    X = np.random.default_rng(0).normal(size=(20_000, 2))
-    weights, options = np.where(X[:, 0] > 0, 300.0, 100.0), {"random_state": 0}
-    if cls in (DPKMeans, DPKTupleKMeans):
-        options["n_clusters"] = 2
-    cut = cls(max_weight=150.0, **options).fit(X, sample_weight=weights)
-    told = r"weights are cut off: at least (3[4-7])% of the weight is above max_weight"
-    assert re.match(told, cut.status_)
-    whole = cls(max_weight=300.0, **options).fit(X, sample_weight=weights)
-    assert "cut off" not in whole.status_ and cut.size_ < 2.6e6 if hasattr(cut, "size_") else True
-
-
-FITS, COLUMNS = 100, 3
-# Of the logarithm of a weight of these, weighted: the integral of log(w) over that of 1.
-MEAN_LOG = (300 * np.log(300.0) - 299) / 299
-
-
-@pytest.mark.parametrize(
-    ("cls", "options", "name"),
-    [
-        pytest.param(FriendlyMean, {}, "mean_", marks=pytest.mark.slow),
-        (FriendlyMean, {"bounds": (-4.0, 10.0)}, "mean_"),
-        (FriendlyCovariance, {}, "location_"),
-        (DPKMeans, {"n_clusters": 1}, "cluster_centers_"),
-    ],
-)
-def test_standard_errors_know_how_uneven_weights_are(cls, options, name):
-    """Weights from 1 to 300, heavier where the first column is low; errors of the mean of all.
-
-    300 errors over their standard errors: their mean square is below .66 or above 1.45 with a
-    probability of 1e-6 each, if they are normal. Weights in the place of their squares, twice as
-    large in sum, would make it about .5; the number of rows in that of their weight, 2.9.
-    """
-    rng, found = np.random.default_rng(5), []
-    for seed in range(FITS):
-        weights = np.exp(rng.uniform(0, np.log(300.0), 6000))
-        X = 3 + rng.normal(size=(6000, COLUMNS))
-        X[:, 0] -= np.log(weights) / 5
-        options = {**options, "max_weight": 300.0, "epsilon": 8.0, "random_state": seed}
-        model = cls(**options).fit(X, sample_weight=weights)
-        off = np.ravel(getattr(model, name)) - 3
-        off[0] += MEAN_LOG / 5
-        found.append(off / np.ravel(getattr(model, f"{name[:-1]}_std_error_")))
-    assert 0.66 < np.mean(np.square(found)) < 1.45
 
 
 # -- what weights do -------------------------------------------------------------------------------
@@ -273,112 +204,6 @@ def test_the_bound_is_the_unit_of_weight(cls, options):
             assert np.array_equal(getattr(other, name), getattr(model, name))
     note = "with sample_weight, a unit is a row of weight max_weight=4"
     assert note in other.privacy_plan(3).notes and note in repr(other.privacy_report_)
-
-
-BAD = [np.ones(49), np.ones((50, 1)), np.full(50, np.nan), np.full(50, -7319.25), ["7319x"] * 50]
-
-
-@estimators
-def test_bad_weights_and_bounds_are_named_and_not_quoted(cls):
-    X, _ = table(50)
-    model = cls(random_state=0).fit(X)
-    for weights in (*BAD, np.inf, "7319", object()):
-        for call in (cls(max_weight=1.0).fit, model.score):
-            with pytest.raises(ValueError, match="sample_weight must be") as told:
-                call(X, sample_weight=weights)
-            assert "7319" not in str(told.value) and told.value.__context__ is None
-    for largest in (0, np.nan, True, "1"):
-        with pytest.raises((TypeError, ValueError), match="max_weight"):
-            cls(max_weight=largest).fit(X)
-
-
-@estimators
-def test_scores_are_weighted_means(cls):
-    X, weights = table(50)
-    model = cls(random_state=0).fit(X)
-    alone = np.array([model.score(row[None]) for row in X])
-    if cls is DPKTupleKMeans:  # a sum, as that of KMeans
-        assert model.score(X, sample_weight=weights) == pytest.approx(weights @ alone)
-        return
-    assert model.score(X) == pytest.approx(alone.mean())
-    expected = np.average(alone, weights=weights)
-    for scale in (1.0, 1e300, 1e-320):
-        assert model.score(X, sample_weight=scale * weights) == pytest.approx(expected, rel=1e-3)
-    assert model.score(X, sample_weight=0) == 0
-
-
-@estimators
-def test_weights_come_through_pipelines_and_routing(cls):
-    X, weights = table(60)
-    options = {"max_weight": 1.0, "random_state": 0}
-    expected = released(cls(**options).fit(X, sample_weight=weights))
-    model = make_pipeline(FunctionTransformer(), cls(**options))
-    name = model.steps[-1][0]
-    assert released(model.fit(X, **{f"{name}__sample_weight": weights})[-1]) == expected
-    with config_context(enable_metadata_routing=True):
-        routed = cls(**options).set_fit_request(sample_weight=True)
-        routed.set_score_request(sample_weight=True)
-        piped = make_pipeline(FunctionTransformer(), routed).fit(X, sample_weight=weights)
-        found = released(piped[-1])
-        assert np.isfinite(piped.score(X, sample_weight=weights))
-    assert found == expected
-    again = cls(**options)
-    for method in ("fit_transform", "fit_predict"):
-        if hasattr(again, method):
-            getattr(again, method)(X, sample_weight=weights)
-            assert released(again) == expected
-
-
-# -- how good they are -----------------------------------------------------------------------------
-
-
-def moments(X, weights):
-    mean = np.average(X, axis=0, weights=weights)
-    return mean, np.average((X - mean)[:, :, None] * (X - mean)[:, None], axis=0, weights=weights)
-
-
-@settings
-def test_weights_count_in_proportion(cls, options):
-    rng = np.random.default_rng(1)
-    n = 1500 if cls is FriendlyMean else 4000  # which compares all pairs
-    X = rng.normal(size=(n, 3)) * [3, 1, 0.2]
-    weights = rng.uniform(size=len(X)) * np.where(X[:, 0] > 0, 0.1, 1.0)
-    if options.get("assume_centered"):
-        X[:, 0] *= np.sign(rng.normal(size=len(X)))
-    generous = {"rho": 1e5} if "rho" in options else {"epsilon": 2000.0}
-    options = {**options, **generous, "max_weight": 1.0, "random_state": 0}
-    model = cls(**options).fit(X, sample_weight=weights)
-    mean, covariance = moments(X, weights)
-    if cls is DPKTupleKMeans:
-        assert model.path_.startswith("tuples")
-        off = model.cluster_weights_ - np.bincount(model.predict(X), weights, model.n_clusters_)
-        assert np.all(np.abs(off) < 5 * model.cluster_weights_std_error_)
-        assert np.abs(off).max() < 0.05 * weights.sum()
-        return
-    assert model.size_ == pytest.approx(weights.sum(), rel=0.01)
-    if cls is DPGaussianMixture:
-        found = model.weights_ @ model.means_
-        np.testing.assert_allclose(found, mean, atol=0.05)
-        return
-    if cls is FriendlyMean:
-        np.testing.assert_allclose(model.mean_, mean, atol=0.1)
-        return
-    place = model.mean_ if cls is DPPCA else model.location_
-    if options.get("bounds") == 3.0:  # which clips
-        return
-    np.testing.assert_allclose(place, 0 if options.get("assume_centered") else mean, atol=0.1)
-    found = model.get_covariance() if cls is DPPCA else model.covariance_
-    scale = np.sqrt(np.outer(*2 * [np.diag(covariance)]))
-    np.testing.assert_allclose(found / scale, covariance / scale, atol=0.15)
-
-
-def test_methods_without_a_place_for_weights_say_so():
-    X, weights = table(50)
-    for method in ("partition", "k_tuples"):
-        with pytest.raises(ValueError, match="sample_weight: only method='coreset'"):
-            DPGaussianMixture(2, method=method, max_weight=1.0).fit(X, sample_weight=weights)
-    with pytest.raises(ValueError, match="method"):
-        DPGaussianMixture(2, method="no", max_weight=1.0).fit(X, sample_weight=weights)
 
 
 # -- the guarantee ---------------------------------------------------------------------------------
@@ -449,13 +274,3 @@ def test_the_audit_sees_weights_that_are_not_bounded(cls, options, bug, monkeypa
     largest = 0.5 if bug is unclipped else 3.0  # many weights are over the one, some the other
     model = cls(**{**budgeted(options, 30.0), "max_weight": largest})
     assert audited(model, bug is undivided, ["far", "random", "remove"]).violations
-
-
-@pytest.mark.parametrize(("cls", "options"), TELL_NOTHING)
-def test_some_fits_do_not_read_what_is_above_the_largest_weight(cls, options, monkeypatch):
-    """It may be anything: the fit is the same, bit for bit."""
-    X, _ = table()
-    model = cls(random_state=0, **{**budgeted(options, 30.0), "max_weight": 0.1})
-    honest = released(model.fit(X))
-    monkeypatch.setattr(Units, "weighted", staticmethod(endless))
-    assert released(model.fit(X)) == honest

@@ -36,12 +36,3 @@ def test_every_public_name_has_a_page():
     names = listed((DOC / "api.md").read_text(encoding="utf-8"))
     assert len(names) == len(set(names)) >= 80
     assert set(names) == public() - WITHOUT_PAGE
-
-
-# -- links -----------------------------------------------------------------------------------------
-
-
-# -- pages of the top folder -----------------------------------------------------------------------
-
-
-# -- links to the API ------------------------------------------------------------------------------

@@ -8,17 +8,14 @@ from typing import ClassVar
 import joblib
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
 
 import sklearn_dp
 from sklearn_dp import (
-    DPPCA,
     DPKMeans,
     PublicEncoder,
     PublicScaler,
@@ -26,37 +23,9 @@ from sklearn_dp import (
     _sklearn_compat,
     privatize,
 )
-from sklearn_dp._sklearn_compat import (
-    BlindToRows,
-    ParameterNames,
-    Progress,
-    complete_kmeans,
-    fits_around,
-    kmeans_of,
-    with_callbacks,
-    without_callbacks,
-)
+from sklearn_dp._sklearn_compat import Progress, fits_around, with_callbacks
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
-
-CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
-
-
-def test_a_kmeans_of_given_centers_works_as_a_fitted_one():
-    kmeans = kmeans_of(CENTERS, n_iter_=3, n_features_in_=2)
-    X = np.array([[1.0, 0.0], [9.0, 0.0], [5.1, 0.0]])
-    assert kmeans.predict(X).tolist() == [0, 1, 1]
-    assert kmeans.transform(X[:1]).tolist() == [[1.0, 9.0]]
-    assert kmeans.score(X[:2]) == -2.0 and kmeans.n_iter_ == 3 and kmeans.n_clusters == 2
-    kmeans.cluster_centers_[:] = 7
-    assert CENTERS[0, 0] == 0  # a copy
-
-
-def test_only_a_kmeans_is_completed():
-    other, kmeans = BaseEstimator(), KMeans(2)
-    complete_kmeans(other)
-    complete_kmeans(kmeans)
-    assert vars(other) == {} and kmeans._n_threads == 1
 
 
 def test_a_fit_with_callbacks_is_the_same_fit(monkeypatch):
@@ -102,19 +71,6 @@ def test_callbacks_learn_the_names_of_steps_and_nothing_else():
     assert calls == [(*step, told) for step in steps]
 
 
-def test_without_callbacks_nothing_happens():
-    progress = Progress(object())
-    assert progress("radius") is None and progress.finish() is None
-
-
-def test_callbacks_are_taken_from_an_estimator_and_from_those_inside_it():
-    pytest.importorskip("sklearn.callback")
-    inner = DPKMeans(2).set_callbacks(Heard())
-    whole = make_pipeline(DPPCA(1).set_callbacks(Heard()), inner)
-    assert without_callbacks(whole) is whole
-    assert not any(hasattr(step, "_skl_callbacks") for _, step in whole.steps)
-
-
 class Heard:
     """A callback of scikit-learn that notes each call; copies of it share the notes."""
 
@@ -143,22 +99,6 @@ def test_callbacks_of_estimators_inside_a_fit_are_not_told_of_what_is_no_release
     assert not Heard.calls
     inner.fit(X)
     assert Heard.calls == [inner]
-
-
-def test_names_of_parameters_are_those_of_each_class():
-    """A subclass has its own, whichever is asked first."""
-
-    class One(ParameterNames):
-        def __init__(self, one=1):
-            self.one = one
-
-    class Two(One):
-        def __init__(self, one=1, two=2):
-            super().__init__(one)
-            self.two = two
-
-    assert [*One().get_params()] == ["one"] and [*Two().get_params()] == ["one", "two"]
-    assert [*One().get_params()] == ["one"]
 
 
 # -- versions in pickles ---------------------------------------------------------------------------
@@ -238,36 +178,3 @@ def test_a_fit_knows_what_is_around_it(kind):
     cross_validate(Searched(), np.zeros((8, 1)), cv=2)
     Searched().fit(None)
     assert Searched.found[3:] == [[]] * 3
-
-
-class Blind(BlindToRows, ColumnTransformer):
-    pass
-
-
-class Eye(BaseEstimator):
-    """Makes a block of the type that it is told."""
-
-    def __init__(self, kind=np.asarray):
-        self.kind = kind
-
-    def fit_transform(self, X, y=None):
-        return self.kind(X)
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return np.asarray(X)
-
-
-@pytest.mark.parametrize("kinds", [[np.asarray] * 2, [np.asarray, csr_matrix], [csr_matrix] * 2])
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0])
-def test_the_format_of_a_table_is_that_of_its_blocks(kinds, threshold):
-    parts = [(f"s{i}", Eye(kind), [i]) for i, kind in enumerate(kinds)]
-    sparse = threshold > 0 and csr_matrix in kinds
-    for X in (np.zeros((9, 2)), np.ones((9, 2)), np.eye(9)[:, :2]):
-        table = Blind(parts, sparse_threshold=threshold)
-        assert issparse(table.fit_transform(X)) == table.sparse_output_ == sparse
-        found = table.transform(X[:2])  # of blocks that are dense all
-        assert issparse(found) == sparse and found.shape == (2, 2)
-        assert np.array_equal(found.toarray() if sparse else found, X[:2])

@@ -55,7 +55,8 @@ ESTIMATORS = {
 DOOR = ("_base", "_tables", "_validation", "_partitions", "_days")
 PAGES = {
     "_communication_cost", "_disjoint", "_dp_accounting", "_guarantee_text", "_html", "_ledger",
-    "_ledger_page", "_ledger_store", "_ledger_terms", "_log", "_optional", "_prepaid", "_report",
+    "_ledger_page", "_ledger_store", "_ledger_terms", "_log", "_optional", "_plan_pages",
+    "_prepaid", "_provenance", "_report",
 }  # fmt: skip
 """Of the kernel: budgets across fits, and what is shown of plans and reports."""
 HELPERS = {"count", "noisy_counts", "noisy_count_and_totals", "vector_sum"}

@@ -18,13 +18,17 @@ import numpy as np
 from .._privacy._optional import extra
 from .._rows.pieces import kept
 from .._rows.table import LocalEngine
-from ._check_part import CheckedSource, Columns, Reason, columns_of, has_no_columns, quietly
-from ._input import EngineInput, check_list, is_list_of_values
-
-__all__ = [
-    *("from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"),
-    "from_stream",
-]
+from ._steps import (
+    CheckedSource,
+    Columns,
+    EngineInput,
+    Reason,
+    check_list,
+    columns_of,
+    has_no_columns,
+    is_list_of_values,
+    quietly,
+)
 
 _PART_ENTRIES = 2**23
 _BATCH_ENTRIES = 2**21  # of a stream, where a part is held as it comes, as rows and as a copy
@@ -41,7 +45,7 @@ def _input(
     sample_weight: Any,
     n_parts: int | None = None,
 ) -> EngineInput:
-    """What a fit needs of pieces; `readers` is called when it has been charged."""
+    """Return the input of a fit from pieces; `readers` is called when it has been charged."""
     beside = ((groups, "groups"), (sample_weight, "sample_weight"))
     for values, name in beside:
         check_list(values, name, n_parts, _is_piece, _PIECE)
@@ -149,7 +153,7 @@ def _fragment(fragment: Any, schema: Any) -> Any:
 
 
 def from_stream(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """What exports an Arrow C stream: a query of DuckDB, a table of ibis, a reader of batches.
+    """Read an object that exports an Arrow C stream: a query of DuckDB, a table of ibis, batches.
 
     A stream may come once only, so its rows are kept, in a file where they are large. Groups and
     weights have a piece for each batch; without them small batches are put together.

@@ -13,28 +13,31 @@ import numpy as np
 
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
-from ._input import EngineInput, check_list
 from ._steps import (
     FAN_IN,
+    CheckedSource,
+    Columns,
+    EngineInput,
+    Given,
     Message,
     Split,
     Step,
     all_raised,
     asked,
+    check_list,
+    columns_of,
     columns_or_words,
     joined,
     name_of,
     of_source,
     pieces_of,
+    quietly,
     raised,
     rows_of,
     run,
     total,
     used,
 )
-
-__all__ = ["RayEngine", "from_dataset", "from_references"]
 
 _on_ray = partial(asked, "Ray", "an instance that has been shut down")
 
@@ -59,7 +62,7 @@ class RayEngine:
         self._steps = _on_ray(lambda: [step for step, _ in self._next(_run, function, broadcast)])
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, and the totals of the sums."""
+        """Run a pass, keep the new states, and return the totals of the sums."""
         return raised(_on_ray(lambda: self._reduce(function, broadcast), self._failed))
 
     def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
@@ -80,7 +83,7 @@ class RayEngine:
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """What tasks make of rows that all parts give them, from worker to worker."""
+        """Run tasks on rows that all parts give them, from worker to worker."""
         import ray
 
         def results() -> list:

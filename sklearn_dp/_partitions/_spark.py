@@ -16,27 +16,30 @@ import numpy as np
 from .._door import schema
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
-from ._input import EngineInput
 from ._steps import (
+    CheckedSource,
+    Columns,
+    EngineInput,
+    Given,
     Message,
+    Reason,
     Split,
     Step,
     all_raised,
     asked,
+    columns_of,
     columns_or_words,
     joined,
     name_of,
     of_source,
     pieces_of,
+    quietly,
     raised,
     rows_of,
     run,
     total,
     used,
 )
-
-__all__ = ["SparkEngine", "from_frame", "from_rdd"]
 
 _on_spark = partial(asked, "Spark", "a stopped session")
 
@@ -63,7 +66,7 @@ class SparkEngine:
         self._steps = _on_spark(lambda: self._next(run, function, broadcast))
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, now, and the totals of the sums."""
+        """Run a pass now, keep the new states, and return the totals of the sums."""
         return raised(_on_spark(lambda: self._reduce(function, broadcast)))
 
     def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
@@ -87,7 +90,7 @@ class SparkEngine:
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """What tasks make of rows that all parts give them: a shuffle of Spark."""
+        """Run tasks on rows that all parts give them: a shuffle of Spark."""
         return all_raised(_on_spark(lambda: self._exchange(split, use, n_tasks, broadcast)))
 
     def shuffle(
@@ -114,7 +117,7 @@ class SparkEngine:
     def _brought(
         self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
     ) -> Any:
-        """What tasks make of their pieces of all parts, one in each partition: (number, result)."""
+        """Run tasks on their pieces of all parts, one in each partition: (number, result)."""
         parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
         pieces = parts.mapPartitionsWithIndex(_addressed)
         message = self._context.broadcast(Message(use, broadcast))
@@ -149,7 +152,7 @@ def _addressed(part: int, held: Iterator[list]) -> Iterator[tuple]:
 
 
 def _of_pieces(task: Callable, message: Any, addressed: tuple) -> tuple:
-    """What a task makes of pieces that have come in any order."""
+    """Run a task on pieces that have come in any order."""
     number, pieces = addressed
     return number, task(number, message.value, [piece for _, piece in sorted(pieces, key=_number)])
 
@@ -278,7 +281,7 @@ def _joined(columns: Columns, pieces: Iterator[Any]) -> Iterator[Any]:
 def _answers(
     columns: Columns, function: Callable, number: int, rows: Iterator[Any]
 ) -> Iterator[np.ndarray]:
-    """What a function makes of the rows of a partition, once they have been checked."""
+    """Apply a function to the rows of a partition, once they have been checked."""
     for piece in rows:
         step = Step(number, CheckedSource(number, columns, Given()))
         yield rows_of(step, Message(of_source, (function,)), piece)

@@ -9,11 +9,11 @@ from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
 
-__all__ = ["CompositeMechanism"]
+__all__ = ["CompositeMechanism", "open_step"]
 
 
 class CompositeMechanism:
-    """What a mechanism draws inside a step that has been paid for; made by `PrivacySession.step`.
+    """What a mechanism draws inside a step that has been paid for; made by :func:`open_step`.
 
     Propose-test-release and the like are private as a whole, by a theorem of their own, while
     most of what they draw is no release: a noisy score that stays inside, the choice of a
@@ -77,3 +77,9 @@ class CompositeMechanism:
     def assume(self, holds: bool) -> None:
         """What follows is private where this holds; it fails within the delta of the step."""
         self._session._record(Event("condition", self._entry, bool(holds)))
+
+
+def open_step(session: Any, entry: str, *, epsilon: float, delta: float) -> CompositeMechanism:
+    """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws."""
+    session.pay_step(entry, epsilon=epsilon, delta=delta)
+    return CompositeMechanism(session, entry)

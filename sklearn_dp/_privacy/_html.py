@@ -125,7 +125,7 @@ _PAGE += (
     + """
 .sk-dp-page .sk-dp-scroll{overflow:visible}
 .sk-dp-page th,.sk-dp-page td{white-space:normal!important;overflow-wrap:anywhere}
-.sk-dp-page tr,.sk-dp-page h2{break-inside:avoid;break-after:auto}
+.sk-dp-page tr{break-inside:avoid} .sk-dp-page h2{break-after:avoid}
 .sk-dp-page *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}</style>"""
 )
 

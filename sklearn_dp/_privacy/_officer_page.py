@@ -53,6 +53,7 @@ _EVIDENCE = (
     ("Standards", "doc/standards.md: NIST SP 800-226 and ISO/IEC 27559, demand by demand"),
     ("Limits in full", "SECURITY.md"),
 )
+_OF_FIT = {"sensitivity": "a whole fit", "sigma": "its own"}
 _CHARGE = ("time", "label", "epsilon", "delta", "rho", "delta_failure", "key", "value")
 _VERIFY = "sklearn-dp ledger verify FILE --head {}; or doc/verify_ledger.py, without this package"
 
@@ -269,8 +270,9 @@ def _content_of_ledger(state: Any, where: str, told: str) -> dict[str, Any]:
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
     """A value of a release; a whole fit inside has no sensitivity and no noise of its own."""
-    whole = row.get("sensitivity") == row.get("sigma") == 0.0
-    return "a whole fit" if whole and name == "sensitivity" else cell(row.get(name, "all"))
+    if row.get("sensitivity") == row.get("sigma") == 0.0 and name in _OF_FIT:
+        return _OF_FIT[name]
+    return cell(row.get(name, "all"))
 
 
 def _of_unit(report: Any) -> Iterable[str]:

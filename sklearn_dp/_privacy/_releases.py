@@ -14,20 +14,20 @@ sensitivity and prove it in a comment at that line. Statistics are integers, in 
 `unit`: what floating-point sums of neighbors differ by is not known exactly, and an integer sum is
 the same whatever the order of the rows.
 
-Where a method says that something is *not a release*, only a mechanism whose own proof allows it
-may look at it.
+Laws that few estimators need have their release elsewhere (:mod:`._pure_releases`, and beside the
+law in `mechanisms/filters.py`, `proportional.py` and `shares.py`): a session knows nothing of them,
+and pays for them all the same.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._plan import PrivacyPlan
 from ._sealed import Sealed, SealedCells, SealedNames, opened
-from .mechanisms import filters, gaussian, histograms, laplace, proportional, selection, shares
+from .mechanisms import gaussian, histograms
+from .mechanisms._release import lengths
 
 __all__ = ["Releases"]
 
@@ -79,8 +79,6 @@ class Releases:
         )
         return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
 
-    # -- exact statistics, of which the caller states what neighbors differ by
-
     def release_names(
         self, entry: str, sealed: SealedNames, *, rho: float, delta: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -97,26 +95,7 @@ class Releases:
             cells=sealed.cells,
         )
 
-    def choose(self, entry: str, scores: Sealed, *, epsilon: float) -> int:
-        """The number of an entry that is about the largest; see :meth:`exponential`."""
-        exact, most = self._opened(scores), scores.claim.of_one
-        return self.exponential(entry, exact, sensitivity=most, epsilon=epsilon)
-
-    def first_above(
-        self, entry: str, answers: Sealed, threshold: float, *, epsilon: float
-    ) -> int | None:
-        """The number of the first entry that is about above a public threshold, or None; see
-        :meth:`above_threshold`."""
-        exact, most = self._opened(answers), answers.claim.of_one
-        return self.above_threshold(entry, exact, threshold, sensitivity=most, epsilon=epsilon)
-
-    def leader(self, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
-        """The number of the largest entry if its lead is clear, or None; see
-        :meth:`report_leader_if_stable`."""
-        exact, most = self._opened(scores), scores.claim.of_one
-        return self.report_leader_if_stable(
-            entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
-        )
+    # -- exact statistics, of which the caller states what neighbors differ by
 
     def gaussian(
         self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None
@@ -128,45 +107,7 @@ class Releases:
         s_i)^2 <= 1`` for neighbors. `rho` is the zCDP cost; all that the entry has left by default.
         """
         release = gaussian.release(value, sensitivity, self._cost(entry, rho), unit)
-        return _lengths(self._release(entry, release), unit)
-
-    def shared_gaussian(
-        self,
-        entry: str,
-        total: np.ndarray,
-        *,
-        sensitivity: Any,
-        n_honest: int,
-        given: int | None = None,
-        unit: Any = 1.0,
-        rho: float | None = None,
-    ) -> np.ndarray:
-        """Release a sum over clients that gets its noise from them, in shares.
-
-        `total` is with the shares of `given` clients, a public number, in fine steps (see
-        :func:`share_scale`); without noise, in steps, where `given` is None: the noise of
-        `n_honest` shares is then drawn here, in one. The other numbers are those of
-        :meth:`gaussian`, in steps of the statistic. `n_honest` counts shares, besides that of the
-        client whose data differ, that nobody else knows; a RuntimeError if there are not more than
-        that in the sum.
-
-        sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each
-        use, for neighbors with the same clients: see :mod:`sklearn_dp._privacy.mechanisms.shares`
-        for the proof.
-        """
-        if given is not None and given <= n_honest:
-            raise RuntimeError(
-                f"only {given} clients have added their share of the noise; "
-                f"n_honest={n_honest} requires at least {n_honest + 1}."
-            )
-
-        def without_shares(total: np.ndarray) -> Any:
-            # Only an audit, which has seen every client draw, can tell the exact sum.
-            return total if self._trace is None else total - self._trace.take_shares(entry)
-
-        rho = self._cost(entry, rho)
-        release = shares.release(total, sensitivity, n_honest, given, rho, unit, without_shares)
-        return _lengths(self._release(entry, release), release.unit)
+        return lengths(self._release(entry, release), unit)
 
     def sparse_histogram(
         self,
@@ -196,49 +137,6 @@ class Releases:
         cells, values = self._release(entry, release)
         return cells.copy(), values * float(unit)
 
-    def laplace(
-        self, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
-    ) -> np.ndarray:
-        """Release integers with rounded Laplace noise: epsilon-DP.
-
-        `value` is in grid steps of length `unit`, `sensitivity` is the l1 distance of the
-        statistics of neighbors in them. The plan is charged by the tight zCDP conversion for
-        Laplace noise, which is below that for any epsilon-DP mechanism.
-        """
-        release = laplace.release(value, sensitivity, epsilon, unit)
-        return self._release(entry, release) * float(unit)
-
-    def exponential(
-        self, entry: str, scores: np.ndarray | Sequence[int], *, sensitivity: float, epsilon: float
-    ) -> int:
-        """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
-
-        There is an int64 score for each public candidate; none changes by more than `sensitivity`
-        between neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
-        """
-        return int(self._release(entry, selection.exponential(scores, sensitivity, epsilon)))
-
-    def above_threshold(
-        self, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
-    ) -> int | None:
-        """Index of the first query that is about above a public threshold, or None; epsilon-DP.
-
-        Exact integer queries, each of which moves by at most `sensitivity` between neighbors.
-        Epsilon is for the whole search, however many queries there are.
-        """
-        release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
-        return _index(self._release(entry, release))
-
-    def report_leader_if_stable(
-        self, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
-    ) -> int | None:
-        """Index of the best of some public candidates if its lead is clear, or None.
-
-        At least two int64 scores; none moves by more than `sensitivity` between neighbors.
-        (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.mechanisms.selection`.
-        """
-        return _index(self._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
-
     def stability_histogram(
         self,
         entry: str,
@@ -262,86 +160,3 @@ class Releases:
         release = histograms.stability(codes, counts, rho, delta, sensitivity, cells)
         codes, values = self._release(entry, release)
         return codes.copy(), values.astype(np.float64)
-
-    def proportional_noise_psd(
-        self,
-        entry: str,
-        total: np.ndarray,
-        count: int,
-        *,
-        bits: int,
-        distance: float,
-        eta: float,
-        rho: float,
-        delta: float,
-    ) -> np.ndarray:
-        """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
-
-        The matrix (d, d) is ``total / (count 2**bits)``, of Python integers, `bits` at most 512;
-        see :mod:`sklearn_dp._privacy.mechanisms.proportional`. `distance` is s with the proved
-        claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of
-        `distance`, `rho` and `delta`. The output is positive semidefinite but for rounding; its
-        mean is (1 + eta^2 d) times the matrix.
-        """
-        release = proportional.release(total, count, bits, distance, eta, rho, delta)
-        output = self._release(entry, release)
-        return output.astype(np.float64) * 2.0**-proportional.OUTPUT_BITS
-
-    # -- decisions about single units, released only through what is computed from the survivors
-
-    def friendly_core_filter(
-        self,
-        entry: str,
-        scores: np.ndarray,
-        *,
-        sigma: float,
-        threshold: float,
-        bad: float,
-        sensitivity: float,
-        rho: float,
-        delta: float,
-        most: float = math.inf,
-        fixed: bool = False,
-        units: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Keep the units whose noisy score reaches a threshold: a mask. NOT a release.
-
-        Only a mechanism that is private on friendly survivors may use it. Scores, `sigma`,
-        `threshold` and `bad` are in grid steps; a unit with a score of at most `bad` survives only
-        within delta. No common unit's score moves by more than `sensitivity`. `rho` and `delta` are
-        as proved by the caller; `rho` pays for `most` common units, and there are more only within
-        delta. `fixed`: the elements are not units but results of blocks, of which one is replaced.
-        `units` are the numbers of the units that there are scores of; all of them by default.
-        """
-        release = filters.noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
-        return self._release(entry, replace(release, units=units))
-
-    def unit_bernoulli(
-        self,
-        entry: str,
-        numerators: np.ndarray,
-        denominator: int,
-        *,
-        sensitivity: float,
-        rho: float,
-        delta: float,
-        units: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Keep unit i with probability numerators[i] / denominator, exactly and independently.
-
-        A mask, which is NOT a release, as in :meth:`friendly_core_filter`. A numerator of at most
-        0: never kept; of at least `denominator`, which is public and at most 2**63: always.
-        `sensitivity` is the proved l1 distance of the vectors of probabilities, over the common
-        units; `rho` and `delta` are as proved by the caller; `units` as in
-        :meth:`friendly_core_filter`.
-        """
-        release = filters.bernoulli(numerators, denominator, sensitivity, rho, delta)
-        return self._release(entry, replace(release, units=units))
-
-
-def _lengths(output: np.ndarray, unit: Any) -> np.ndarray:
-    return np.asarray(output * np.asarray(unit, dtype=np.float64), dtype=np.float64)
-
-
-def _index(chosen: int) -> int | None:
-    return None if chosen < 0 else int(chosen)

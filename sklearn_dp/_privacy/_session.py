@@ -28,7 +28,6 @@ from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from ._accounts import Accounts
 from ._budget import PrivacyBudget
-from ._composite_mechanism import CompositeMechanism
 from ._disjoint import payers_in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
@@ -200,14 +199,14 @@ class PrivacySession(Releases, AlgorithmicRandomness):
             raise PlanError("a fit protects other neighbors than the one that it is part of")
 
     def nested(self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Self:
-        """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
+        """Pay for a step as :meth:`pay_step` does, whose draws follow a plan of their own.
 
         For a mechanism that runs another one inside and is more private than it, as samples are
         more private than what they are taken from. The entry is of the plan of this session. The
         session that is returned spends within `plan`, and nothing of this one; that all of it costs
         (epsilon, delta) here is proved by the caller.
         """
-        self.step(entry, epsilon=epsilon, delta=delta)
+        self.pay_step(entry, epsilon=epsilon, delta=delta)
         return self._within(plan)
 
     def on_a_sample(self, entry: str, rate: float) -> Self:
@@ -304,11 +303,12 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self._note(entry, release)
         return output
 
-    def step(self, entry: str, *, epsilon: float, delta: float) -> CompositeMechanism:
-        """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws.
+    def pay_step(self, entry: str, *, epsilon: float, delta: float) -> None:
+        """Pay for a step that is (epsilon, delta)-DP as a whole.
 
-        Charged once, as zCDP. The caller proves that all the draws of the step together are so. The
-        entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts.
+        Charged once, as zCDP. The caller proves that all the draws of the step together are so: see
+        :mod:`._composite_mechanism`. The entry is for approximate DP, or for what
+        :func:`~._accounting.approx_dp_zcdp` converts.
         """
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         public = {"epsilon": epsilon, "delta": delta}
@@ -327,7 +327,6 @@ class PrivacySession(Releases, AlgorithmicRandomness):
                 told=(0.0, 0.0),
             ),
         )
-        return CompositeMechanism(self, entry)
 
     def _drawn_output(self, entry: str, release: Release) -> Any:
         """Draw; an audit sees the release and what the samplers drew for it."""

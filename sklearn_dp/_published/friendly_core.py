@@ -20,16 +20,17 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from .._aggregate.friendly.average import RADII, Average, find_radius, friendly_average, radius_grid
-from .._aggregate.friendly.core import core_add_remove, friend_counts
+from .._aggregate.friendly.average import RADII, find_radius, radius_grid
 from .._aggregate.friendly.mean_answer import answer
 from .._aggregate.friendly.mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .._aggregate.friendly.refine import Refined
-from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._queries.averages import Average, friendly_average
+from .._queries.coordinates import Columns
+from .._queries.cores import core_add_remove, friend_counts
 
 __all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
 

@@ -1,6 +1,6 @@
 """Halves of the units of a mixture, and one row for each unit, wherever the rows are.
 
-Both are drawn by the numbers of units (`_aggregate/shared/samples.py`): a unit is in the half,
+Both are drawn by the numbers of units (`_queries/samples.py`): a unit is in the half,
 and stands for itself by the row, that it has in memory, however the rows are cut into parts.
 
 Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
@@ -17,12 +17,12 @@ import numpy as np
 from .._aggregate.mixture.parts import MixtureContext
 from .._aggregate.shared.inner_tables import inner_table
 from .._aggregate.shared.rows import ROWS, GridTable, Rows
-from .._aggregate.shared.samples import ByPart, UnitNumbers
 from .._aggregate.shared.table import Part, PartSource
 from .._privacy._domain import Domain
 from .._privacy._randomness import UnitDraws
 from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
+from .._queries.samples import ByPart, UnitNumbers
 
 __all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
 

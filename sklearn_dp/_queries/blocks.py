@@ -30,7 +30,7 @@ So a block has the rows that it has in memory, in the same order, and its fit th
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -49,7 +49,7 @@ from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .active import ACTIVE
 from .handles import TableRows
-from .samples import UnitNumbers
+from .samples import ByPart, UnitNumbers
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
@@ -218,16 +218,20 @@ def fit_blocks(
     return TableRows.in_memory(flat, units)
 
 
-def _exact_rows(rows: TableRows, shape: tuple[int, ...]) -> np.ndarray:
-    """Results, from a handle of them, for rooms that are still to be moved: NaN where there is
-    none."""
-    table = rows._raw()
-    table._finish()
-    found = []
-    for part in cast(Any, table.engine).states:
-        X, active = np.asarray(part.source.read(), dtype=np.float64), part.state.get(ACTIVE)
-        found.append(X if active is None else np.where(active[:, None], X, np.nan))
-    return np.concatenate(found).reshape(-1, *shape)
+def exact_tuples(rows: TableRows, d: int) -> np.ndarray:
+    """Results of blocks, as tuples of points (t, k, d), for other questions; NaN where none is."""
+    (found,) = rows._raw().sums(_collected)
+    return np.concatenate(found.in_order()).reshape(-1, rows.n_features // d, d)
+
+
+def _collected(part: Part) -> tuple[Part, tuple]:
+    return part, (ByPart({part.source.number: active_results(part)}),)
+
+
+def active_results(part: Part) -> np.ndarray:
+    """The rows of a part, NaN where they are not active."""
+    X, active = np.asarray(part.source.read(), dtype=np.float64), part.state.get(ACTIVE)
+    return X if active is None else np.where(active[:, None], X, np.nan)
 
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released

@@ -38,6 +38,11 @@ class TableRows:
     def n_features(self) -> int:
         return self.__table.n_features
 
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the rows, which is public."""
+        return self.__table.dtype
+
     def _raw(self) -> _Table:
         """The table, for questions that make another handle of it."""
         return self.__table

@@ -11,11 +11,12 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from .._privacy._domain import unit_rows
 from .single_rows import narrowed, row_guard, saturated
 from .sparse_rows import SparseRows
 from .table import Part, Table
 
-__all__ = ["labels_of", "nearest_point", "squares_to_nearest"]
+__all__ = ["UnitRows", "labels_of", "nearest_point", "squares_to_nearest"]
 
 _ROWS = 2**16  # at a time, and fewer where there are many points or features:
 _BYTES = 2**23
@@ -175,3 +176,18 @@ class _ByProduct:
             return np.inf
         error = self.type.eps / 2 * largest + 2.0**-53 * (r + points) ** 2
         return float(4 * (d + 4) * (error + self.type.tiny))
+
+
+class UnitRows:
+    """Rows that are scaled to length 1 when they are read: takes the place of an array of them."""
+
+    def __init__(self, X: Any) -> None:
+        self._X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Scaled rows of a slice; for indices a view of these rows."""
+        found = self._X[rows]
+        return unit_rows(found).astype(self.dtype) if isinstance(rows, slice) else UnitRows(found)

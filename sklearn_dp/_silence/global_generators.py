@@ -19,7 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from .._privacy._ledger import no_charges
-from .silenced_context import context_of_thread
+from .suppress_output import context_of_thread
 
 _lock = threading.RLock()
 _stream = np.random.MT19937(0)  # to make one takes as long as a small fit

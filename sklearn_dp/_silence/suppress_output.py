@@ -1,26 +1,568 @@
 """Silence around code that sees private rows: nothing of it shows but its result.
 
-What an inner fit warns of, logs, prints or dies of is a fact about private rows. So while any fit
-is silent, the output channels are replaced by patches (see :mod:`.output_interception`). Silent
-are: `warnings` (also recorded or turned into errors by other threads), `logging`, what goes through
+What an inner fit warns of, logs, prints or dies of is a fact about private rows. Silent are:
+`warnings` (also recorded or turned into errors by other threads), `logging`, what goes through
 ``sys.stdout`` and ``sys.stderr``, exceptions of every kind, what finalizers and threads of the fit
 die of. Not silent are: writes below Python (a C library's, ``os.write``), objects that were taken
 from ``sys`` before, files, sockets, processes that the fit starts by itself, threads that outlive
 it, and the death of the process (`SECURITY.md`).
+
+Python keeps warning filters, logs and streams in the process, not in the thread. So while any fit
+is silent, patches (`CHANNELS`) stand in the place of the output channels: a thread with a
+`SilencedContext` finds that instead, every other thread what was there before. A patch
+
+* may run in any thread at any time, so it decides by the thread's own context alone;
+* must be right also when it is no longer in place: somebody may have kept it;
+* must not change what threads without a context see.
+
+Blocks of ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit would not do: two
+threads that enter and leave them in turn restore each other's changes in the wrong order.
 """
 
+import contextlib
+import logging
+import os
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
-from .output_interception import INTERCEPTION
-from .silenced_context import SilencedContext, here, inside
+here = threading.local()  # .context: the context of a silent thread; .raised: by a signal handler
+
+
+class SilencedContext:
+    """The context of a silent thread, and of the threads that it starts.
+
+    One is made for each block of silence and each inner fit. It holds what would be the process's
+    state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
+
+    * `active`: whether it is still in use. Threads that outlive it are heard again;
+    * `filters`: warning filters that the code inside has set, as in `warnings.filters`;
+    * `logs`: of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last;
+    * `targets`: where it has redirected streams to, by their names;
+    * `has_turn`: whether it is in a block of :func:`.global_generators.own_streams`;
+    * `heard`: what it prints and logs, at every level, where an audit listens; else None.
+    """
+
+    def __init__(self, heard: TextIO | None = None) -> None:
+        self.heard = heard
+        outer = context_of_thread()
+        self.active = True
+        self.has_turn: bool = outer is not None and outer.has_turn
+        self.filters: list[tuple] = []
+        self.logs: list[list] = []
+        self.targets: dict[str, Any] = {}
+        self._sink: TextIO | None = None
+
+    def stream(self, name: str) -> Any:
+        """Where a stream leads to: to what the fit has redirected it, to an audit, or nowhere."""
+        return self.targets.get(name) or self.heard or self._nowhere()
+
+    def _nowhere(self) -> TextIO:
+        # A real file: code inside may ask it for its number, its encoding or its buffer.
+        if self._sink is None:
+            self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return self._sink
+
+    def log(self, message: object, arguments: Any) -> None:
+        """Note what would be logged, where an audit listens."""
+        if self.heard is not None:
+            try:
+                text = logging.LogRecord("", 0, "", 0, message, arguments, None).getMessage()
+            except Exception:  # arguments that do not fit: `logging` prints what there is
+                text = f"{message} {arguments}"
+            print(text, file=self.heard)
+
+    def close(self) -> None:
+        """End the silence; threads that still run check `active` at each channel, and are heard."""
+        self.active = False
+        if self._sink is not None:
+            self._sink.close()
+
+    def show(self, message: warnings.WarningMessage) -> None:
+        """Treat a warning as the filters of this context say: as an error or a record, never shown.
+        The filters of the process, which another thread may change at any time, do not count."""
+        for action, pattern, category, *_ in self.filters:
+            if issubclass(message.category, category) and (
+                pattern is None or pattern.match(str(message.message))
+            ):
+                if action == "error":
+                    raise message.message  # type: ignore[misc]
+                if action == "ignore":
+                    return
+                break
+        if self.logs:
+            self.logs[-1].append(message)
+
+
+def context_of_thread() -> SilencedContext | None:
+    """The context of this thread, or None where it may be heard: one look for every patch."""
+    context = getattr(here, "context", None)
+    return context if context is not None and context.active else None
+
+
+@contextmanager
+def inside(context: SilencedContext | None) -> Iterator[None]:
+    """Run a block in a context, of which the innermost counts; None, for signal handlers: heard."""
+    outer, here.context = getattr(here, "context", None), context
+    try:
+        yield
+    finally:
+        here.context = outer
+
+
+# -- output channels -------------------------------------------------------------------------------
+# Each function makes a patch. It gets the original, and the object that installs the patches: a
+# patch that has let another thread change filters or streams asks it to close again what is open.
+# Private names of the standard library are patched too, as public functions are not their only
+# callers. A name that a version of Python does not have is passed over.
+
+
+def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """A function of effects only (a handler, the finalizers' hook): nothing in a silent thread."""
+
+    def patch(*arguments: Any, **options: Any) -> Any:
+        return None if context_of_thread() is not None else original(*arguments, **options)
+
+    return patch
+
+
+def _log(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger._log`: what a silent thread logs, an audit may note."""
+
+    def patch(self: Any, level: int, msg: object, args: Any, **options: Any) -> Any:
+        context = context_of_thread()
+        if context is None:
+            return original(self, level, msg, args, **options)
+        return context.log(msg, args)
+
+    return patch
+
+
+def _handle(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger.handle`: the same for a record that code has made by itself."""
+
+    def patch(self: Any, record: Any) -> Any:
+        context = context_of_thread()
+        return original(self, record) if context is None else context.log(record.msg, record.args)
+
+    return patch
+
+
+def _is_enabled(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger.isEnabledFor`: an audit notes every level, as somebody may turn it on."""
+
+    def patch(self: Any, level: int) -> Any:
+        context = context_of_thread()
+        return (context is not None and context.heard is not None) or original(self, level)
+
+    return patch
+
+
+def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`warnings._showwarnmsg`: a warning of a silent thread goes to its context, whose filters
+    decide."""
+
+    def patch(message: Any) -> Any:
+        context = context_of_thread()
+        return original(message) if context is None else context.show(message)
+
+    return patch
+
+
+def _add_filter(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`simplefilter` and `filterwarnings`: those of a silent thread are its context's, but for
+    filters for a module (the fourth entry of an item): which one a warning came from is not told.
+    """
+
+    def patch(*item: Any, append: Any) -> None:
+        context = context_of_thread()
+        if context is None:
+            original(*item, append=append)
+            interception.tighten()
+        elif item[3] is None:
+            context.filters.insert(len(context.filters) if append else 0, item)
+
+    return patch
+
+
+def _reset_filters(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`resetwarnings`: a silent thread forgets its own filters."""
+
+    def patch() -> None:
+        context = context_of_thread()
+        if context is None:
+            original()
+            interception.tighten()
+        else:
+            context.filters.clear()
+
+    return patch
+
+
+def _enter_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`catch_warnings`: a silent thread notes its own filters, and gets a log if it asks for one.
+
+    The original would put a copy of the process's filters back at the exit, and undo what others
+    have set. What is needed there is kept on the object itself: the context, a copy of its filters,
+    the list that the process had, and the log; so nested blocks undo each other in order.
+    """
+
+    def patch(self: Any) -> Any:
+        context = context_of_thread()
+        if context is None:
+            with interception.lock:
+                found = original(self)
+                interception.tighten()
+            return found
+        log: list | None = [] if getattr(self, "_record", False) else None
+        self._silent = context, list(context.filters), warnings.filters, log
+        if log is not None:
+            context.logs.append(log)
+        if getattr(self, "_filter", None) is not None:
+            warnings.simplefilter(*self._filter)
+        return log
+
+    return patch
+
+
+def _exit_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """The end of `catch_warnings`, in the context it was entered in, even if that has ended."""
+
+    def patch(self: Any, *error: Any) -> None:
+        entered = vars(self).pop("_silent", None)
+        with interception.lock:
+            if entered is None:
+                original(self, *error)
+            else:
+                context, context.filters, filters, log = entered
+                if log is not None:
+                    context.logs[:] = [other for other in context.logs if other is not log]
+                # Code that assigns ``warnings.filters = [...]`` inside of the block trusts it to
+                # restore the old list. A list that another thread has put there in between is
+                # known, and stays.
+                if warnings.filters is not filters and not interception.known(warnings.filters):
+                    warnings.filters = filters  # put there by hand, in reliance on this exit
+            interception.tighten()
+
+    return patch
+
+
+class _Redirected:
+    """The earlier target of a stream that a silent thread redirects: on the redirection's own
+    stack."""
+
+    def __init__(self, context: SilencedContext, name: str) -> None:
+        self.context, self.name, self.target = context, name, context.targets.get(name)
+
+    def put_back(self) -> None:
+        self.context.targets[self.name] = self.target
+
+
+def _enter_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own context. On the
+    stack `_old_targets` is the stream behind: a stand-in would be put back after the patches are
+    gone.
+    """
+
+    def patch(self: Any) -> Any:
+        context = context_of_thread()
+        if context is not None:
+            self._old_targets.append(_Redirected(context, self._stream))
+            context.targets[self._stream] = self._new_target
+            return self._new_target
+        with interception.lock:
+            found = original(self)
+            # The stream behind a stand-in: at the exit, there may be no patches.
+            self._old_targets[-1] = interception.behind(self._old_targets[-1])
+            interception.tighten()
+        return found
+
+    return patch
+
+
+def _exit_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """The end of a redirection; the top of the stack tells whether a silent thread began it."""
+
+    def patch(self: Any, *error: Any) -> None:
+        if isinstance(self._old_targets[-1], _Redirected):
+            self._old_targets.pop().put_back()
+            return
+        with interception.lock:
+            original(self, *error)
+            interception.tighten()
+
+    return patch
+
+
+def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """A thread that a silent one starts is as silent, until its block ends (see `SECURITY.md`)."""
+
+    def patch(self: Any) -> Any:
+        context = context_of_thread()
+        if context is not None:
+            self.run = _silent_run(context, self.run)
+        return original(self)
+
+    return patch
+
+
+def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
+    """Run a thread inside the context of the thread that started it. An error that ends it would
+    be printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
+
+    def silent_run() -> None:
+        with inside(context):
+            try:
+                run()
+            except BaseException:
+                if context.active:
+                    return  # a hook for what threads die of would see it
+                raise
+
+    return silent_run
+
+
+# Each output channel: who owns it, its name there, and what makes its patch.
+CHANNELS: tuple[tuple[Any, str, Callable[[Any, Any], Any]], ...] = (
+    (warnings, "_showwarnmsg", _show),
+    (warnings, "_add_filter", _add_filter),
+    (warnings, "resetwarnings", _reset_filters),
+    (warnings.catch_warnings, "__enter__", _enter_catch),
+    (warnings.catch_warnings, "__exit__", _exit_catch),
+    (logging.Logger, "isEnabledFor", _is_enabled),
+    (logging.Logger, "_log", _log),
+    (logging.Logger, "handle", _handle),
+    (logging, "basicConfig", _closed),
+    (sys, "unraisablehook", _closed),
+    (contextlib._RedirectStream, "__enter__", _enter_redirect),
+    (contextlib._RedirectStream, "__exit__", _exit_redirect),
+    (threading.Thread, "start", _start),
+)
+
+
+# -- interception ----------------------------------------------------------------------------------
+
+
+_STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
+
+
+class _InSilence:
+    """The text pattern of a filter that is for silent threads alone. Its method `match` is asked in
+    the thread that warns, so one filter in a list of all applies there only."""
+
+    # What code that copies filters takes for the text (scikit-learn does, for its workers): a
+    # pattern without a match, as a copy would apply everywhere.
+    pattern = "(?!)"
+
+    def match(self, text: str) -> bool:
+        """Match in silent threads; the text of the warning does not matter."""
+        return context_of_thread() is not None
+
+
+# In front of all others, it keeps them from what a silent thread warns of: no error is raised for
+# another thread's sake, and nothing is noted in a registry of what has been shown. It is shown, to
+# a patch that is closed.
+_FILTER = ("always", _InSilence(), Warning, None, 0)
+
+
+class _Stream:
+    """A stream that leads silent threads elsewhere.
+
+    Every attribute, its class too, is that of the stream it leads to at that moment; special
+    methods, looked up on the class, are written out. It stays valid for as long as somebody holds
+    it: with the patches down every call goes to the stream behind.
+    """
+
+    _name = ""  # until `__init__` has run, which what makes copies leaves out
+    _stream: Any = None
+
+    def __init__(self, name: str, stream: Any) -> None:
+        """A stand-in for the stream `name` of `sys`, which others write to."""
+        # Past our own __setattr__, which sets the attributes of the stream behind.
+        vars(self).update(_name=name, _stream=stream)
+
+    def _target(self) -> Any:
+        """Asked for at every access and never kept: the same object is used by many threads."""
+        context = context_of_thread()
+        return self._stream if context is None else context.stream(self._name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._target())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._target(), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._target(), name)
+
+    def __dir__(self) -> Any:
+        return dir(self._target())
+
+    def __repr__(self) -> str:
+        return repr(self._target())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._target().__reduce_ex__(protocol)
+
+    def __iter__(self) -> Any:
+        return iter(self._target())
+
+    def __next__(self) -> Any:
+        return next(self._target())
+
+    def __enter__(self) -> Any:
+        return self._target().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._target().__exit__(*error)
+
+
+class _Interception:
+    """Replaces the output channels while a thread of this process is silent.
+
+    Threads leave in another order than they came, so patches are counted (`_inside`, the open
+    blocks of silence), not nested. The lock, held while anything of the process is changed, is
+    reentrant: a patch that holds it may call another one.
+    """
+
+    def __init__(self) -> None:
+        # A fork in the middle of a fit copies both; see `renew_lock`.
+        self.lock, self._inside = threading.RLock(), 0
+        # (owner, name, original, patch) of each patch that is up
+        self._originals: list[tuple[Any, str, Any, Any]] = []
+        # and the identities of these patches
+        self._patches: set[int] = set()
+        # filter lists of threads that are not silent, and the stand-ins of streams, by name
+        self._lists: list[list] = []
+        self._streams: dict[str, _Stream] = {}
+
+    def __enter__(self) -> None:
+        """One more block of silence; the first one installs the patches."""
+        with self.lock:
+            self._inside += 1
+            self.tighten()
+
+    def __exit__(self, *error: Any) -> None:
+        """One block of silence less; the last one removes the patches."""
+        with self.lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._open()
+
+    def tighten(self) -> None:
+        """Close again what has been opened by hand, or by a thread that is not silent.
+
+        Called wherever something may have changed: at each new block of silence, after each inner
+        fit, and by patches through which another thread has just changed filters or streams. Every
+        missing patch is put up, our filter put first in every list of filters in force, and a
+        stand-in in the place of every standard stream that has none.
+        """
+        with self.lock:
+            if not self._inside:
+                return
+            for way in CHANNELS:
+                self._close(*way)
+            for filters in _filter_lists():
+                self._lead(filters)
+            for name in _STREAMS:
+                self._wrap(name)
+
+    def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
+        """Put a patch up, unless there is one of ours already. `name` is looked for in the owner
+        itself, not in what it inherits, so that it can be put back."""
+        original = vars(owner).get(name)
+        if original is None or id(original) in self._patches:
+            return
+        patch = make(original, self)
+        self._originals.append((owner, name, original, patch))
+        self._patches.add(id(patch))
+        setattr(owner, name, patch)
+
+    def _lead(self, filters: list) -> None:
+        """Put our filter in front of all others, as the first one that matches decides. Lists are
+        remembered: one that its thread has left may be in force again later."""
+        if filters and filters[0] is _FILTER:
+            return
+        _drop(filters)
+        filters.insert(0, _FILTER)
+        if not self.known(filters):
+            self._lists.append(filters)
+
+    def _wrap(self, name: str) -> None:
+        """Put a stand-in in the place of a stream of `sys`, unless there is one.
+
+        Another object there, in a silent thread, is assigned by hand by a fit: others must not
+        write into it, so the stand-in comes back. In a thread that is heard it is a redirection: a
+        new stand-in leads to it.
+        """
+        now, known = getattr(sys, name), self._streams.get(name)
+        if isinstance(now, _Stream):
+            return
+        if known is not None and context_of_thread() is not None:
+            # A fit has put something else there by hand, and left it.
+            setattr(sys, name, known)
+        elif now is not None:
+            self._streams[name] = _Stream(name, now)
+            setattr(sys, name, self._streams[name])
+
+    def behind(self, stream: Any) -> Any:
+        """The stream behind a stand-in when the patches are gone; any other one as it is."""
+        return stream._stream if isinstance(stream, _Stream) else stream
+
+    def known(self, filters: object) -> bool:
+        """Whether a list of filters comes, by identity, from a thread that is not silent."""
+        return any(known is filters for known in self._lists)
+
+    def _open(self) -> None:
+        """Put back, in reverse order, all that is still as we left it. Where others have replaced a
+        patch, theirs stays, and calls the patch, which passes everything on."""
+        for owner, name, original, patch in reversed(self._originals):
+            if vars(owner).get(name) is patch:
+                setattr(owner, name, original)
+        for filters in (*self._lists, *_filter_lists()):
+            _drop(filters)
+        for name in _STREAMS:
+            setattr(sys, name, self.behind(getattr(sys, name)))
+        self._originals, self._lists, self._streams = [], [], {}
+        self._patches = set()
+
+    def renew_lock(self) -> None:
+        """In the child of a fork, where the thread that may have held the lock is not there."""
+        self.lock = threading.RLock()
+
+
+def _drop(filters: list) -> None:
+    """Take our filter out of a list, in place: others hold the same list."""
+    filters[:] = [item for item in filters if item is not _FILTER]
+
+
+def _filter_lists() -> list[list]:
+    """The filters in force: of the process and, from Python 3.14 on, of the context, as either may
+    be the one that a warning is judged by."""
+    of_context = getattr(warnings, "_get_filters", None)
+    lists = [warnings.filters] if of_context is None else [of_context(), warnings.filters]
+    return [filters for filters in lists if isinstance(filters, list)]
+
+
+INTERCEPTION = _Interception()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=INTERCEPTION.renew_lock)
+
+
+# -- blocks of silence -----------------------------------------------------------------------------
+
 
 _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long as a small fit
 

@@ -39,18 +39,20 @@ from .._privacy._accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from ._composition import compose, group_privacy, total_epsilon
-from ._deployment_entry import deployment_entry
-from ._events import (
+from ._composition import (
     ZCDP,
     ApproxDP,
     Exponential,
     Gaussian,
     Laplace,
     PureDP,
+    compose,
     event_of_plan,
+    group_privacy,
+    total_epsilon,
     zcdp_cost,
 )
+from ._deployment_entry import deployment_entry
 
 __all__ = [
     "ApproxDP",

@@ -7,8 +7,6 @@ from .._privacy._neighbors import in_words
 from .._privacy._report import PrivacyReport
 from .._version import __version__
 
-__all__ = ["deployment_entry"]
-
 _LIBRARY = (
     "Library: sklearn-dp {}. Sums are exact integers, and noise is drawn on the same integer grid, "
     "so the guarantee holds for the floating-point program. Timing is not protected."

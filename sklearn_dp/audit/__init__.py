@@ -21,27 +21,21 @@ None of them proves a guarantee. A replay and the noise tests together check the
 proof: that statistics are as close as claimed, that the noise has the claimed distribution, that
 nothing else is shown, and that the costs add up. The proofs are comments in the code.
 
-Internals: `_observe` runs one fit and collects what it shows; `_player` forces a recording on
-another fit; `_replay` compares the two; `mechanisms` defines what a release of each kind must be;
-`_plan_consistency` and `_recount` add up the costs; `_distribution`, `_noise_law` and `_repeats`
-test noise; `_checks` and `_loss_checks` combine everything. The audit imports the kernel's sessions
-and traces, never its formulas.
+Internals: `_observe` runs one fit and collects what it shows; `_replay` forces a recording on
+another fit and compares the two; `mechanisms` defines what a release of each kind must be;
+`_recount` adds up the costs; `_noise_law` tests noise; `_checks` and `_loss_checks` combine
+everything. The audit imports the kernel's sessions and traces, never its formulas.
 """
 
 from .._privacy._trace import Draw, Event
-from . import mutants  # noqa: F401 - registers them
-from ._certificate import Certificate, Finding, certify
-from ._certificate.cases import Pair
+from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
-from ._discovery import all_estimators
-from ._drawn import drawn_audit
-from ._leaks import scan_for_leaks
+from ._drawn import all_estimators, drawn_audit
 from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbors import Neighbor, neighboring_pairs
 from ._noise_law import noise_audit
-from ._recorder import record_releases, replay_releases
-from ._replay import replay_audit
-from ._replay_result import ReplayResult
+from ._observe import scan_for_leaks
+from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [
     "MUTANTS",

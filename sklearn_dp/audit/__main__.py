@@ -19,18 +19,14 @@ import sys
 from typing import Any
 
 from . import all_estimators
-from ._certificate import certify
-from ._certificate.cases import CASES
+from ._certify import CASES, certify
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; returns the exit status.
-
-    0 if every claim is kept; 1 if one is false. With ``--deficit`` the other way round: 0 if the
-    planted deficit was found everywhere. `arguments` are those of the command line by default.
-    """
+    """Run a command; returns 0 if every claim is kept, else 1; with ``--deficit``, 0 if it was
+    found everywhere."""
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
     found = []

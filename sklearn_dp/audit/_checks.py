@@ -1,21 +1,12 @@
 """Checks that every private estimator has to pass, in the manner of scikit-learn's.
 
-Each check is a function of an estimator, looks at one promise, and raises `AssertionError` in
-words. Here are those of what a fit costs, what it shows, and that it always answers; those of the
-privacy loss are in :mod:`_loss_checks`. `CHECKS` has them in the order in which
-`check_dp_estimator` runs them: the quick ones about costs first, as the others rely on what these
-find.
+Each check is a function of an estimator and raises `AssertionError` in words. Here are those of the
+cost, of what a fit shows, and that it always answers; those of the privacy loss are in
+:mod:`_loss_checks`. Exact comparisons need no level of significance; statistical ones state their
+false-alarm rate. Every check kills at least one mutant (`tests/audit/test_mutants.py`).
 
-Every check of this list kills at least one mutant (`tests/audit/test_mutants.py`).
-
-How a check is built: it runs fits of clones of the estimator (`prepared`: a fixed seed, no ledger
-of the user's), by :func:`run_fit`, which notes all that a fit shows, and compares. Exact
-comparisons need no level of significance; statistical ones state their false-alarm rate where they
-are made.
-
-What no check can see: a leak that waits for data, parameters or times that are never met; a wrong
-proof whose claim no pair of neighbors here violates; what happens below Python. A passed list is
-evidence, and no proof.
+No check can see a leak that waits for data, parameters or times that are never met, a wrong proof
+whose claim no pair of neighbors here violates, or what happens below Python.
 """
 
 import pickle
@@ -34,21 +25,15 @@ from .._privacy._ledger import PrivacyLedger
 from .._privacy._trace import Event, altering
 from .._rows.table import PARTS
 from ..exceptions import BudgetExceededError, UtilityWarning
-from ._charges import charge_problems, rich_ledger
-from ._check_tools import (
+from ._loss_checks import (
     N_FEATURES,
     Bomb,
     Watched,
     assert_none,
+    charge_problems,
     check_data,
-    check_groups,
-    released_state,
-    succeed,
-)
-from ._crashes import Explosion
-from ._leaks import scan_for_leaks
-from ._loss_checks import (
     check_drawn_data,
+    check_groups,
     check_missing_groups_are_refused,
     check_noise_has_entropy,
     check_noise_is_fresh,
@@ -58,13 +43,13 @@ from ._loss_checks import (
     check_replay_of_hard_groups,
     check_replay_of_methods,
     check_seeded_noise_is_told,
+    released_state,
+    rich_ledger,
+    succeed,
 )
-from ._observe import Outcome, accepts_groups, prepared, run_fit
-from ._player import Recorder, Replay
+from ._observe import Explosion, Outcome, accepts_groups, prepared, run_fit, scan_for_leaks
 from ._recount import library_problems, recount_problems
-from ._replay import different, record
-
-__all__ = ["CHECKS", "check_dp_estimator"]
+from ._replay import Recorder, Replay, different, record
 
 
 def check_dp_estimator(
@@ -105,11 +90,8 @@ def check_dp_estimator(
 
 
 def check_cost_is_independent_of_data(estimator: Any) -> None:
-    """Fits to any two data sets, whatever their size and scale, cost the same.
-
-    The time is excluded, since two fits run at different times. Why it matters: a cost that depends
-    on the data is itself a release without noise.
-    """
+    """Fits to any two data sets cost the same: a cost that depends on data is a release without
+    noise."""
     charges = []
     for X in (check_data(30), 1e4 * check_data(211, seed=1)):
         ledger = rich_ledger()
@@ -120,11 +102,8 @@ def check_cost_is_independent_of_data(estimator: Any) -> None:
 
 
 def check_plan_and_report_agree(estimator: Any) -> None:
-    """The plan, the report and the charge state the same guarantee, and it is the one requested.
-
-    The plan is made without data, the report after the fit, the charge in between. Rounding may
-    undercut a target, but never exceed it by more than one part in a billion.
-    """
+    """Plan, report and charge state the same guarantee, the requested one: at most 1e-9 above the
+    target."""
     ledger = rich_ledger()
     copy = prepared(estimator, ledger=ledger)
     plan = copy.privacy_plan(N_FEATURES)
@@ -152,12 +131,8 @@ def check_charge_is_true(estimator: Any) -> None:
 
 
 def check_total_is_right(estimator: Any) -> None:
-    """The releases cost no more than the report says, recomputed by independent code at several
-    budgets.
-
-    Small, typical and large budgets: conversions have branches, and an error in one of them may be
-    hidden at another budget.
-    """
+    """The releases cost no more than the report says, by independent code; conversions have
+    branches, so at several budgets."""
     budgets = [{"epsilon": epsilon, "rho": None} for epsilon in (0.1, 2.0, 50.0)]
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
         for groups in (None, check_groups(60)) if accepts_groups(estimator) else (None,):
@@ -171,8 +146,7 @@ def check_total_is_right(estimator: Any) -> None:
 def check_ledger_is_charged_before_data(estimator: Any) -> None:
     """The ledger is charged before the data are read, and a failed fit keeps the charge.
 
-    A fit that reads first and charges later can be interrupted in between: whoever sees how it
-    failed has learned something for free. For the same reason nothing is refunded.
+    Else an interrupted fit would tell something for free.
     """
     # Each time the values of `watched` are asked for, the number of charges at that moment is
     # noted.
@@ -186,10 +160,7 @@ def check_ledger_is_charged_before_data(estimator: Any) -> None:
 
 
 def check_exhausted_ledger_refuses(estimator: Any) -> None:
-    """Without enough budget, a fit raises an error and does not read the data.
-
-    A refusal after reading the data would be an answer that depends on them.
-    """
+    """Without enough budget, a fit raises an error and does not read the data."""
 
     def touch() -> None:
         raise AssertionError("data were looked at although the ledger is exhausted")
@@ -201,10 +172,7 @@ def check_exhausted_ledger_refuses(estimator: Any) -> None:
 
 
 def check_prediction_is_free(estimator: Any) -> None:
-    """predict, transform and score charge nothing and change nothing.
-
-    The same rows are predicted twice: a prediction that drew noise would have to be charged.
-    """
+    """predict, transform and score charge nothing, change nothing, and are not random."""
     ledger, X = rich_ledger(), check_data(30)
     outcome = run_fit(prepared(estimator, ledger=ledger), X)
     succeed(outcome)
@@ -221,22 +189,15 @@ def check_prediction_is_free(estimator: Any) -> None:
 
 
 def check_no_leaks(estimator: Any) -> None:
-    """No training value appears in the pickle, texts, HTML, warnings or errors.
-
-    This is a search for values. It finds copies of numbers, but nothing computed from them;
-    `check_replay` does that.
-    """
+    """No training value appears in the pickle, texts, HTML, warnings or errors."""
     assert_none(scan_for_leaks(estimator, check_data(25)))
     if accepts_groups(estimator):
         assert_none(scan_for_leaks(estimator, check_data(25), groups=check_groups(25)))
 
 
 def check_pickle(estimator: Any) -> None:
-    """A pickle contains releases only: no labels, nothing whose size grows with n. It can predict.
-
-    `labels_` has one entry per row and is documented as not private, so pickles must exclude it.
-    Other leftovers of this kind show up as growth with n.
-    """
+    """A pickle contains releases only: no labels, nothing whose size grows with n. It can
+    predict."""
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
     sizes, trace = {}, Recorder()
     for n in (500, 8000):
@@ -257,10 +218,8 @@ def check_pickle(estimator: Any) -> None:
 
 
 def _check_lengths(estimator: Any, outcome: Outcome, events: list[Event]) -> None:
-    """The same releases for a sixteenth of the 8,000 rows: everything shown is the same.
-
-    Neighbors alone could not tell. A length of n // 1000 is equal for nearly all of them.
-    """
+    """Fit 500 of the 8,000 rows with the same releases: all that is shown is equal, so no length
+    follows n."""
     # The first rows of both data sets are the same. Distances mean nothing here.
     forced = Replay(events, np.arange(500))
     other = run_fit(prepared(estimator), check_data(500), recorder=forced)
@@ -269,11 +228,7 @@ def _check_lengths(estimator: Any, outcome: Outcome, events: list[Event]) -> Non
 
 
 def check_parameters_are_kept(estimator: Any) -> None:
-    """Fitting and cloning leave parameters alone; clones are not fitted.
-
-    Compared by identity: replacing a parameter by an equal one is a change too, and `clone` refuses
-    such estimators.
-    """
+    """Fitting and cloning leave parameters alone, by identity; clones are not fitted."""
     copy = prepared(estimator)
     before = copy.get_params(deep=False)
     succeed(run_fit(copy, check_data(30)))
@@ -289,11 +244,7 @@ def check_parameters_are_kept(estimator: Any) -> None:
 
 
 def check_small_data(estimator: Any) -> None:
-    """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning.
-
-    The number of rows is private. An estimator that refuses few rows reveals something about it,
-    and so does one that returns NaN or gives another kind of warning.
-    """
+    """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning."""
     k = estimator.get_params().get("n_clusters", 2)
     k = int(k) if is_integer(k) else 2  # some estimators choose it
     for epsilon in (0.01, 1000.0):
@@ -313,10 +264,7 @@ def check_small_data(estimator: Any) -> None:
 
 
 def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
-    """NumPy's error settings have no effect: an underflow or an overflow is a fact about a row.
-
-    One row of subnormal and one of huge numbers are added, so that squares underflow and overflow.
-    """
+    """NumPy's error settings have no effect: an underflow or an overflow is a fact about a row."""
     signs = np.sign(check_data(2))
     X = np.concatenate([check_data(30), 5e-324 * signs, 1e300 * signs])
     faces = []
@@ -331,11 +279,10 @@ def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
 def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
     """Rows outside `bounds` are moved to the border; how far outside they were has no effect.
 
-    Every row is outside, by a factor of four and of eight. Where it came from must change nothing:
-    otherwise the bounds do not bound the sensitivity. In a box, such rows end up in its corners, so
-    rows in the corners are fitted too: an estimator that drops outside rows would treat both
-    factors alike. Only a status may tell them apart, from a released number of outside rows. An
-    error that begins with "bounds must be None" says that there are no bounds to check.
+    Every row is outside, by a factor of four and of eight. In a box, such rows end up in its
+    corners, so rows in the corners are fitted too: an estimator that drops outside rows would treat
+    both factors alike. Only a status may tell them apart. An error that begins with "bounds must be
+    None" says that there are no bounds to check.
     """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)) * ("bounds" in estimator.get_params()):
@@ -355,11 +302,7 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
 
 
 def check_n_jobs_has_no_effect(estimator: Any) -> None:
-    """Results are bitwise identical with one worker and with two.
-
-    With a seed. Sums whose order depends on threads change the last bits of statistics, so a proof
-    about exact sums does not cover what is computed.
-    """
+    """With a seed, results are bitwise identical with one worker and with two."""
     if "n_jobs" not in estimator.get_params():
         return
     results = []

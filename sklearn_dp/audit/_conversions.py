@@ -27,16 +27,6 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-__all__ = [
-    "epsilon_of_gaussian",
-    "epsilon_of_zcdp",
-    "gaussian_delta",
-    "maximum_cost",
-    "rho_of_laplace",
-    "rho_of_pure",
-    "rho_of_range",
-]
-
 # Gauss-Legendre on intervals of length one: 60 nodes integrate exp(-z^2 / 2) there to 1e-16.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _FAR = 40.0  # standard deviations beyond which exp(-z^2 / 2) is less than the smallest float

@@ -13,22 +13,65 @@ an audit of any fixed list of data sets. Here every case has another n, d, numbe
 and order of the array, bounds, budget, scale and groups.
 """
 
+import importlib
+import inspect
+import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
+from .._base import BaseDPEstimator
 from ._neighbors import KINDS, neighboring_pairs
 from ._noise_law import FALSE_ALARM, scale_problems
 from ._observe import accepts_groups, prepared
-from ._replay import record_for_replay, replay_recording
-from ._replay_result import ReplayResult
-from ._storage import STORAGES
+from ._replay import STORAGES, ReplayResult, record_for_replay, replay_recording
 
-__all__ = ["Case", "case_strategy", "drawn_audit", "drawn_cases"]
+
+def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
+    """Find all public estimators of sklearn_dp.
+
+    Returns
+    -------
+    estimators : list of (str, class)
+        Ordered by name.
+
+    Notes
+    -----
+    An estimator is public if it derives from the base class, is defined in the package and is not
+    itself called a base. All modules are searched, so an estimator that was not exported by mistake
+    is also found.
+    """
+    return list(_found())
+
+
+@cache
+def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
+    """Search once for a violation among drawn cases."""
+    root = importlib.import_module(__package__.split(".")[0])
+    found: dict[str, type[BaseDPEstimator]] = {}
+    modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
+    # Public ones first: a private module may need the package that it serves to be complete.
+    for item in sorted(modules, key=lambda item: "._" in item.name):
+        if item.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(item.name)
+        found |= {
+            name: each
+            for name, each in inspect.getmembers(module, inspect.isclass)
+            if each.__module__ == module.__name__
+            and issubclass(each, BaseDPEstimator)
+            and not name.startswith(("_", "Base"))
+        }
+    return tuple(sorted(found.items()))
+
+
+# -- drawn -----------------------------------------------------------------------------------------
+
 
 SMALL = 49
 """Numbers of rows 0, ..., 48 that each `SMALL` cases in a row have once each."""
@@ -141,15 +184,6 @@ def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
         columns = columns or (1 + rng.permutation(MOST_COLUMNS)).tolist()
         d = columns.pop() if sizes else int(rng.integers(1, _FEW_COLUMNS + 1))
         yield Case(n, d, int(rng.integers(2**31)))
-
-
-def case_strategy() -> Any:
-    """The same cases as a strategy for hypothesis, which has to be installed."""
-    from hypothesis import strategies as st
-
-    return st.builds(
-        Case, st.integers(0, SMALL - 1), st.integers(1, MOST_COLUMNS), st.integers(0, 2**31 - 1)
-    )
 
 
 def drawn_audit(

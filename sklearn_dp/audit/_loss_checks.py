@@ -6,42 +6,285 @@ compromise: enough to meet what is usually wrong, in seconds. What waits for ano
 """
 
 import inspect
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from .._privacy._trace import Trace, trace
+from .._privacy._budget import PrivacyBudget
+from .._privacy._ledger import PrivacyLedger
+from .._privacy._ledger_terms import LedgerCharge
+from .._privacy._plan import PrivacyPlan
+from .._privacy._trace import Event, Trace, trace
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import overheard
-from ..exceptions import SeededNoiseWarning
-from ._charges import rich_ledger
-from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed
+from ..exceptions import SeededNoiseWarning, UtilityWarning
 from ._drawn import drawn_audit
 from ._neighbors import neighboring_pairs
-from ._noise_law import kernel_problems, noise_audit
-from ._observe import accepts_groups, prepared, run_fit
-from ._plan_consistency import paid
-from ._player import Replay
-from ._refit import refit_problems
-from ._repeats import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems
-from ._replay import replay_audit
+from ._noise_law import (
+    FINGERPRINT_BITS,
+    entropy_problems,
+    fingerprint,
+    fork_problems,
+    kernel_problems,
+    noise_audit,
+)
+from ._observe import (
+    Explosion,
+    Outcome,
+    accepts_groups,
+    n_features_of,
+    n_features_seen,
+    prepared,
+    run_fit,
+)
+from ._recount import all_gaussian, paid
+from ._replay import Replay, different, record, replay_audit
 from .mechanisms import law_of
 
-__all__ = [
-    "check_drawn_data",
-    "check_missing_groups_are_refused",
-    "check_noise_has_entropy",
-    "check_noise_is_fresh",
-    "check_noise_law",
-    "check_refit",
-    "check_replay",
-    "check_replay_of_hard_groups",
-    "check_replay_of_methods",
-    "check_seeded_noise_is_told",
-    "paying_methods",
-    "telling_fit",
-]
+_RECENT = timedelta(hours=1)
+
+
+def rich_ledger(plan: PrivacyPlan | None = None) -> PrivacyLedger:
+    """Return a ledger in memory that allows more than any fit costs, with the unit and relation of
+    a plan."""
+    terms = {} if plan is None else {"unit": plan.unit, "relation": plan.relation}
+    known = signature(PrivacyLedger).parameters
+    return PrivacyLedger(
+        PrivacyBudget(epsilon=1e12, delta=0.999),
+        **{name: term for name, term in terms.items() if name in known},
+    )
+
+
+def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
+    """Fit a clone with a ledger and compare each field of the charge with the plan. Exact.
+
+    A field that the audit does not know is a problem too. The unit is compared with what the fit
+    was given, and `gaussian` with the kinds of the releases, besides the plan.
+    """
+    unit = "row" if groups is None else "group"
+    plan = prepared(estimator).privacy_plan(n_features_seen(estimator, X), unit=unit)
+    ledger, recorder = rich_ledger(plan), Trace()
+    outcome = run_fit(prepared(estimator, ledger=ledger), X, groups, recorder=recorder)
+    if outcome.error is not None:
+        return [f"a fit with a ledger raises {outcome.error!r}"]
+    if len(ledger.entries) != 1:
+        return [f"a fit is charged {len(ledger.entries)} times"]
+    (charge,) = ledger.entries
+    problems = list(_fields(charge, plan, type(estimator).__name__))
+    # Unit and kinds of releases are also taken from what was done: a plan that is wrong about them
+    # is no witness of a charge that repeats the mistake.
+    if charge.unit != unit:
+        problems.append(f"the ledger hears of {charge.unit}s where {unit}s are protected")
+    if charge.gaussian and not all_gaussian(recorder.events):
+        problems.append("the ledger hears of Gaussian releases where there are others")
+    return problems
+
+
+def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str]:
+    """Compare every field with the plan. Fields are those of the class, so a new one is
+    reported."""
+    told = {
+        "epsilon": plan.epsilon,
+        "delta": plan.target.delta,
+        "rho": plan.rho,
+        "delta_failure": plan.delta_failure,
+        "gaussian": plan.gaussian,
+        "unit": plan.unit,
+        "relation": plan.relation,
+        "label": label,
+        "key": "",  # the ledger is not of one value
+        "value": "",
+    }
+    for field in fields(LedgerCharge):
+        value = getattr(charge, field.name)
+        if field.name == "time":
+            age = datetime.now(UTC) - datetime.fromisoformat(value).astimezone(UTC)
+            if not -_RECENT < age < _RECENT:
+                yield "the charge has another time than the fit"
+        elif field.name not in told:
+            yield f"the audit does not know the field {field.name!r} of a charge"
+        elif value != told[field.name]:
+            yield (
+                f"the ledger hears {field.name} = {value!r} where the plan says "
+                f"{told[field.name]!r}"
+            )
+
+
+# -- check tools -----------------------------------------------------------------------------------
+
+
+_EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
+N_FEATURES = 3
+
+
+def check_data(n: int, seed: int = 0, d: int = N_FEATURES) -> np.ndarray:
+    """Two well separated groups of points (n, d), with values of many digits, which leaks can be
+    told by."""
+    rng = np.random.default_rng(seed)
+    # Each place is repeated by itself: they are apart in every d, also where 6 divides it.
+    places = np.stack([np.resize(place, d) for place in ([-3.0, 0.5, 0.1], [2.0, 2.0, -1.0])])
+    return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
+
+
+def check_groups(n: int) -> np.ndarray:
+    """Groups of one to four rows, out of order."""
+    return np.random.default_rng(1).permutation(np.arange(n) * 2 // 5)
+
+
+def assert_none(problems: Sequence[str]) -> None:
+    """Fail with the first three problems, if there are any."""
+    assert not problems, "; ".join(problems[:3]) + (" ..." if len(problems) > 3 else "")
+
+
+def succeed(outcome: Outcome, context: str = "") -> None:
+    """No error, and no warning but those that the contract knows."""
+    if outcome.error is not None:
+        raise AssertionError(f"{context}a fit raises {outcome.error!r}") from outcome.error
+    other = [text for kind, text in outcome.warnings if not issubclass(kind, _EXPECTED_WARNINGS)]
+    assert not other, f"{context}a fit warns: {other[0]}"
+
+
+def released_state(estimator: Any, *but: str) -> bytes:
+    """Return the contents of a pickle, but for the parameters that may differ or have no pickle.
+
+    And but for attributes whose names end in one of `but`.
+    """
+    state, left_out = estimator.__getstate__(), ("ledger", "n_jobs")
+    return pickle.dumps(
+        {name: state[name] for name in state if name not in left_out and not name.endswith(but)}
+    )
+
+
+def hard_groups(n: int) -> dict[str, Any]:
+    """Groups with ids of which an array or a sort would make something else, by what they are.
+
+    Of about three rows each, so that neither a merged nor a split unit goes unnoticed.
+    """
+    big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
+    sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
+    mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
+    return {
+        name: [kinds[k % len(kinds)] for k in check_groups(n)]
+        for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))
+    }
+
+
+class Watched:
+    """An array-like whose shape is public, and that tells when its values are asked for.
+
+    `rows` are the values, for the audit alone: no estimator knows this name.
+    """
+
+    def __init__(self, X: Any, touch: Callable[[], Any]) -> None:
+        self.rows, self._touch = X, touch
+        self.shape = X.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """Tell, and hand the values over."""
+        self._touch()
+        return np.asarray(self.rows, dtype=dtype)
+
+
+class Bomb:
+    """A trace that breaks the fit at its first release."""
+
+    def record(self, event: Event) -> Any:
+        """Let the seed event pass, which belongs to no plan entry; the first release explodes."""
+        if event.entry:
+            raise Explosion
+        return event.output
+
+
+# -- refit -----------------------------------------------------------------------------------------
+
+
+def refit_problems(
+    estimator: Any, X: Any, *, groups: Any = None, random_state: int = 0
+) -> list[str]:
+    """Compare a fit of a used estimator with a fresh one, under replay. Exact, no false alarms.
+
+    Before it gets `X`, the used estimator was fitted to other rows of the same shape, to rows of
+    another shape, with other parameters that were then set back, and was pickled in between. Does
+    not see state that only fits of other objects leave behind.
+    """
+    fresh = record(estimator, X, groups=groups, random_state=random_state)
+    if fresh.problems:
+        return list(fresh.problems)
+    found = []
+    for name, use in _USES.items():
+        used = use(prepared(estimator, random_state=random_state), np.asarray(X, dtype=float))
+        units = np.arange(len(X) if groups is None else len(set(groups)))
+        replay = Replay(fresh.events, units)
+        outcome = run_fit(used, X, groups, recorder=replay)
+        # Which equal objects are one object changes a pickle and tells nothing: compare memory.
+        faces = [
+            {name: shown for name, shown in each.face().items() if name != "pickle"}
+            for each in (fresh.outcome, outcome)
+        ]
+        texts = [
+            *replay.finish(),
+            *(
+                f"{entry}: the statistic is another one"
+                for entry, ratio in replay.ratios.items()
+                if ratio > 0
+            ),
+            *different(faces[0], faces[1], "from a fresh fit"),
+        ]
+        found += [f"after {name}: {text}" for text in texts]
+    return found
+
+
+def _other_rows(X: Any) -> np.ndarray:
+    """Rows of the same shape that are unlike the usual data.
+
+    Far from the usual data, and of another spread: a row that is left over moves every sum.
+    """
+    rng = np.random.default_rng(1)
+    return 50 + 7 * ndtri(rng.random(np.shape(X)))
+
+
+def _same_shape(used: Any, X: Any) -> Any:
+    run_fit(used, _other_rows(X))
+    return used
+
+
+def _another_shape(used: Any, X: Any) -> Any:
+    run_fit(used, _other_rows(np.zeros((2 * len(X) + 1, n_features_of(X) + 2))))
+    return used
+
+
+def _other_parameters(used: Any, X: Any) -> Any:
+    """A past fit with another budget, delta and bounds, which were then set back."""
+    other = {"epsilon": 7.0, "rho": None, "delta": 1e-3, "bounds": 1e4}
+    before = {name: getattr(used, name) for name in other.keys() & used.get_params(deep=False)}
+    used.set_params(**{name: other[name] for name in before})
+    run_fit(used, _other_rows(X))
+    return used.set_params(**before)
+
+
+def _pickled(used: Any, X: Any) -> Any:
+    run_fit(used, _other_rows(X))
+    return pickle.loads(pickle.dumps(used))
+
+
+_USES = {
+    "a fit to other rows": _same_shape,
+    "a fit to another shape": _another_shape,
+    "a fit with other parameters": _other_parameters,
+    "a fit and a pickle": _pickled,
+}
+
+
+# -- loss checks -----------------------------------------------------------------------------------
 
 
 # Numbers of rows and columns, and whether the rows are replayed in groups too.
@@ -64,9 +307,8 @@ def check_replay(estimator: Any) -> None:
     """Neighbors differ only by noise that is paid for; small data and the empty set too.
 
     20 rows: all kinds of neighbors, and HTML displays. 400: many rows in each cluster or block. 12
-    columns: more columns than most public defaults assume. 2, 1 and 0 rows: fits that have to give
-    up must do so by releases. Strangers, whose rows come in any number and size, are those of
-    20 rows, with groups and without, and of 400 rows, for the way that a fit to many rows goes.
+    columns: more than most public defaults assume. 2, 1 and 0 rows: fits that give up must do so by
+    releases. Strangers, whose rows come in any number and size, join 20 and 400 rows.
     """
     for n, d, with_groups in REPLAYED:
         X = check_data(n, n, d)
@@ -86,11 +328,7 @@ def check_replay_of_hard_groups(estimator: Any) -> None:
 
 
 def check_replay_of_methods(estimator: Any) -> None:
-    """Methods that pay for what they release (`private_score`) are as private as fits.
-
-    With all sizes of the other numbers that they take: these are refused before the charge, or
-    neighbors are within the claims.
-    """
+    """Methods that pay for what they release (`private_score`) are as private as fits."""
     methods, X = paying_methods(type(estimator)), check_data(30)
     if not methods:
         return
@@ -117,7 +355,7 @@ def paying_methods(kind: type) -> dict[str, Any]:
 
 
 def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[str]:
-    """What a replay of one call finds wrong."""
+    """Return the problems that a replay of one call finds."""
     recorder, ledger = Trace(), rich_ledger()
     try:
         with trace(recorder):
@@ -134,11 +372,7 @@ def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[s
 
 
 def check_missing_groups_are_refused(estimator: Any) -> None:
-    """A row without an id belongs to nobody: no fit may guess to whom.
-
-    NaN is not equal to itself, so each such row would be a unit of its own, and one person with
-    many missing ids would be protected as if they were many.
-    """
+    """No fit may guess the unit of a row without an id: NaN is not equal to itself."""
     if not accepts_groups(estimator):
         return
     for missing in (None, np.nan, np.datetime64("NaT"), np.ma.masked, (1, np.nan)):
@@ -149,7 +383,7 @@ def check_missing_groups_are_refused(estimator: Any) -> None:
 
 
 def _replayed(estimator: Any, X: Any, **options: Any) -> list[str]:
-    """What a replay audit finds wrong.
+    """Return the violations that a replay audit finds.
 
     An audit in which no pair could be compared has passed nothing: that is a violation too.
     """
@@ -192,7 +426,7 @@ def check_noise_law(estimator: Any) -> None:
 def check_noise_has_entropy(estimator: Any) -> None:
     """Many short fits without a seed, and forked processes, all have noise of their own.
 
-    See `_repeats` for how few bits of entropy would be found.
+    See `entropy_problems` for how few bits of entropy would be found.
     """
     moderate, X = telling_fit(estimator)
     assert_none(entropy_problems(moderate, X))
@@ -200,11 +434,8 @@ def check_noise_has_entropy(estimator: Any) -> None:
 
 
 def telling_fit(estimator: Any) -> tuple[Any, np.ndarray]:
-    """A short fit whose releases tell it apart from any other: little budget makes few of them.
-
-    The estimator with the first budget at which the noise has enough bits, and few rows of 8
-    columns, which are fast.
-    """
+    """A short fit with the first budget at which its noise has enough bits, and few rows of 8
+    columns."""
     tables = [(check_data(3, d=8), 1.0), (check_data(3, d=8), 1000.0)]
     tables += [(check_data(60, d=8), 30.0), (check_data(60, d=8), 1000.0)]
     # A list of what is frequent has noise where there is something frequent.

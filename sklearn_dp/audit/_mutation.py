@@ -1,11 +1,9 @@
 """Seeded bugs: an audit that has never caught anything proves nothing.
 
-A mutant breaks one thing for as long as its context lasts. The checks that it names must then fail
-for every estimator that reaches the broken code.
-
-It breaks that thing in its context only. While a mutant is planted, a `_Switch` stands in the place
-of the attribute, and every context finds its own value there: other threads find the original, as
-they would without any switch. Sessions that are opened in the context say so in their reports.
+A mutant breaks one thing, in its context only: a `_Switch` stands in the place of the attribute,
+and every context finds its own value there. The checks that the mutant names must then fail for
+every estimator that reaches the broken code. Sessions that are opened in the context say so in
+their reports.
 """
 
 import sys
@@ -19,26 +17,18 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from .._privacy._trace import altered, altering
-from ._charges import rich_ledger
-from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
-from ._crashes import is_of_audit, is_of_mutant
-from ._loss_checks import paying_methods
+from ._loss_checks import check_data, check_groups, hard_groups, paying_methods, rich_ledger
 from ._noise_law import kernel_problems
-from ._observe import accepts_groups, prepared, run_fit
-
-__all__ = ["MUTANTS", "Mutant", "after_fit", "complaint", "killer", "mutant"]
+from ._observe import accepts_groups, is_of_audit, is_of_mutant, prepared, run_fit
 
 MUTANTS: list["Mutant"] = []
-"""All registered mutants: those of :mod:`sklearn_dp.audit.mutants`, and whatever tests add."""
+"""All registered mutants; those of this package are in `tests/mutants`."""
 
 
 class Planted(list):
-    """What has happened to a mutant while it was planted: an entry for each time it was reached.
-
-    `mistakes` are those of the mutant's own code; see
-    :func:`~sklearn_dp.audit._crashes.is_of_mutant`.
-    """
+    """An entry for each time that a planted mutant was reached; `mistakes` are those of its own
+    code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,11 +103,8 @@ _PLANTING = threading.RLock()
 
 @contextmanager
 def _switched(owner: Any, attribute: str) -> Iterator[_Switch]:
-    """Put a switch in the place of an attribute, or use the one that another mutant has put there.
-
-    The last mutant that leaves takes it away. A switch that somebody has kept goes on being what it
-    stands for.
-    """
+    """Put a switch in the place of an attribute, or use the one there; the last mutant takes it
+    away."""
     with _PLANTING:
         found = vars(_home(owner, attribute))[attribute]
         switch = found if isinstance(found, _Switch) else _Switch(found)
@@ -235,9 +222,7 @@ def _refuse_mistakes(bug: Mutant, happened: Planted) -> None:
 
 def _visits(estimator: Any) -> Iterator[Any]:
     """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors.
-
-    A generator, which yields after each run.
-    """
+    Yields after each run."""
     with suppress(Exception):  # what a mutant does to the kernel's own session, a check will tell
         kernel_problems(size=8000)
     yield
@@ -267,11 +252,8 @@ def _visits(estimator: Any) -> Iterator[Any]:
 
 
 def complaint(check: Callable[..., Any], estimator: BaseEstimator) -> str | None:
-    """What a check finds wrong with an estimator, in words; None if it passes.
-
-    The check is one of those of :func:`check_dp_estimator`. A crash of the estimator or of the
-    kernel is a finding; one of the check is raised.
-    """
+    """Return what a check of :func:`check_dp_estimator` complains of, in words, or None; the
+    audit's own crash is raised."""
     try:
         check(estimator)
     except Exception as error:
@@ -282,10 +264,8 @@ def complaint(check: Callable[..., Any], estimator: BaseEstimator) -> str | None
 
 
 def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., Any]:
-    """The same function; whenever it is called, and whatever mistakes it makes, is noted.
-
-    A replacement that is no function (a constant) counts as reached.
-    """
+    """Return the function; its calls and mistakes are noted. A replacement that is no function
+    counts as reached."""
     if not callable(function):
         happened.append(True)
         return function
@@ -310,11 +290,8 @@ def _home(owner: Any, attribute: str) -> Any:
 
 
 def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
-    """Where a value is found: in the class that defines it, or under all names in the package.
-
-    ``from x import f`` makes a second name for a function, which would go on to be the healthy one.
-    So all names of the package that hold the same object are replaced.
-    """
+    """Return where a value is found: in the class that defines it, or under all names in the
+    package."""
     home, package = _home(owner, attribute), __package__.split(".")[0]
     if isinstance(owner, type):
         return [(home, attribute)] * (vars(home)[attribute] is value)
@@ -325,22 +302,3 @@ def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
         for name, found in list(vars(module).items())
         if found is value
     ]
-
-
-def after_fit(change: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `change(estimator, X, session)` spoil what a fit leaves.
-
-    What is returned is a change for :class:`Mutant`: it goes from ``_fit_session`` to what takes
-    its place.
-    """
-
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def fit(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
-            # Options: what single estimators give besides, as a server's public rows.
-            result = original(self, X, units, session, **options)
-            change(self, X, session)
-            return result
-
-        return fit
-
-    return wrap

@@ -5,44 +5,97 @@ repr, report, warnings, prints, log, error. Two fits with the same releases have
 face, byte by byte, whatever their data are: this is what :mod:`~sklearn_dp.audit._replay` compares.
 """
 
+from __future__ import annotations
+
+import dis
 import inspect
 import io
 import pickle
 import re
+import sys
+import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
 
 from .._privacy._trace import trace
 from .._silence.suppress_output import overheard
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
-from ._crashes import is_of_audit
 
-__all__ = [
-    "Outcome",
-    "accepts_groups",
-    "n_features_of",
-    "n_features_seen",
-    "prepared",
-    "probe",
-    "run_fit",
-    "target_of",
-]
+_PACKAGE = __package__.split(".")[0]
+_LIBRARIES = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "dp_accounting"}
+_PLANTED = f"{__package__}._mutation"  # calls broken code, and is no part of the audit
+
+
+class Explosion(Exception):
+    """Raised by the audit inside a fit on purpose; not an error that an estimator would handle."""
+
+
+def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
+    """Whether the audit itself raised an exception by mistake: the innermost frame outside
+    libraries is the audit's.
+
+    Assertions and an `Explosion` are no mistakes. `inside_fit`: only what the audit does after a
+    fit has begun counts. The call of the fit itself may end the traceback of an estimator written
+    in C.
+    """
+    if isinstance(error, AssertionError | Explosion):
+        return False
+    modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if inside_fit:
+        while modules and _is_audit(modules[0]):
+            modules.pop(0)
+    last = next((name for name in reversed(modules) if not _is_library(name)), "")
+    return _is_audit(last)
+
+
+def is_of_mutant(error: BaseException) -> bool:
+    """Whether a mutant raised an exception by mistake: with no code of the package running, and no
+    ``raise``.
+
+    The first frame of the traceback is the call of the mutant.
+    """
+    modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own, audit = f"{_PACKAGE}.", f"{__package__}."
+    if any(f"{name}.".startswith(own) and not f"{name}.".startswith(audit) for name in modules):
+        return False
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or _is_library(_module(last.tb_frame)):
+        return True
+    code = last.tb_frame.f_code.co_code
+    return code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
+
+
+def _module(frame: Any) -> str:
+    return frame.f_globals.get("__name__", "")
+
+
+def _is_library(name: str) -> bool:
+    top = name.split(".")[0]
+    return top != "__main__" and (top in _LIBRARIES or top in sys.stdlib_module_names)
+
+
+def _is_audit(name: str) -> bool:
+    return f"{name}.".startswith(f"{__package__}.") and not name.startswith(_PLANTED)
+
+
+# -- observe ---------------------------------------------------------------------------------------
 
 
 def prepared(estimator: Any, **params: Any) -> Any:
-    """A clone to experiment on, not fitted: it charges no ledger, and its noise is reproducible.
-
-    The parameters may replace ``ledger=None`` and ``random_state=0``.
-    """
+    """Return a clone that is not fitted, charges no ledger, and has reproducible noise, with these
+    parameters."""
     copy = clone(estimator)
     return copy.set_params(**{"ledger": None, "random_state": 0, **params})
 
@@ -63,12 +116,8 @@ def n_features_seen(estimator: Any, X: Any) -> int:
 
 
 def target_of(estimator: Any, X: Any) -> np.ndarray | None:
-    """A target for an estimator that needs one, or None.
-
-    That of a row is a function of this row alone, so that neighbors agree about all others: for a
-    classifier, one of its first two `classes` (0 and 1 without any), by the sign of the first
-    feature; otherwise that feature.
-    """
+    """Return a target for an estimator that needs one, or None; a row's is a function of its first
+    feature."""
     if not get_tags(estimator).target_tags.required:
         return None
     first = np.asarray(getattr(X, "rows", X))[:, 0]  # watched rows are not looked at by this
@@ -118,17 +167,14 @@ class Outcome:
 
 
 def _texts(estimator: Any) -> str:
-    """What `repr` and `str` make of it: once, unless its class has a `str` of its own."""
+    """Return its `repr`, and its `str` if its class has one of its own."""
     text, classes = repr(estimator), type(estimator).__mro__[:-1]
     return f"{text} {estimator}" if any("__str__" in vars(each) for each in classes) else text
 
 
 def _memory(estimator: Any) -> bytes:
-    """All attributes but those that are documented as no release, whatever a pickle leaves out.
-
-    ``__getstate__`` decides what a pickle holds, so an estimator could keep a sum of the data in
-    memory and hide it from every comparison of pickles.
-    """
+    """Return all attributes but documented in-memory ones, also those that ``__getstate__`` would
+    hide."""
     return b"".join(
         _bytes((name, value))
         for name, value in sorted(vars(estimator).items())
@@ -137,7 +183,7 @@ def _memory(estimator: Any) -> bytes:
 
 
 def _bytes(value: Any) -> bytes:
-    """The same bytes for equal values, however they came to be."""
+    """Return equal bytes for equal values, however they came to be."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=5)
     pickler.fast = True  # no memo: whether two equal strings are one object makes no difference
@@ -169,11 +215,8 @@ def probe(n_features: int) -> np.ndarray:
 
 
 def _answers(estimator: Any) -> dict[str, Any]:
-    """What every public method says about public rows.
-
-    A method that keeps something of the data somewhere (a module, a cache by identity) would show
-    it here, where neither pickle nor attributes do.
-    """
+    """Return what every public method says about public rows: state in modules and caches would
+    show here."""
     rows = probe(estimator.n_features_in_)
     return {
         name: _answer(getattr(estimator, name), rows)
@@ -189,7 +232,7 @@ def _takes_rows(function: Callable[..., Any]) -> bool:
 
 
 def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
-    """What one method of the fitted estimator returns, raises and warns of, as bytes.
+    """Return the result, error and warnings of one method of the fitted estimator, as bytes.
 
     `rows` are for methods that take rows.
     """
@@ -215,12 +258,9 @@ def run_fit(
     """Fit `estimator` in place and note what happens.
 
     `internal` leaves out scikit-learn's validation, which refuses an empty `X`: the guarantee
-    covers the empty data set too. `strict` fits as the strictest user would: all warnings are
-    errors but the package's own, which depend on releases only, and numpy raises whatever it can.
-    What overflows on one of two neighbors then is an error on one of them.
-
-    Where the recorder fails by mistake, its exception is raised: the estimator is not to blame for
-    it.
+    covers the empty data set too. `strict`: all warnings are errors but the package's own, and
+    numpy raises whatever it can; what overflows on one of two neighbors is then an error on one of
+    them. A mistake of the recorder is raised: the estimator is not to blame for it.
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
@@ -249,10 +289,180 @@ def run_fit(
 
 @with_callbacks  # which tidies up what belongs to scikit-learn
 def _fit_internal(estimator: Any, X: Any, groups: Any) -> None:
-    """A fit without scikit-learn's validation, which refuses no rows at all.
-
-    The guarantee covers the empty data set: it is a neighbor of every single unit.
-    """
+    """Fit without scikit-learn's validation: the empty data set is a neighbor of every
+    single unit."""
     session = estimator._open_session(X, "row" if groups is None else "group")
     estimator.n_features_in_ = n_features_of(X)
     estimator._fit_session(X, estimator._units(X, groups), session)
+
+
+# -- leaks -----------------------------------------------------------------------------------------
+
+
+_DIGITS = (6, 7, 8, 10, 12, 15, 17)
+_FEWEST_DIGITS = 6  # of a value, to be told from chance: 1.5 occurs in any text
+_MOST_VALUES = 300
+
+
+def scan_for_leaks(
+    estimator: BaseEstimator, X: ArrayLike, *, groups: ArrayLike | None = None
+) -> list[str]:
+    """Fit a clone and search everything that it shows for values of `X`.
+
+    It searches the pickle, the texts (repr, report, HTML displays), the warnings, and the errors of
+    fits and predictions on corrupted data: NaN, infinite or complex values, strings, wrong shapes.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        Clones are fitted.
+    X : ndarray of shape (n_samples, n_features)
+        Values with fewer than six significant digits could match by chance and are left out; random
+        numbers work best.
+    groups : array-like of shape (n_samples,), optional
+        The unit of each row.
+
+    Returns
+    -------
+    leaks : list of str
+        The place, row, column and form of each value found; empty if there are none.
+
+    Notes
+    -----
+    Forms searched: the eight bytes of a float64 and the bytes of the two adjacent float32, in both
+    byte orders; decimals with 6 to 17 digits. Values derived from the data (a sum, a count) are
+    found by :func:`replay_audit`, not here.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    sought = needles(X)
+    return [
+        f"{where}: {leak}"
+        for where, text in _shown(estimator, X, groups)
+        for leak in search(sought, text)
+    ]
+
+
+def search(sought: Needles, text: str | bytes) -> list[str]:
+    """Return the needles that a text (as whole numbers) or bytes (anywhere) hold, in order, each
+    once."""
+    data = text if isinstance(text, bytes) else text.encode()
+    found = {sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)}
+    return sorted(found | {what for needle, what in sought.binary.items() if needle in data})
+
+
+_NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+
+
+@dataclass
+class Needles:
+    """Texts and bytes that would betray a value, each with the value that it betrays."""
+
+    # decimals without a sign: a text may show a minus as something else
+    numbers: dict[bytes, str] = field(default_factory=dict)
+    binary: dict[bytes, str] = field(default_factory=dict)
+
+
+def needles(X: Any) -> Needles:
+    """Return everything that would betray a value of `X`: of at most 300 values, spread over the
+    table."""
+    found = Needles()
+    places = np.argwhere(np.isfinite(X))
+    for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
+        value, what = abs(float(X[i, j])), f"row {i}, column {j}"
+        if _n_digits(repr(value)) >= _FEWEST_DIGITS:
+            for order in "<>":
+                found.binary[np.array(X[i, j], dtype=order + "f8").tobytes()] = what
+            found.numbers |= dict.fromkeys(_decimals(value), what)
+    with np.errstate(over="ignore"):
+        for matrix, name in ((X, "row"), (X.T, "column")):
+            _add_float32(found.binary, matrix, name)
+    return found
+
+
+def _add_float32(binary: dict[bytes, str], matrix: np.ndarray, name: str) -> None:
+    """Four bytes alone occur by chance: two neighbors of a row or of a column."""
+    for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
+        pair = matrix[i, j : j + 2].astype(np.float32)
+        if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
+            for order in "<>":
+                binary[pair.astype(order + "f4").tobytes()] = f"float32 bytes of {name} {i}"
+
+
+def _decimals(value: Any) -> list[Any]:
+    """Return texts of a number with enough digits to be told from chance, also of it as float32."""
+    texts = {repr(value), *(f"{value:.{p}{kind}}" for p in _DIGITS for kind in "gfe")}
+    with np.errstate(over="ignore"):
+        texts.add(str(np.float32(value)))
+    return [text.encode() for text in texts if _n_digits(text) >= _FEWEST_DIGITS]
+
+
+def _n_digits(text: str) -> int:
+    """Significant digits of a number in a text; none of inf and nan."""
+    return len(re.sub(r"[^0-9]", "", text.split("e")[0]).strip("0"))
+
+
+# -- everything that is shown ----------------------------------------------------------------------
+
+
+def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
+    """Yield pairs (where, text or bytes): a fit's own words, its pickle, plan and releases, errors
+    and warnings with spoiled data. Errors are the likeliest leak, as NumPy quotes the values that
+    it cannot convert."""
+    # Not as a strict user: what warnings say is to be read.
+    outcome = run_fit(prepared(estimator), X, groups, strict=False)
+    yield from outcome.face(html=True).items()
+    if outcome.error is not None:
+        return
+    yield "pickle (protocol 0)", pickle.dumps(outcome.estimator, protocol=0)
+    yield "plan", repr(outcome.estimator.privacy_plan(X.shape[1]))
+    yield "releases", repr(outcome.estimator.privacy_report_.releases)
+    for name, spoiled in spoiled_data(X):
+        yield f"fit of {name}", _text_of(prepared(estimator).fit, spoiled)
+        for method in ("predict", "transform", "score"):
+            if hasattr(outcome.estimator, method):
+                yield (f"{method} of {name}", _text_of(getattr(outcome.estimator, method), spoiled))
+    if accepts_groups(estimator):
+        for name, wrong in (("long", X.ravel()), ("matrix", X), ("short", X[1:, 0])):
+            yield f"groups ({name})", _text_of(prepared(estimator).fit, X, groups=wrong)
+
+
+def spoiled_data(X: Any) -> list[tuple[str, Any]]:
+    """Data that has to be refused, with the values of `X` in it.
+
+    Each has a value that is a needle, beside what has to be refused.
+    """
+    nan, infinite = X.copy(), X.copy()
+    nan[-1, 0], infinite[-1, 0] = np.nan, np.inf
+    mixed = X.astype(object)
+    mixed[0, 0] = f"{X[0, 0]!r}?"
+    with_dict = X.astype(object)
+    with_dict[0, 0] = {X[0, 0]: 1}
+    return [
+        ("NaN", nan),
+        ("infinity", infinite),
+        ("complex numbers", X * 1j),
+        ("strings", np.char.add(X.astype(str), "?")),
+        ("mixed objects", mixed),
+        ("dicts", with_dict),
+        ("one dimension", X[0]),
+        ("three dimensions", X[None]),
+        ("a number", X[0, 0]),
+        ("no features", X[:, :0]),
+        ("ragged rows", [*X.tolist(), [1.0]]),
+    ]
+
+
+def _text_of(method: Callable[..., Any], *args: Any, **options: Any) -> str:
+    """Return warnings and error of a call that should fail, with `__cause__` and `__context__`, as
+    tracebacks have."""
+    texts = []
+    with overheard(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            method(*args, **options)
+        except Exception as raised:
+            error: BaseException | None = raised
+            while error is not None:
+                texts.append(f"{error!r} {error}")
+                error = error.__cause__ or error.__context__
+    return " ".join([*texts, *(str(item.message) for item in caught)])

@@ -11,7 +11,9 @@ Nothing here calls the kernel's conversions; those of :mod:`sklearn_dp.audit._co
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
@@ -25,10 +27,102 @@ from ._conversions import (
     rho_of_pure,
     rho_of_range,
 )
-from ._plan_consistency import paid, part_of
 from .mechanisms import UnknownLawError, law_of
 
-__all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_released", "unpaid"]
+_SAME_COST = 1e-12  # relative: two formulas for one cost agree to a few places of a float
+
+
+def paid(events: list[Any]) -> list[Any]:
+    """The events that cost something: not randomness that is no noise, nor what a step draws.
+
+    An event that is nested in another one is covered by what that one costs.
+    """
+    return [
+        event for event in events if law_of(event).rho is not None and "nested" not in event.public
+    ]
+
+
+def rho_of(event: Any) -> float:
+    """The zCDP cost of an event; pure mechanisms note theirs as an epsilon."""
+    return law_of(event).rho(event)
+
+
+def check_claims(events: list[Any], plan: Any, report: Any) -> list[str]:
+    """Compare a recording with the plan and the report of the same fit. Exact.
+
+    Problems are noise smaller than the cost allows, releases beside the report, overspending.
+    Raises UnknownLawError for an event of a kind that :mod:`sklearn_dp.audit.mechanisms` does not
+    know. Does not see a wrong sensitivity, noise that does not follow its scale, nor a wrong
+    conversion of the total.
+    """
+    made = paid(events)
+    found = [text for event in events for text in law_of(event).claims(event)]
+    charges = _Charges(made, report)
+    return [*found, *charges.against_report(report), *charges.against_plan(plan)]
+
+
+class _Charges:
+    """The costs of the releases of a recording: the events that are paid for."""
+
+    def __init__(self, events: list[Any], report: Any) -> None:
+        self.names = [event.entry for event in events]
+        self.parts = [part_of(event) for event in events]
+        self.costs = [rho_of(event) for event in events]
+        self.told = [row["rho"] for row in report.releases]
+        self.told_names = [row["release"] for row in report.releases]
+
+    def against_report(self, report: Any) -> Iterator[str]:
+        """The report tells every release, at its cost."""
+        if report.noise == "planned" and not self.costs:
+            return
+        if self.told_names != self.names or not all(
+            math.isclose(told, cost, rel_tol=_SAME_COST)
+            for told, cost in zip(self.told, self.costs, strict=True)
+        ):
+            yield "the report does not tell the releases that were made"
+        total = float(maximum_cost(zip(self.parts, self.costs, strict=True)))
+        if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
+            yield "the report's total is not the sum over the releases"
+
+    def against_plan(self, plan: Any) -> Iterator[str]:
+        """Exact sums against the caps."""
+        # What the fit itself says that it spent, where that is more than our formulas say.
+        told = self.told if self.told_names == self.names else self.costs
+        costs = map(max, self.costs, told)
+        charges = list(zip(self.parts, costs, strict=True))
+        yield from _over_caps(self.names, charges, plan)
+
+
+def _over_caps(
+    names: list[str], charges: list[tuple[tuple[str, ...], float]], plan: Any
+) -> Iterator[str]:
+    """Which plan entries, or whether the whole plan, get more charges than is allowed.
+
+    A charge is a part and a cost; `names` are the plan entries of the charges.
+    """
+    made = defaultdict(list)
+    for name, charge in zip(names, charges, strict=True):
+        made[name].append(charge)
+    planned = {entry.name: entry for entry in plan.entries}
+    for name, own in made.items():
+        entry = planned.get(name)
+        if entry is None:
+            yield f"{name}: not in the plan"
+        elif maximum_cost(own) > Fraction(entry.cap) or (
+            maximum_cost((part, 1) for part, _ in own) > (entry.uses or math.inf)
+        ):
+            yield f"{name}: spends more than the plan allows"
+    if maximum_cost(charges) > plan.exact_rho:
+        yield "the releases spend more than the whole plan"
+
+
+def part_of(event: Any) -> tuple[str, ...]:
+    """The part of the units that an event looks at."""
+    return tuple(event.public["part"].split("/")) if "part" in event.public else ()
+
+
+# -- recount ---------------------------------------------------------------------------------------
+
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid
@@ -104,12 +198,8 @@ def rho_released(events: list[Any]) -> tuple[float, ...]:
 
 
 def unpaid(events: list[Any]) -> tuple[float, float]:
-    """zCDP cost of what fits inside have released, and of what was paid for them.
-
-    An inner fit is told that it has been paid for: its own accounts cannot see whether the outer
-    session did. What all inner fits release may cost no more than what was paid for all of them.
-    Both are 0 where a step has paid: what its draws cost together is for its theorem to say.
-    """
+    """Return the zCDP cost of what fits inside have released, and of what was paid for them; 0
+    where a step paid."""
     if any(event.kind == "step" for event in events):
         return 0.0, 0.0
     inner = [
@@ -169,11 +259,8 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
 
 
 def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> Iterator[str]:
-    """Whether a zCDP cost is worth more than the report's epsilon, at what is left of its delta.
-
-    `what` says whose cost it is; `failure` is the part of delta that is spent on failure events,
-    and cannot be used for the conversion.
-    """
+    """Whether a zCDP cost of `what` is worth more than the report's epsilon, at its delta less
+    `failure`."""
     if cost <= 0 or plan.one_step:
         return
     left = report.delta - failure
@@ -236,11 +323,8 @@ def _by_convolution(rho: float, delta: float) -> float:
 
 @cache
 def _by_orders(rho: float, delta: float) -> float:
-    """The library's own search over 1500 orders.
-
-    It is the Renyi accountant: for each order alpha, epsilon = alpha rho + a term in delta, and the
-    best of these.
-    """
+    """The library's own search over 1500 orders: the best of epsilon = alpha rho + a term
+    in delta."""
     from dp_accounting import ZCDpEvent
     from dp_accounting.rdp import RdpAccountant
 

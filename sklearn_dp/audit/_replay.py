@@ -1,8 +1,8 @@
 """The replay audit: does a fit treat neighboring data sets alike, but for noise that was paid?
 
 1. Fit on D under a trace: the *recording* holds every release, with the exact statistic behind it.
-2. Hold the recording against its own claims, the plan and the report (:mod:`_plan_consistency`).
-3. For each neighbor D': fit on D' and force the recorded outputs on it (:mod:`_player`). The two
+2. Hold the recording against its own claims, the plan and the report (:mod:`_recount`).
+3. For each neighbor D': fit on D' and force the recorded outputs on it (:class:`Replay`). The two
    fits now have the same released values.
 4. Compare: the same releases in the same order, with the same scales; each pair of exact statistics
    within the claimed sensitivity; the sum of the realized costs within the plan; equal faces
@@ -17,32 +17,369 @@ the pairs that it tries; it is exact for them, because statistics are integers.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._privacy._trace import Event
-from ._groups import ids, unit_numbers
-from ._neighbors import Neighbor, neighboring_pairs, unrelated
+from .._privacy._checks import check_choice
+from .._privacy._trace import Event, Shares, Trace, trace
+from .._privacy._warn import warn
+from ..exceptions import ExactStatisticsWarning
+from ._neighbors import Neighbor, ids, neighboring_pairs, unit_numbers, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
-from ._plan_consistency import check_claims, paid
-from ._player import Recorder, Replay
-from ._replay_result import ReplayResult, largest
-from ._storage import stored
+from ._recount import check_claims, paid
 from .mechanisms import law_of
 
-__all__ = [
-    "Recording",
-    "different",
-    "record",
-    "record_for_replay",
-    "replay_audit",
-    "replay_recording",
-]
+_SHOWN = 5  # violations in a repr
+
+
+@dataclass
+class ReplayResult:
+    """Result of a replay audit.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of its class.
+    n_pairs : int
+        Number of pairs of neighbors compared.
+    n_voided : int
+        Pairs that prove nothing because the recording falls into the failure probability delta
+        (never with Gaussian releases only).
+    violations : list of str
+        Empty if there are none.
+    ratios : dict
+        For each plan entry, the largest distance between neighbors divided by the claimed
+        sensitivity. One is tight; more is a violation.
+    loss, cap : dict
+        For each plan entry, the largest realized cost, and the cost that the plan allows.
+    worst_loss, rho : float
+        Largest realized cost of a whole fit, and that of the plan.
+    """
+
+    estimator: str
+    n_pairs: int = 0
+    n_voided: int = 0
+    violations: list[str] = field(default_factory=list)
+    ratios: dict[str, float] = field(default_factory=dict)
+    loss: dict[str, float] = field(default_factory=dict)
+    cap: dict[str, float] = field(default_factory=dict)
+    worst_loss: float = 0.0
+    rho: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are pairs and no violations."""
+        return self.n_pairs > self.n_voided and not self.violations
+
+    def __add__(self, other: "ReplayResult") -> "ReplayResult":
+        """The findings of both audits."""
+        return ReplayResult(
+            self.estimator,
+            self.n_pairs + other.n_pairs,
+            self.n_voided + other.n_voided,
+            self.violations + other.violations,
+            largest(self.ratios, other.ratios),
+            largest(self.loss, other.loss),
+            largest(self.cap, other.cap),
+            max(self.worst_loss, other.worst_loss),
+            max(self.rho, other.rho),
+        )
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
+            f"{len(self.violations)} violations",
+            f"realized cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
+            f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}",
+        ]
+        lines += [
+            f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}{self.cap.get(name, math.nan):>12.4g}"
+            for name, ratio in self.ratios.items()
+        ]
+        return "\n".join(lines + [f"violation: {text}" for text in self.violations[:_SHOWN]])
+
+
+def largest(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
+    """The larger number of each name; a name that one does not have counts as 0 there."""
+    return {name: max(a.get(name, 0.0), b.get(name, 0.0)) for name in [*a, *(b.keys() - a.keys())]}
+
+
+# -- storage ---------------------------------------------------------------------------------------
+
+
+STORAGES = ("C", "F", "float32", "memmap", "read-only")
+"""How rows may be stored; see `stored`."""
+
+
+@np.errstate(all="ignore")
+def stored(X: Any, storage: str) -> np.ndarray:
+    """Return finite rows in a storage: "C", "F", "float32", "memmap", or "read-only", a view with
+    strides."""
+    check_choice("storage", storage, STORAGES)
+    if storage == "float32":
+        limit = float(np.finfo(np.float32).max)
+        return np.clip(X, -limit, limit).astype(np.float32)
+    X = np.array(X, dtype=np.float64, order="F" if storage == "F" else "C")
+    if storage == "memmap" and X.size:  # nothing cannot be mapped
+        # What `numpy.load(mmap_mode="r")` gives. The mapping outlives the file object.
+        with tempfile.TemporaryFile() as file:
+            file.write(X.tobytes())
+            file.flush()
+            return np.memmap(file, dtype=np.float64, mode="r", shape=X.shape)
+    if storage == "read-only":
+        wide = np.full((2 * X.shape[0], 2 * X.shape[1]), 0.5)
+        wide[::2, ::2] = X
+        X = wide[::2, ::2]
+        X.flags.writeable = False
+    return X
+
+
+# -- player ----------------------------------------------------------------------------------------
+
+
+_COMPARED = ("sensitivity", "scale", "cost", "public")
+
+
+class Recorder(Trace):
+    """A recording for a replay: both count as forcing outputs, since both fits have to show the
+    same, their reports included."""
+
+    forces = True
+
+
+@dataclass
+class Replay(Shares):
+    """Force a recording on a neighboring data set and compare."""
+
+    recorded: list[Event]
+    # for each unit of the present data set its index in the recorded one, or -1 for the unit that
+    # was added
+    units: np.ndarray
+    # what a friendly-core filter decides about an added unit, whenever it is allowed to survive
+    keep_added: bool = True
+    violations: list[str] = field(default_factory=list)
+    # events of the failure probability delta that the recording ran into; the pair then proves
+    # nothing
+    voided: list[str] = field(default_factory=list)
+    # realized cost of each plan entry, at most what it was charged
+    loss: dict[str, float] = field(default_factory=dict)
+    # largest realized distance over claimed sensitivity of each plan entry
+    ratios: dict[str, float] = field(default_factory=dict)
+    # the parts of the units (see `_privacy._parallel_composition`) whose releases have moved: one
+    # unit must not move any that do not lie in each other
+    moved: set[Any] = field(default_factory=set)
+    _next: int = 0
+    _added: dict[str, Any] = field(default_factory=dict)
+
+    @np.errstate(all="ignore")  # a fit may be strict, but what overflows here is compared as inf
+    def record(self, event: Event) -> Any:
+        """Compare an event with the recorded one and return the recorded output."""
+        output = self._played(event)
+        if event.kind == "share":
+            # What the client adds from here on is the share that was recorded.
+            event.output = output
+            self.add_share(event)
+        return output
+
+    def _played(self, event: Event) -> Any:
+        """Return the output that is forced on the neighbor, or its own where the two fits do not
+        make the same release."""
+        law = law_of(event)  # also of a release that is made too often: an error if unknown
+        if self._next >= len(self.recorded):
+            self.violations.append(f"{event.entry}: a release that the neighbor does not make")
+            return event.output
+        known = self.recorded[self._next]
+        self._next += 1
+        if (known.kind, known.entry) != (event.kind, event.entry):
+            self.violations.append(
+                f"{event.entry} ({event.kind}) where the neighbor releases "
+                f"{known.entry} ({known.kind})"
+            )
+            return event.output
+        for what in _COMPARED:
+            if not _same(getattr(known, what), getattr(event, what)):
+                self.blame(event, f"{what} differs between neighbors")
+        return law.replay(self, known, event)
+
+    def finish(self) -> list[str]:
+        """Check that nothing of the recording is left over; return the violations."""
+        if self._next < len(self.recorded) and not self.violations:
+            self.violations.append(f"{self.recorded[self._next].entry}: not released")
+        chain = sorted(self.moved, key=len)
+        for part, inner in zip(chain, chain[1:], strict=False):
+            if not inner.startswith(part):
+                self.violations.append(f"one unit is in both parts {part!r} and {inner!r}")
+        return self.violations
+
+    def blame(self, event: Event, text: str) -> None:
+        """Note a violation."""
+        self.violations.append(f"{event.entry}: {text}")
+
+    def account(self, event: Event, distance: float, cost: float) -> None:
+        """Note a distance in units of the claim, and the cost that it realizes. More than one, or
+        NaN, is a violation."""
+        self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
+        self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
+        if distance > 0 and "part" in event.public:
+            self.moved.add(event.public["part"] + "/")
+        if not (distance <= 1 + 1e-12 and cost <= event.cost * (1 + 1e-9)):  # NaN is none of it
+            self.blame(
+                event, f"distance {distance:.6g} of the claim, cost {cost:.6g} of {event.cost:.6g}"
+            )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
+    if type(a) is type(b) and type(a) in (float, int, str):
+        return a == b  # most of them: some ten times faster than by arrays
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
+
+
+# -- recorder --------------------------------------------------------------------------------------
+
+
+class _Recorder(Trace):
+    """A trace that asks somebody else for the outputs."""
+
+    def __init__(self, force: Callable[[Event], Any]) -> None:
+        super().__init__()
+        self._force = force
+
+    def record(self, event: Event) -> Any:
+        event.output = self._force(event)
+        return super().record(event)
+
+
+@contextmanager
+def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[list[Event]]:
+    """Record every release of the fits in this context, with its exact value before noise.
+
+    For audits on data that may be disclosed. Recordings are **not private**.
+
+    Parameters
+    ----------
+    force : callable, optional
+        ``force(event)`` is called at each release and returns the output, in grid steps, with which
+        the fit continues; by default the fit's own, ``event.output``.
+
+    Yields
+    ------
+    events : list of Event
+        Filled in order as the fits release. Each event has the plan entry that pays, the value
+        before noise, the claimed sensitivity, the noise scale, the cost, the output, and in `draws`
+        the distribution and scale that the sampler actually used.
+
+    Warns
+    -----
+    ExactStatisticsWarning
+        Always.
+
+    See Also
+    --------
+    replay_releases : Force a recording on a fit of other data.
+    replay_audit : This package's audit, which does the comparison.
+
+    Notes
+    -----
+    Records the sessions that are opened in this context, in this thread and process. It also
+    records randomness that is not noise (kinds "seed", "draws", "order", "sample"), and the draws
+    of a step that is charged as a whole (their kinds begin with "inner"); neither costs anything by
+    itself.
+
+    Events cannot be pickled, and their repr excludes exact values.
+
+    What is fitted with `force`, or under :func:`replay_releases`, states no guarantee: its report
+    has ``noise="forced"``, also in pickles and after later days. To compare all that two fits show,
+    reports included, force the recorded one too, by ``force=lambda event: event.output``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_dp import FriendlyMean
+    >>> from sklearn_dp.audit import record_releases
+    >>> warnings.simplefilter("ignore")
+    >>> with record_releases() as events:
+    ...     mean = FriendlyMean(epsilon=1.0, bounds=8.0).fit(np.ones((100, 2)))
+    >>> events[-1].entry == mean.privacy_report_.releases[-1]["release"]
+    True
+    """
+    _warn()
+    recorder = Trace() if force is None else _Recorder(force)
+    with trace(recorder):
+        yield recorder.events
+
+
+class _Replayer(Replay):
+    """A replay of which the comparison is left to others."""
+
+    def __init__(self, recorded: Any, units: np.ndarray) -> None:
+        super().__init__(recorded, units)
+        self.events: list[Event] = []
+
+    def record(self, event: Event) -> Any:
+        event.output = super().record(event)
+        self.events.append(event)
+        return event.output
+
+
+@contextmanager
+def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[list[Event]]:
+    """Force recorded outputs on the fit in this context, and record its exact values before noise.
+
+    With the recorded outputs forced, a fit to a neighbor has to make the same releases in the same
+    order: kinds, entries, sensitivities, scales and costs must be equal, and the values as close as
+    claimed. The caller does the comparison.
+
+    Parameters
+    ----------
+    recorded : sequence of Event
+        From :func:`record_releases`, of one fit.
+    units : array-like of int of shape (n_units,)
+        For each unit of the present data, its index in the recorded data, or -1 if it was added.
+        Values that concern single units (their blocks, whether a filter keeps them) follow this
+        mapping.
+
+    Yields
+    ------
+    events : list of Event
+        As for :func:`record_releases`, with the forced outputs. A release without a counterpart in
+        the recording keeps its own output.
+
+    Warns
+    -----
+    ExactStatisticsWarning
+        Always.
+
+    See Also
+    --------
+    neighboring_pairs : Neighbors with their `units`.
+    """
+    _warn()
+    replayer = _Replayer(recorded, np.asarray(units))
+    with trace(replayer):
+        yield replayer.events
+
+
+def _warn() -> None:
+    warn(
+        "the releases of fits are recorded with their exact values: what is recorded is not "
+        "private, and neither it nor a replayed fit may be published.",
+        ExactStatisticsWarning,
+    )
+
+
+# -- replay ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -85,11 +422,8 @@ def record(
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
-    """Whether the estimator takes other rows for one unit than their ids say.
-
-    The audit numbers units by a dictionary over the ids (:mod:`_groups`), and shares no code with
-    the kernel.
-    """
+    """Whether the estimator takes other rows for one unit than their ids say, by the audit's own
+    dictionary."""
     try:
         units = None if groups is None else estimator._units(X, groups).index
     except (TypeError, ValueError):  # the fit says so itself
@@ -239,10 +573,8 @@ def _compare(
 ) -> None:
     """Replay one neighbor and enter what comes out of it into the result.
 
-    `face` is what the recorded fit shows. Storage and seed are those of the recording: what
-    scikit-learn draws inside a fit is the same too. `html` compares HTML displays. A pair is voided
-    where the recording is one of the outcomes that delta pays for. Then a difference proves
-    nothing; what was found is left out, and the pair counts as voided.
+    `face` is what the recorded fit shows; `html` compares HTML displays. A pair is voided where the
+    recording is one of the outcomes that delta pays for: then a difference proves nothing.
     """
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
@@ -277,7 +609,7 @@ def _compare(
 def different(
     face: dict[str, Any], other: dict[str, Any], where: str = "between neighbors"
 ) -> list[str]:
-    """What of two faces differs, in words."""
+    """Return the differences of two faces, in words."""
     return [
         f"{name} differs {where}"
         for name in sorted({*face, *other})

@@ -7,15 +7,13 @@ if TYPE_CHECKING:
     from ._dp_coreset import DPCoreset
     from ._dp_k_tuple_kmeans import DPKTupleKMeans
     from ._dp_kmeans import DPKMeans
-    from ._dp_one_cluster import DPOneCluster
-    from ._dp_one_cluster_kmeans import DPOneClusterKMeans
+    from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans
     from ._dp_outlier_screen import DPOutlierScreen
     from ._dp_topics import DPTopics
     from ._hierarchy import ClusterHierarchy, ClusterLevel
     from ._interior import IntPointResult, int_point
-    from ._k_tuples import KTupleResult, aggregate_k_tuples
+    from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, KTupleResult, aggregate_k_tuples
     from ._keywords import Topic
-    from ._options import FarBallsOptions, FriendlyCoreOptions
 
 __all__ = [
     "ClusterHierarchy",
@@ -40,15 +38,13 @@ _HOMES = {
     "_dp_coreset": ("DPCoreset",),
     "_dp_k_tuple_kmeans": ("DPKTupleKMeans",),
     "_dp_kmeans": ("DPKMeans",),
-    "_dp_one_cluster": ("DPOneCluster",),
-    "_dp_one_cluster_kmeans": ("DPOneClusterKMeans",),
+    "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans"),
     "_dp_outlier_screen": ("DPOutlierScreen",),
     "_dp_topics": ("DPTopics",),
     "_hierarchy": ("ClusterHierarchy", "ClusterLevel"),
     "_interior": ("IntPointResult", "int_point"),
-    "_k_tuples": ("KTupleResult", "aggregate_k_tuples"),
+    "_k_tuples": ("FarBallsOptions", "FriendlyCoreOptions", "KTupleResult", "aggregate_k_tuples"),
     "_keywords": ("Topic",),
-    "_options": ("FarBallsOptions", "FriendlyCoreOptions"),
 }
 
 

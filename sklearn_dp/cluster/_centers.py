@@ -5,17 +5,33 @@ distances, a score) is post-processing that costs nothing. But what it tells abo
 not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_score` adds noise.
 """
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.look import COLUMNS, column_entries, look_at_columns
+from .._aggregate.kmeans.lloyd_state import changed_sides
 from .._aggregate.kmeans.quality import told_of_inertia
+from .._aggregate.kmeans.result import EngineResult
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
+from .._aggregate.shared.column_means import (
+    REFINEMENT,
+    RefinedCenters,
+    refined_centers,
+    refinement_entry,
+    unequal,
+    unrefined_centers,
+)
 from .._aggregate.shared.narrow_bounds import told_of_outside
 from .._base import (
     MOST_CLUSTERS,
@@ -29,22 +45,251 @@ from .._base import (
     check_weights,
 )
 from .._door import see_columns
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._partitions import check_columns, engine_of, open_parts
-from .._privacy._domain import Domain, Sphere
+from .._privacy._checks import check_choice
+from .._privacy._domain import Domain, Sphere, unit_rows
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
-from .._queries.handles import GridRows, TableRows
-from .._rows.nearest import nearest_point, squares_to_nearest
-from .._rows.single_rows import for_rows, narrowed, row_guard
-from .._sklearn_compat import with_callbacks
-from .._validation import SQUARABLE
-from .._weights import with_max_weight
-from ._metric import metric_of
+from .._queries.coordinates import Columns
+from .._queries.handles import AnyTable, GridRows, TableRows
+from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
+from .._rows.quantized import without_zeros
+from .._rows.single_rows import distances, for_rows, narrowed, row_guard
+from .._rows.sparse_rows import SparseRows
+from .._sklearn_compat import kmeans_of, with_callbacks
+from .._validation import SQUARABLE, with_max_weight
 
-__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
+_MOST_COLUMNS = 100  # whose units are released where there are no bounds
+_SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few
+_UNITS = 0.03  # of the budget, for the units of columns where they are for the status only
+_NARROW = 8.0  # times the scale of a column that a width tells nothing of
+_ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
+_ONE_UNIT = (
+    "ok, but there are too few rows to estimate the scales of the columns, and "
+    "columns with a smaller spread than others may be mostly noise; bounds or more "
+    "rows would help"
+)
+
+
+def unit_entries(domain: Domain | None, n_features: int, rho: float) -> tuple[PlanEntry, ...]:
+    """Return the plan entries for the units of several columns, where there are no bounds."""
+    if domain is not None or not 1 < n_features <= _MOST_COLUMNS:
+        return ()
+    return column_entries(math.nextafter(_UNITS * rho, 0.0))
+
+
+def told_of_narrow(
+    status: str, columns: Columns, width: float, names: Sequence[object], what: str
+) -> str:
+    """The status, with the columns that are far narrower than `what`, of a released width.
+
+    >>> import numpy as np
+    >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
+    >>> told_of_narrow("ok", columns, 5e3, ["age", "salary"], "the ball")
+    'ok, but the ball is far wider than some columns, so it says nothing about them: age'
+    >>> told_of_narrow("ok", columns, 50.0, ["age", "salary"], "the ball")
+    'ok'
+    """
+    places = np.flatnonzero(is_narrow(columns, width))
+    if status != "ok" or not len(places):
+        return status
+    where = listed(names, places)
+    return f"ok, but {what} is far wider than some columns, so it says nothing about them: {where}"
+
+
+def is_narrow(columns: Columns, width: float) -> np.ndarray:
+    """Whether each column is far narrower than a released width; never where units are unknown."""
+    free = np.full(len(columns.scale), columns.scaled)
+    if columns.box is not None and columns.box.low is not None and columns.box.high is not None:
+        free &= columns.box.low < columns.box.high
+    return free & (width > _NARROW * columns.scale)
+
+
+class ColumnsOfCenters:
+    """The units of the columns in one fit, and the centers refined in them, but for a single
+    center."""
+
+    def __init__(self, domain: Domain | None, n_features: int, one_center: bool) -> None:
+        self._one = one_center
+        self.columns: Columns | None = Columns.of(domain, n_features)
+        self.single = np.zeros(n_features, dtype=bool)  # columns of which one value has been seen
+        self.scales = self.refined = 0.0
+        if domain is None:
+            if n_features <= _MOST_COLUMNS and (n_features > 1 or one_center):
+                self.scales, self.refined = _SCALES[0], _ONE if one_center else _FREE
+        elif one_center and domain.low is not None:
+            self.refined = _ONE
+        elif unequal(domain):
+            self.refined = _BOX
+
+    def entries(self, rho: float) -> tuple[PlanEntry, ...]:
+        """The plan entries, the last of a plan of `rho` in all."""
+        if not self.refined:
+            return ()
+        shares = (math.nextafter(share * rho, 0.0) for share in _SCALES)
+        scales = column_entries(*shares) if self.scales else ()
+        return (*scales, refinement_entry(self.refined * rho))
+
+    def look(self, session: PrivacySession, table: AnyTable) -> Callable[[float], None] | None:
+        """Return the function that releases the units, at a released number of rows, and waives
+        the rest."""
+
+        def release(size: float) -> None:
+            seen = look_at_columns(session, table, size)
+            self.columns = None
+            if (seen.told | seen.single).all():
+                self.columns, self.single = seen.columns, seen.single
+            session.waive(COLUMNS)
+            if self.columns is None or not (self._one or unequal(self.columns)):
+                session.waive(REFINEMENT)
+                self.refined = 0.0
+
+        return release if self.scales else None
+
+    def finish(
+        self, session: PrivacySession, table: AnyTable, result: EngineResult
+    ) -> tuple[EngineResult, RefinedCenters]:
+        """The result, and its centers by column, refined if that was planned and is needed."""
+        centers, errors = result.centers, result.centers_sd
+        assert errors is not None
+        if self.columns is None and result.status == "ok":
+            result = replace(result, status=_ONE_UNIT)
+        if self.refined and self.columns is not None:
+            known = unrefined_centers(self.columns, centers, errors)
+            columns, size = self.columns, result.size
+            found = refined_centers(session, table, columns, known, result.square, size)
+            result = _pool_weights(result, found)
+        else:
+            found = alike(result, self.columns if self.scales else None)
+            found = found._replace(unknown=self.columns is None and centers.shape[1] > 1)
+        found = found._replace(constant=found.constant | self.single)
+        if self.scales:  # without bounds nothing limits what the noise hides beside one value
+            found = found._replace(std_error=np.where(found.constant, np.inf, found.std_error))
+        return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
+
+
+def _pool_weights(result: EngineResult, found: RefinedCenters) -> EngineResult:
+    """Return the weights of clusters, the inverse-variance mean of two releases, and how many rows
+    have moved since."""
+    if found.numbers is None:
+        return result
+    numbers, numbers_sd = found.numbers
+    weights, sd, since = result.weights, result.weights_sd, result.weights_drift
+    assert sd is not None and since is not None
+    first = np.square(sd) + np.square(since)
+    gain = first / (first + numbers_sd**2)
+    weights = weights + gain * (numbers - weights)
+    # What has changed sides before is in the first number alone.
+    noise = np.hypot((1 - gain) * sd, gain * numbers_sd)
+    gone = changed_sides(result.centers, found.centers, weights)
+    gone = np.hypot((1 - gain) * since, gone)
+    return replace(result, weights=weights, weights_sd=noise, weights_drift=gone)
+
+
+def alike(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
+    """Centers that were not refined; by default columns have the same part of the spread.
+
+    That is so where nothing tells more.
+    """
+    (_, d), quality = result.centers.shape, result.quality
+    assert quality is not None and result.centers_sd is not None
+    if columns is None:
+        total = max(quality.total, quality.total_sd) / max(result.size, 1.0)
+        columns = Columns(np.zeros(d), np.full(d, math.sqrt(total / d)), False)
+    return unrefined_centers(columns, result.centers, result.centers_sd)
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+# For directions x and c, |x - c|^2 / 2 = 1 - x.c: k-means of directions is spherical k-means, but
+# that the lengths of means matter a little until they are scaled to 1 and released. A row of zeros
+# stays at the origin, at the distance 1/2 from every center.
+class Euclidean:
+    """Rows as they are; a sum of costs is one of squared distances."""
+
+    cost = 1.0  # of a squared distance
+    largest: float | None = None  # longer distances count as this in a private score; None: radius_
+
+    def domain(self, n_features: int) -> Domain | None:
+        """Return the domain that all rows are moved to first."""
+        return None
+
+    def rows(self, X: Any) -> Any:
+        """Valid rows as they are compared with centers."""
+        return X
+
+    def centers(self, means: np.ndarray) -> np.ndarray:
+        """Centers of clusters with these means."""
+        return means
+
+    def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Distances (n, k) of such rows to released centers, each a function of its row alone."""
+        return distances(X, centers)
+
+    def length(self, distance: float) -> float:
+        """The Euclidean length that a distance is of."""
+        return distance
+
+    def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> KMeans | Pipeline:
+        """Released centers as a model of scikit-learn."""
+        return kmeans_of(centers, **released)
+
+
+class Cosine(Euclidean):
+    """Directions of rows; a cost is the cosine distance, 1 - cosine."""
+
+    cost = 0.5
+    largest = 1.0
+
+    def domain(self, n_features: int) -> Domain:
+        """The unit sphere."""
+        return Sphere.of(n_features)
+
+    def rows(self, X: Any) -> Any:
+        """Directions of rows; sparse ones stay sparse."""
+        if not isinstance(X, SparseRows) or not X.width:
+            return UnitRows(X)
+        table = X.entries(slice(0, len(X)))
+        table.data = without_zeros(table, unit_rows).astype(X.dtype)
+        return SparseRows(table)
+
+    def centers(self, means: np.ndarray) -> np.ndarray:
+        """Directions of means."""
+        return unit_rows(means)
+
+    def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Cosine distances, which lose no digits where they are small."""
+        return self.cost * np.square(distances(X, centers))
+
+    def length(self, distance: float) -> float:
+        """That of the difference of two directions."""
+        return float(np.sqrt(distance / self.cost))
+
+    def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> Pipeline:
+        """K-means of normalized rows, whose inertia is that of squared distances."""
+        columns = {name: released[name] for name in released if name.endswith("_in_")}
+        released = {**released, "inertia_": released["inertia_"] / self.cost}
+        released.pop("feature_names_in_", None)  # normalized rows are an array
+        normalizer = Normalizer()
+        vars(normalizer).update(columns)
+        return make_pipeline(normalizer, kmeans_of(centers, **released))
+
+
+_METRICS: dict[str, Euclidean] = {"euclidean": Euclidean(), "cosine": Cosine()}
+
+
+def metric_of(name: Any) -> Euclidean:
+    """The metric that a user asks for by its name."""
+    check_choice("metric", name, tuple(_METRICS))
+    return _METRICS[name]
+
+
+# -- centers ---------------------------------------------------------------------------------------
+
 
 CENTERS_WITH_ERRORS = {
     "cluster_centers_": (-np.inf, np.inf),
@@ -171,7 +416,7 @@ class BaseDPCenters(
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         noise, since = (
             unit_weight * result.weights_sd[order],
-            unit_weight * result.weights_since[order],
+            unit_weight * result.weights_drift[order],
         )
         self._weights_errors = noise, since  # for later days, in which both fade by their own laws
         self.cluster_weights_std_error_ = np.hypot(noise, since)
@@ -425,10 +670,10 @@ class BaseWeightedCenters(BaseDPCenters):
 
 
 def noisy_cost(session, table, centers, cap, within=None):
-    """Noisy sum of squared distances to the nearest center, each at most cap squared.
+    """Release the noisy sum of squared distances to the nearest center, each at most cap squared.
 
-    The plan of the session holds "score"; `centers` are released, `cap` is public or released. Rows
-    are moved into the public domain `within` first. One pass over the rows.
+    The plan of the session holds "score"; `cap` is public or released. Rows are moved into the
+    public domain `within` first.
     """
     centers = centers.astype(np.float64)  # squares of those of float32 may overflow
     middle = centers.mean(axis=0)

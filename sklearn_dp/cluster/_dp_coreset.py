@@ -31,12 +31,10 @@ from .._privacy._rounding import sum_down
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
-from ._columns import is_narrow, told_of_narrow, unit_entries
+from ._centers import is_narrow, told_of_narrow, unit_entries
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = ["DPCoreset"]
 
 _MOST_SAMPLES = 10**8
 _BATCH = 2**16  # rows that are drawn at a time

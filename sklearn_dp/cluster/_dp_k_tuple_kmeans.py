@@ -5,7 +5,7 @@
    makes a k-tuple of centers of each block.
 3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
    agree on, or that there are none.
-4. Lloyd iterations on all rows refine them: :mod:`._tuple_routes`, which also has what answers
+4. Lloyd iterations on all rows refine them: :mod:`._k_tuples`, which also has what answers
    where steps 2 and 3 cannot.
 """
 
@@ -17,11 +17,10 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._aggregate.kmeans.block_kmeans import BlockKMeans
-from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
+from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._aggregate.kmeans.private_coreset import separate_entries
+from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
 from .._aggregate.shared.centering import Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
@@ -33,12 +32,15 @@ from .._privacy._rounding import sum_down
 from .._queries.blocks import BlockFits, fit_blocks
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
-from ._columns import ColumnsOfCenters
-from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
-from ._tuple_routes import TupleContext, centers_of, clipped
-
-__all__ = ["DPKTupleKMeans"]
+from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters
+from ._k_tuples import (
+    FarBallsOptions,
+    FriendlyCoreOptions,
+    TupleContext,
+    aggregator_settings,
+    centers_of,
+    clipped,
+)
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
@@ -324,7 +326,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         columns = self._columns(table.n_features)
         look = columns.look(session, table)
         if not stage.size:
-            found, refined = columns.finish(session, table, context.coreset(once_sized=look))
+            found, refined = columns.finish(session, table, context.coreset(on_size_released=look))
             return self._store(found, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.

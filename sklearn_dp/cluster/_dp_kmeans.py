@@ -8,17 +8,14 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 
-from .._aggregate.kmeans.communication_cost import KMeansPasses
-from .._aggregate.kmeans.days import Stream, day_entries, fit_day
+from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
+from .._aggregate.kmeans.private_coreset import KMeansPasses
 from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
-from ._columns import ColumnsOfCenters, alike
-
-__all__ = ["DPKMeans"]
+from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters, alike
 
 
 class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
@@ -55,9 +52,10 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         centers; if clusters are not round, the most likely number is larger than the range allows.
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
-        if "bic" asks for more clusters than the range allows. It has no effect if `n_clusters` is
-        an integer. With ``metric="cosine"`` and up to 5 features, pass "silhouette": the others
-        mistake the curvature of the sphere for clusters.
+        if "bic" asks for more clusters than the range allows. If two criteria differ, or the
+        largest number allowed was chosen, `status_` says that the number is unclear. It has no
+        effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass
+        "silhouette": the others mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine": spherical k-means, for embeddings of texts and other rows whose length means
         nothing. Each row is scaled to length 1, on its own; so are the centers that are released.
@@ -309,7 +307,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             self._asked_number(),
             start=start,
             callback=progress,
-            once_sized=columns.look(session, table),
+            on_size_released=columns.look(session, table),
         )
         self._lengths = result.lengths  # for later days
         result, found = columns.finish(session, table, result)
@@ -318,7 +316,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     def _fit_day(self, session, table, domain):
         """Rows of one more day, from what the days before have shown."""
         today, weight = self._today, table.units.unit_weight
-        stream = today.days.state or Stream.of(today.fitted, domain, weight)
+        stream = today.days.state or StreamState.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
         columns = self._columns(table.n_features)
         self._store(result, alike(result, columns.columns if columns.refined else None), weight)

@@ -9,8 +9,6 @@ from .._privacy._aggregates import safe_norms
 from .._rows.single_rows import for_rows, row_guard
 from ._dp_one_cluster import DPOneCluster
 
-__all__ = ["DPOutlierScreen"]
-
 
 class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     """Find a ball that holds most of the data, privately, and map it to the unit ball.

@@ -21,27 +21,23 @@ from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of
-from .._rows.nearest import nearest_point
-from .._rows.single_rows import row_guard
+from .._privacy.mechanisms.histograms import stability_threshold
+from .._queries.words import Topical, TopicSizes, TopicWords, with_texts
+from .._rows.nearest import UnitRows, nearest_point
+from .._rows.single_rows import row_guard, saturated
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
 from ._dp_kmeans import DPKMeans
 from ._keywords import (
+    MergedTopics,
     check_texts,
     checked_words,
-    counted_pairs,
     described,
-    keywords_of,
-    largest_columns,
+    found_words,
     listed_texts,
     looks_like_texts,
-    released_counts,
     status_of,
 )
-from ._merged_topics import MergedTopics
-from ._metric import UnitRows
-
-__all__ = ["DPTopics"]
 
 _CLUSTERS, _SIZES, _KEYWORDS = "clusters", "sizes", "keywords"
 _SIZES_SHARE, _KEYWORDS_SHARE = 0.05, 0.35
@@ -170,6 +166,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     bounds = None  # directions have length 1
     _with_errors = {"sizes_": (0.0, math.inf)}
+    _asks = True
 
     def __init__(
         self,
@@ -310,34 +307,29 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             check_texts(texts)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
-        texts = None if texts is None else listed_texts(texts, len(rows))
-        return self._fit_session(rows, self._units(rows, groups), session, texts=texts)
+        units = self._units(rows, groups)
+        if texts is not None:
+            texts = listed_texts(texts, len(rows))
+            rows = with_texts(self._table(saturated(rows), units), texts)
+        return self._fit_session(rows, units, session)
 
-    def _fit(self, X: Any, units: Any, session: Any, progress: Any, texts: Any = None) -> None:
-        model, plan, _ = self._stages(session.plan.target, X.shape[1], session.plan.unit)
-        model.n_features_in_ = X.shape[1]
+    def _fit_table(self, table: Any, session: Any, progress: Any) -> None:
+        model, plan, _ = self._stages(session.plan.target, table.n_features, session.plan.unit)
+        model.n_features_in_ = table.n_features
         with suppress_output():
-            model._fit_session(X, units, session.inner(_CLUSTERS, plan, _CLUSTERS))
-        # Labels are no release, nor what the fit kept for itself: the state of callbacks.
-        for name in {"labels_", *(name for name in vars(model) if name[0] == "_")}:
+            model._fit_session(table, table.units, session.inner(_CLUSTERS, plan, _CLUSTERS))
+        # What the fit kept for itself is no release: the state of callbacks.
+        for name in [name for name in vars(model) if name[0] == "_"]:
             delattr(model, name)
         model.n_jobs = None
         progress(_CLUSTERS)
-        # Of a row alone, and of released centers.
-        topics = nearest_point(UnitRows(X), model.cluster_centers_)
-        self._release_sizes(session, topics, units, len(model.cluster_centers_))
+        n_topics, most = len(model.cluster_centers_), self.keywords_per_text
+        table.apply(Topical(model.cluster_centers_))
+        self.sizes_ = session.release(_SIZES, table.ask(TopicSizes(n_topics)))
+        error = float(sigma_of(1.0, session.plan[_SIZES].rho))
+        self.sizes_std_error_ = np.full(n_topics, error)
         progress(_SIZES)
-        most, listed = self.keywords_per_text, self._listed()
-        known, left_out = None if listed is None else frozenset(listed), self._left_out()
-        texts = largest_columns(X, self._column_names) if texts is None else texts
-        words = [keywords_of(text, most, known, left_out) for text in texts]
-        # A unit is in at most `most` pairs of a topic and a word, in each of them once.
-        counted = counted_pairs(topics.tolist(), words, units, most)
-        entry, n_topics = session.plan[_KEYWORDS], len(model.cluster_centers_)
-        self.words_, self.word_counts_, self.threshold_ = released_counts(
-            session, entry, counted, n_topics, most, listed
-        )
-        self.word_count_std_error_ = float(sigma_of(math.sqrt(most), entry.rho))
+        self._release_words(table, session, n_topics, most)
         progress(_KEYWORDS)
         self.estimator_ = model
         self.center_topics_ = np.arange(n_topics, dtype=np.int32)
@@ -354,14 +346,22 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]
 
-    def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
-        """How many units each topic has."""
-        sizes, weights = np.zeros(n_topics, dtype=np.int64), units.weights
-        np.add.at(sizes, topics, 1 if weights is None else weights)
-        # The rows of a unit have weights of sum at most `scale`, so one more adds at most that.
-        sizes = session.gaussian(_SIZES, sizes, sensitivity=units.scale, unit=units.step)
-        self.sizes_, error = sizes, float(sigma_of(1.0, session.plan[_SIZES].rho))
-        self.sizes_std_error_ = np.full(n_topics, error)
+    def _release_words(self, table: Any, session: Any, n_topics: int, most: int) -> None:
+        """How many units use each word in each topic."""
+        listed, entry, self.threshold_ = self._listed(), session.plan[_KEYWORDS], None
+        names, left_out = (tuple(map(str, each)) for each in (self._column_names, self._left_out()))
+        known = None if listed is None else tuple(listed)
+        answer = table.ask(TopicWords(n_topics, most, known, left_out, names))
+        sigma = float(sigma_of(answer.claim.l2, entry.rho))
+        if listed is None:
+            rho, delta = entry.rho, entry.delta
+            codes, counts = session.release_names(entry.name, answer, rho=rho, delta=delta)
+            self.words_, self.word_counts_ = found_words(codes, counts, n_topics)
+            self.threshold_ = stability_threshold(sigma, round_down(entry.delta / most))
+        else:
+            self.words_ = listed
+            self.word_counts_ = session.release(entry.name, answer).reshape(n_topics, -1)
+        self.word_count_std_error_ = sigma
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -13,11 +13,10 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
+from .._privacy._units import Units
 from .._published.one_cluster import int_point as _int_point
-from .._rows.rows import Rows
+from .._queries.handles import GridRows, TableRows
 from .._rows.single_rows import row_guard, saturated
-
-__all__ = ["IntPointResult", "int_point"]
 
 _SEARCH = Search(center_method="clip", replace=True)
 
@@ -118,9 +117,10 @@ def int_point(
     session = PrivacySession(
         PrivacyPlan(target, entries), random_state=random_state, ledger=ledger, label="int_point"
     )
-    rows = Rows.quantize(_checked(values)[:, None], domain)
-    steps = np.concatenate([np.empty((0, 1)), *(x for _, x in rows.chunks())])[:, 0]
-    point = _int_point.int_point(session, steps, rows.limit, n_points, _SEARCH)
+    column = _checked(values)[:, None]
+    table = TableRows.in_memory(column, Units(len(column)))
+    rows = GridRows.quantize(table, domain)
+    point = _int_point.int_point(session, rows, n_points, _SEARCH)
     found = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
     return IntPointResult(float(found[0, 0]), session.report())
 

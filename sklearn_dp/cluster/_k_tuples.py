@@ -2,12 +2,23 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
+from .._aggregate.kmeans.engine import fit_engine
+from .._aggregate.kmeans.fit_context import Candidates, Context
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.kmeans.private_coreset import choose_separately
+from .._aggregate.kmeans.result import build_result
+from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
-from .._base import Bounds, LedgerLike, RandomStateLike, budget_of
+from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
 from .._door import NUMBERS, Schema, lists_rows, rows_of, schema
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
@@ -17,12 +28,97 @@ from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
-from .._queries.handles import TableRows
+from .._queries.handles import GridRows, TableRows
+from .._queries.separated_balls import LEAST_SEPARATION
+from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from ..exceptions import UtilityWarning
-from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 
-__all__ = ["KTupleResult", "aggregate_k_tuples"]
+
+@dataclass(frozen=True)
+class FriendlyCoreOptions:
+    """Options of ``aggregator="friendly_core"``.
+
+    Parameters
+    ----------
+    gamma : float, default=0.2
+        Two tuples match if every point is nearer to its partner than gamma times its distance to
+        any other point. In (0, 1/5]: above 1/5 matches no longer compose, and the guarantee would
+        not hold. Smaller values require clusters that are farther apart.
+
+    Examples
+    --------
+    >>> from sklearn_dp.cluster import DPKTupleKMeans, FriendlyCoreOptions
+    >>> options = FriendlyCoreOptions(gamma=1 / 7)
+    >>> DPKTupleKMeans(3, aggregator="friendly_core", options=options).options.gamma < 0.2
+    True
+    """
+
+    gamma: float = MATCH_LIMIT
+
+    def check(self) -> None:
+        """Refuse bad values by name."""
+        if check_real(self.gamma, "gamma") > MATCH_LIMIT:
+            raise ValueError("gamma must be positive and at most 1/5.")
+
+
+@dataclass(frozen=True)
+class FarBallsOptions:
+    """Options of ``aggregator="k_averages"`` and ``aggregator="noisy_centers"``.
+
+    Parameters
+    ----------
+    separation : float, optional
+        Distance, in radii, between the centers of the balls that must partition nearly all tuples;
+        more than 6. The default for "k_averages" is 7. For "noisy_centers" the default makes the
+        noise of a center about one seventh of its distance to the next one: a larger separation
+        means smaller balls and less noise, but the tuples must agree more closely.
+
+    Examples
+    --------
+    >>> from sklearn_dp.cluster import DPKTupleKMeans, FarBallsOptions
+    >>> options = FarBallsOptions(separation=50.0)
+    >>> DPKTupleKMeans(3, aggregator="noisy_centers", options=options).options.separation
+    50.0
+    """
+
+    separation: float | None = None
+
+    def check(self) -> None:
+        """Refuse bad values by name."""
+        if self.separation is not None:
+            check_real(self.separation, "separation", low=LEAST_SEPARATION, high=1e6)
+
+
+_KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
+    "friendly_core": FriendlyCoreOptions,
+    "k_averages": FarBallsOptions,
+    "noisy_centers": FarBallsOptions,
+}
+
+
+def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
+    """The fields of the options of an aggregator; options of another one are refused.
+
+    "auto" takes no options: what it stands for depends on the budget. Of None, nothing: the
+    defaults of the tuple stage, whose arguments these are, are those of the options.
+    """
+    if options is None:
+        return {}
+    kind = _KINDS.get(aggregator)
+    if kind is None:
+        raise ValueError(
+            f"options must be None for aggregator={aggregator!r}; only these have options: "
+            f"{', '.join(_KINDS)}."
+        )
+    if not isinstance(options, kind):
+        raise TypeError(f"options must be a {kind.__name__} for aggregator={aggregator!r}.")
+    options.check()
+    return asdict(options)
+
+
+# -- k tuples --------------------------------------------------------------------------------------
+
 
 _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the conversion
 
@@ -210,3 +306,112 @@ def _plan(shape, target, aggregator, relation, options):
         ("a group is the origin of one tuple",),
         relation,
     )
+
+
+# -- tuple routes ----------------------------------------------------------------------------------
+# Three things can: the k-means engine on all rows (:meth:`TupleContext.coreset`), Lloyd iterations
+# from centers that the tuples agree on (:meth:`TupleContext.refined`), and the same from public
+# centers (:meth:`TupleContext.public_centers`). Which of them does is decided by public facts, by
+# the released number of units, and by whether the aggregation has released centers.
+
+
+@dataclass(frozen=True)
+class TupleContext:
+    """The rows of a fit, and what may be released of them."""
+
+    session: PrivacySession
+    rows: TableRows
+    domain: Domain | None  # public or paid for; None before it is
+    n_clusters: Any  # `Candidates` as long as the number has not been chosen
+    progress: Callable[[str], Any]  # called with the name of each step when it is done
+
+    def bounded(self, entry):
+        """Return the context with a domain, which `entry` pays for where there is none; status and
+        norms."""
+        domain, status, norms = known_or_paid(self.session, entry, self.rows, self.domain)
+        return replace(self, domain=domain), status, norms
+
+    def judged(self, result, norms, weight, rho):
+        """A result with what a released bound leaves open.
+
+        `norms` are those of `bounded`; `weight`, of all units, was released for `rho`.
+        """
+        assert self.domain is not None
+        # Where rows have weights of their own, their weight has a quarter of the budget.
+        sd = noise_sd(rho) * (2.0 if self.rows.units.own_weights else 1.0)
+        return result.bounded(norms, self.domain, weight, sd)
+
+    def numbered(self, prefix, rho):
+        """Return the context with a number of clusters, and the choice of it; None where it is
+        given.
+
+        The plan entries of the choice have this prefix and are worth `rho`.
+        """
+        if not isinstance(self.n_clusters, Candidates):
+            return self, None
+        assert self.domain is not None
+        choice = choose_separately(
+            self.session, self.rows, self.domain, self.n_clusters, prefix=prefix, rho=rho
+        )
+        self.progress("number of clusters")
+        return replace(self, n_clusters=choice.n_clusters), choice
+
+    def coreset(self, prefix="", on_size_released=None):
+        """Run the k-means engine, with the plan entries of a prefix."""
+        return fit_engine(
+            self.session,
+            self.rows,
+            self.domain,
+            self.n_clusters,
+            prefix=prefix,
+            callback=self.progress,
+            on_size_released=on_size_released,
+        )
+
+    def public_centers(self):
+        """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
+        assert self.domain is not None
+        rng = self.session.rng("public centers")
+        points = rng.random((self.n_clusters, self.rows.n_features)) - 0.5
+        return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
+
+    def refined(self, centers, size):
+        """Refine centers, released or public, by noisy Lloyd iterations on all rows.
+
+        The centers (k, d) are about that of the domain, `size` is the released number of units. The
+        aggregation has found them in blocks, which use a part of the rows each and a part of the
+        budget; iterations use the rest of it on all rows.
+        """
+        assert self.domain is not None
+        rows, prefix = GridRows.quantize(self.rows, self.domain), "refine/"
+        known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
+        context = Context(
+            session=self.session,
+            rows=rows,
+            n_clusters=self.n_clusters,
+            prefix=prefix,
+            size=known,
+            radius=rows.limit,
+            callback=self.progress,
+        )
+        final = lloyd(context, np.rint(centers / rows.unit))
+        return build_result(context, final, self.domain, "ok", n_leaves=None, bounds=self.domain)
+
+
+def centers_of(estimator):
+    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    if isinstance(estimator, Pipeline):
+        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
+    found = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if found is None else found
+
+
+def clipped(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    # Few blocks have a row outside of a ball; the others stay as they are.
+    if (
+        domain.low is None
+        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
+    ):
+        return rows
+    return domain.clip_points(rows)

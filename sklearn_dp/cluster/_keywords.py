@@ -1,36 +1,24 @@
-"""Keywords of texts: which count, how they are counted, and what topics are called by them.
+"""What topics are called, by noisy counts of words: no text is looked at again."""
 
-What counts of a text is a function of that text alone. What a topic is called is post-processing of
-noisy counts: no text is looked at again.
-"""
-
-import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
-from .._door import column
+from .._door import column, integers
+from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
-from .._privacy._plan import PlanEntry
-from .._privacy._rounding import exact_integers, round_down
-from .._privacy._units import Units
-from .._privacy.mechanisms.gaussian import sigma_of
-from .._privacy.mechanisms.histograms import stability_threshold
-
-__all__ = [
-    "Topic", "check_texts", "checked_words", "counted_pairs", "described", "keywords_of",
-    "largest_columns", "listed_texts", "looks_like_texts", "released_counts", "status_of",
-]  # fmt: skip
+from .._queries.words import LONGEST, pair_of
+from ._hierarchy import total
 
 _NO_TEXTS = "texts must hold a text, or a list of words, for each row of X."
-_TOKEN = re.compile(r"\b\w\w+\b")
-_LONGEST = 64  # characters of a keyword
 _IN_LABEL = 3  # keywords
 _CHANCE = 0.05  # that noise alone makes any keyword of a topic without rows
 
@@ -69,8 +57,8 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
     listed = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(listed, list | tuple | set | frozenset):
         raise TypeError(f"{name} must be a list of words{others}.")
-    if not all(isinstance(word, str) and 0 < len(word) <= _LONGEST for word in listed):
-        raise ValueError(f"{name} must hold words of 1 to {_LONGEST} characters.")
+    if not all(isinstance(word, str) and 0 < len(word) <= LONGEST for word in listed):
+        raise ValueError(f"{name} must hold words of 1 to {LONGEST} characters.")
     return [str(word) for word in listed]
 
 
@@ -96,118 +84,16 @@ def looks_like_texts(y: Any) -> bool:
     return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
 
 
-def largest_columns(X: np.ndarray, names: Sequence[str]) -> Iterator[list[str]]:
-    """The names of the columns in which a row is positive, the largest first, row by row.
-
-    >>> list(largest_columns(np.array([[1.0, 0.0, 2.0], [-1.0, 0.0, 0.0]]), ["a", "b", "c"]))
-    [['c', 'a'], []]
-    """
-    for row in X:
-        order = np.argsort(-row, kind="stable")
-        yield [names[column] for column in order[row[order] > 0].tolist()]
-
-
-def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> list[str]:
-    """The first `most` different words of a text, or of a list of words.
-
-    `known`, if it is not None, holds all words that count; of others those `left_out`, and long
-    ones, do not. What is neither a text nor a list has no words.
-    """
-    words: Any = ()
-    if type(text) in (str, np.str_):
-        words = _TOKEN.findall(text.lower())
-    elif type(text) in (list, tuple) or (type(text) is np.ndarray and text.ndim == 1):
-        words = [str(word) for word in text if type(word) in (str, np.str_)]
-    found: dict[str, None] = {}
-    for word in words:
-        if word in known if known is not None else _counts(word, left_out):
-            found[word] = None
-            if len(found) == most:
-                break
-    return list(found)
-
-
-def _counts(word: str, left_out: frozenset[str]) -> bool:
-    return 0 < len(word) <= _LONGEST and word not in left_out
-
-
-def counted_pairs(
-    topics: Iterable[int], words: Sequence[list[str]], units: Units, most: int
-) -> Counter[tuple[int, str]]:
-    """The number of units that have a word in a topic, of all pairs; a unit is in at most `most`.
-
-    First the first keyword of each text of the unit, then the second of each, and so on: pairs that
-    differ, until there are `most` of them.
-    """
-    if units.index is None:  # words of a text differ
-        each = zip(topics, words, strict=True)
-        return Counter((topic, word) for topic, listed in each for word in listed[:most])
-    rows = list(zip(units.index.tolist(), topics, words, strict=True))
-    taken: list[set[tuple[int, str]]] = [set() for _ in range(units.size)]
-    for place in range(most):
-        for unit, topic, listed in rows:
-            if place < len(listed) and len(taken[unit]) < most:
-                taken[unit].add((topic, listed[place]))
-    return Counter(pair for pairs in taken for pair in pairs)
-
-
-def released_counts(
-    session: Any, entry: PlanEntry, counted: Counter, n_topics: int, most: int,
-    listed: list[str] | None,
-) -> tuple[list[str], np.ndarray, int | None]:  # fmt: skip
-    """Words, their noisy counts (k, n_words), and the threshold of words that nobody listed.
-
-    A unit is in at most `most` of the pairs that are `counted`, and in each of them once.
-    """
-    if listed is None:
-        return _found_counts(session, entry, counted, n_topics, most)
-    column = {word: number for number, word in enumerate(listed)}
-    counts = np.zeros((n_topics, len(listed)), dtype=np.int64)
-    for (topic, word), number in counted.items():
-        counts[topic, column[word]] = number
-    # One unit more adds 1 to at most `most` counts, and 0 to the others.
-    noisy = session.gaussian(entry.name, counts.ravel(), sensitivity=math.sqrt(most))
-    return listed, noisy.reshape(counts.shape), None
-
-
-def _found_counts(
-    session: Any, entry: PlanEntry, counted: Counter, n_topics: int, most: int
-) -> tuple[list[str], np.ndarray, int]:
-    """The words that stand out; counts are 0 where they are hidden."""
-    # One unit more adds 1 to at most `most` counts: of those of both data sets the norm moves by
-    # its root, and at most so many pairs are of this unit alone.
-    codes, values = session.stability_histogram(
-        entry.name,
-        np.array([_code_of(*pair) for pair in counted], dtype="S"),
-        exact_integers(list(counted.values())),
-        rho=entry.rho,
-        delta=entry.delta,
-        sensitivity=math.sqrt(most),
-        cells=most,
-    )
-    pairs = [_pair_of(code) for code in codes.tolist()]
+def found_words(
+    codes: np.ndarray, values: np.ndarray, n_topics: int
+) -> tuple[list[str], np.ndarray]:
+    """The words of released pairs and their counts (n_topics, n_words), 0 where hidden."""
+    pairs = [pair_of(code) for code in codes.tolist()]
     words = sorted({word for _, word in pairs})
     column, counts = {word: i for i, word in enumerate(words)}, np.zeros((n_topics, len(words)))
     for (topic, word), value in zip(pairs, values, strict=True):
         counts[topic, column[word]] = value
-    sigma = float(sigma_of(math.sqrt(most), entry.rho))
-    low = stability_threshold(sigma, round_down(entry.delta / most))
-    return words, counts, low
-
-
-def _code_of(topic: int, word: str) -> bytes:
-    """A name for a pair, of the pair alone; NumPy drops zero bytes at the end, so there is none.
-
-    >>> _pair_of(_code_of(3, "café"))
-    (3, 'café')
-    """
-    return f"{topic} {word}.".encode(errors="surrogatepass")
-
-
-def _pair_of(code: bytes) -> tuple[int, str]:
-    """The pair of a name."""
-    topic, word = code[:-1].decode(errors="surrogatepass").split(" ", 1)
-    return int(topic), word
+    return words, counts
 
 
 def described(
@@ -263,3 +149,80 @@ def status_of(topics: Sequence[Topic], clusters: str) -> str:
     if not is_ok(clusters):
         told.append(f"clusters: {clusters}")
     return "; ".join(told) or "ok"
+
+
+# -- merged topics ---------------------------------------------------------------------------------
+
+
+class MergedTopics:
+    """The method of `DPTopics` that merges its topics."""
+
+    def merge(self: Any, labels: ArrayLike | None = None) -> Any:
+        """Merge topics, by released values only: nothing is charged.
+
+        A large topic that the fit has split into several becomes one again. Sizes and counts of
+        words are added up, and the keywords are chosen anew.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_topics,), optional
+            Integers: topics with equal ones are merged. Those of a :class:`ClusterLevel` merge by
+            its tree. None: topics are merged whose centers are closer to each other (average
+            linkage of cosine distances) than a text is to its own center, on average.
+
+        Returns
+        -------
+        model : DPTopics
+            A fitted copy with the merged topics, in ascending order of their labels. `self` is
+            unchanged.
+
+        Raises
+        ------
+        ValueError
+            If `labels` are not one integer for each topic.
+        """
+        check_is_fitted(self)
+        if labels is None:
+            labels = self._near_topics()
+        labels = integers(labels, "labels")
+        if labels is None or labels.shape != self.sizes_.shape:
+            raise ValueError("labels must hold one integer for each topic.")
+        labels = np.unique(labels, return_inverse=True)[1]
+        errors = np.array([topic.count_std_error for topic in self.topics_])
+        model = copy(self)
+        model.center_topics_ = labels[self.center_topics_].astype(np.int32, casting="same_kind")
+        model.sizes_, model.word_counts_, squares = (
+            total(each, labels)
+            for each in (
+                self.sizes_,
+                self.word_counts_,
+                np.square(np.column_stack([self.sizes_std_error_, errors])),
+            )
+        )
+        # Noises are independent, so their variances add up.
+        model.sizes_std_error_, errors = np.sqrt(squares).T
+        model.word_count_std_error_ = float(errors.max())
+        model.topics_ = described(
+            model.word_counts_,
+            errors,
+            model.sizes_,
+            model.sizes_std_error_,
+            model.words_,
+            model.n_keywords,
+        )
+        model.status_ = status_of(model.topics_, model.estimator_.status_)
+        return model
+
+    def _near_topics(self: Any) -> np.ndarray:
+        """Labels (n_topics,), equal where topics are nearer to each other than texts to theirs."""
+        of = self.estimator_
+        mass = np.maximum(of.cluster_weights_, 1.0)[:, None]
+        centers = unit_rows(total(mass * of.cluster_centers_, self.center_topics_))
+        if len(centers) == 1:
+            return np.zeros(1, dtype=np.int64)
+        within = max(of.inertia_ / max(of.size_, 1.0), 0.0)
+        apart = np.maximum(1 - centers @ centers.T, 0.0)
+        near = AgglomerativeClustering(
+            None, metric="precomputed", linkage="average", distance_threshold=within
+        )
+        return near.fit_predict(apart)

@@ -25,14 +25,13 @@ from .._base import (
     check_real,
     read_table,
 )
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
-from .._validation import check_pair
-from .._weights import with_max_weight
+from .._validation import check_pair, with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.ellipsoid import symmetric
 from .._aggregate.shared.single_rows import narrowed, row_guard, squared_lengths
-from .._aggregate.shared.sparse_rows import of_chunks
 from .._base import BaseDPEstimator, weighted_mean
+from .._rows.sparse_rows import of_chunks
 
 __all__ = ["BaseProbabilisticModel"]
 

@@ -30,10 +30,11 @@ from .._aggregate.one_cluster.search import (
 )
 from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.tuples.core_aggregation import average_of_results, tuple_entries, tuples_needed
+from .._aggregate.tuples.core_aggregation import tuple_average, tuple_entries, tuples_needed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._pure_releases import choose
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
@@ -190,7 +191,7 @@ class Aggregation:
             _HELD * n_blocks, len(_BOUND_SQUARES), session.remaining("bound")
         )
         scores = outputs.ask(LengthScores(crossing, _BOUND_SQUARES))
-        chosen = session.choose("bound", scores, epsilon=epsilon)
+        chosen = choose(session, "bound", scores, epsilon=epsilon)
         radius = max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20)
         return Domain.about_origin(radius, outputs.n_features)
 
@@ -225,7 +226,7 @@ class Aggregation:
         d = outputs.n_features
         Columns(np.zeros(d), np.ones(d), False, domain).read(outputs, always=True)
         # Tuples of one point each; those that are not active are nobody's friends.
-        found = average_of_results(session, outputs, (1, d), domain.center, domain.radius)
+        found = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
         if found is None:
             return domain.center, "no core found: more blocks or a larger epsilon would help", None
         error = np.full(len(found.mean), found.sd)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._aggregate.one_cluster.radius import exponential_epsilon
 from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._pure_releases import choose
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
 from .._queries.handles import TableRows
@@ -89,19 +90,19 @@ def release_units(session: PrivacySession, outputs: TableRows, n_working: float)
     epsilon = exponential_epsilon(_each(entry.rho, entry.uses))
     half = max(1, int(n_working / 2))
 
-    def choose(column: int, grid: np.ndarray, about: float | None) -> float:
+    def chosen(column: int, grid: np.ndarray, about: float | None) -> float:
         """About the smallest number of a public or released grid that half are no more than."""
         scores = outputs.ask(MiddleScores(column, grid, half, about))
-        return float(grid[session.choose(UNITS, scores, epsilon=epsilon)])
+        return float(grid[choose(session, UNITS, scores, epsilon=epsilon)])
 
-    magnitude = np.array([choose(j, _MAGNITUDES, 0.0) for j in range(d)])
+    magnitude = np.array([chosen(j, _MAGNITUDES, 0.0) for j in range(d)])
     unit = np.where(magnitude > 0, magnitude, 1.0)
     if entry.uses == d:
         return Columns(np.zeros(d), unit, True)
     step = unit / _STEPS
     grid = np.arange(1 - _STEPS, _STEPS + 1)
-    median = np.array([choose(j, step[j] * grid, None) for j in range(d)]) - step / 2
-    spread = [choose(j, unit[j] * _SPREADS, float(median[j])) for j in range(d)]
+    median = np.array([chosen(j, step[j] * grid, None) for j in range(d)]) - step / 2
+    spread = [chosen(j, unit[j] * _SPREADS, float(median[j])) for j in range(d)]
     return Columns(np.where(magnitude > 0, median, 0.0), np.where(magnitude > 0, spread, 1.0), True)
 
 

@@ -6,8 +6,9 @@ noise is added to their sum, and the server learns from the result. Start readin
 
 * `_state`: what is public about a fit, and what the server knows so far;
 * `_messages`: what the server sends; `_client_bounds`: what a client's vectors are clipped to;
-* `_client`: what a client computes; `_answers`: what its answer must look like;
-* `_round_sensitivities`: how far one unit moves each sum, with the proof, and the release;
+* `_client`: what a client does; `_answers`: what its answer must look like; what is asked, and how
+  far one unit moves each sum, with the proof, is in `sklearn_dp._queries.client_rounds`;
+* `_round_sensitivities`: the question of a round, and the release of its sums;
 * `_learn`: what the releases say. Everything here is post-processing;
 * `_engines`, `_flower`: who carries the messages.
 

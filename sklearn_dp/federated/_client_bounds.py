@@ -19,11 +19,18 @@ from dataclasses import replace
 import numpy as np
 
 from .._privacy._session import PrivacySession
-from ._answers import ANSWERS, CLIENT_STEPS, REACHES, Arrays, norm_of
-from ._client import HALF_REACH, client_update
+from .._queries.client_rounds import (
+    ANSWERS,
+    CLIENT_STEPS,
+    HALF_REACH,
+    REACHES,
+    Arrays,
+    norm_of,
+    row_bounds,
+)
+from ._client import client_update
 from ._messages import NOTHING, bound_anchors
 from ._state import State
-from ._statistics import row_bounds
 
 __all__ = ["client_shares", "learn_reach"]
 

@@ -21,26 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from .._aggregate.shared.threads import ask_all
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.blocks import block_rows
+from .._queries.client_rounds import ANSWERS, Arrays, clamped, exact_sum
+from .._rows.threads import ask_all
 from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
-from ._answers import (
-    ANSWERS,
-    NO_NAMES,
-    WRONG_COLUMNS,
-    WRONG_NAMES,
-    WRONG_TYPES,
-    AnswerError,
-    Arrays,
-    check_answer,
-    clamped,
-    exact_sum,
-)
+from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError, check_answer
 from ._client import client_update, read_rows
 from ._state import Sealed, State
 

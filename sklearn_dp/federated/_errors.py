@@ -21,9 +21,9 @@ import numpy as np
 from .._aggregate.shared.advice import Budget, hidden_in_noise
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import unrefined_centers
-from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.narrow_bounds import told_of_centers
 from .._intervals import StandardErrors
+from .._queries.coordinates import Columns
 from ._prior import nearest_of
 from ._state import State
 

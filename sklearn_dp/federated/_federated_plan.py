@@ -19,7 +19,7 @@ from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy.mechanisms.shares import SHARES_DELTA
 from .._published.feddp_kmeans.split import paper_costs
-from ._answers import ANSWERS, is_count
+from .._queries.client_rounds import ANSWERS, is_count
 
 __all__ = ["entries_of", "laplace_epsilon"]
 

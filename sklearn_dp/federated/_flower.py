@@ -14,7 +14,7 @@ import numpy as np
 
 from .._privacy._optional import extra
 from .._privacy.mechanisms.shares import NoiseShares
-from ._answers import Arrays
+from .._queries.client_rounds import Arrays
 from ._client import client_update, read_rows
 
 __all__ = ["FlowerEngine", "flower_client", "is_grid"]

@@ -30,7 +30,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.kmeans.gap import gap_of_points
+from .._aggregate.kmeans.n_clusters import gap_of_points
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.bounds import ball_of
@@ -38,7 +38,7 @@ from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
-from ._answers import ANSWERS, NORM_EDGES, Arrays
+from .._queries.client_rounds import ANSWERS, BASIS_BITS, NORM_EDGES, Arrays, project
 from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
@@ -51,7 +51,6 @@ from ._prior import (
     spikes,
 )
 from ._state import State, begin, inside
-from ._statistics import BASIS_BITS, project
 
 __all__ = ["LEARN"]
 

@@ -28,10 +28,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._privacy._domain import Domain
-from ._answers import Arrays
+from .._queries.client_rounds import Arrays, project
 from ._prior import nearest_of
 from ._state import State
-from ._statistics import project
 
 __all__ = ["NOTHING", "bound_anchors", "empty_message", "message_of"]
 

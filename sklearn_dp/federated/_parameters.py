@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .._aggregate.kmeans.candidates import Candidates
+from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import MOST_FEATURES, check_integer
 from .._door import Schema, by_name, check_numbers, schema

@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 
 from .._privacy._session import PrivacySession
-from ._answers import Arrays
+from .._queries.client_rounds import Arrays
 from ._client_bounds import client_shares
 from ._learn import LEARN
 from ._messages import message_of
-from ._round_sensitivities import claims_of, noise_lines, release
+from ._round_sensitivities import noise_lines, release, round_of
 from ._state import Sealed, Setup, State, begin
 
 __all__ = ["ask", "first_message", "server_update"]
@@ -75,8 +75,9 @@ def server_update(
     """
     released, noise = {}, {}
     shared = n_answers if state.setup.clients_add else None
-    for name in state.claims:
-        released[name], noise[name] = release(state, session, name, total[name], shared)
+    answers = {} if not state.claims else state.asked.sealed_sums(total, session.plan.unit)
+    for name, answer in answers.items():
+        released[name], noise[name] = release(state, session, name, answer, shared)
     state = LEARN[state.kind](state, session, released, noise)
     return ask(replace(state, round=state.round + 1), session)
 
@@ -89,14 +90,15 @@ def ask(state: State, session: PrivacySession) -> State:
     clients add noise.
     """
     if not state.kind:
-        return replace(state, sealed=None, claims={}, shares={})
+        return replace(state, sealed=None, asked=None, claims={}, shares={})
     message = message_of(state)
     shares = {}
     if state.setup.per_client:
         shares = client_shares(state, message, session)
         message = message | {"shares": np.array(list(shares.values()))}
     state = replace(state, shares=shares, sealed=Sealed(message))
-    state = replace(state, claims=claims_of(state))
+    asked = round_of(state)
+    state = replace(state, asked=asked, claims=asked.bounds())
     if not state.setup.clients_add:
         return state
     return replace(state, sealed=Sealed(message | {"noise": noise_lines(state, session)}))

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .._aggregate.kmeans.candidates import Choice
+from .._aggregate.kmeans.fit_context import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from ._answers import Arrays
-from ._statistics import BASIS_BITS
+from .._queries.client_rounds import BASIS_BITS, Arrays, Bound
 
-__all__ = ["Claim", "Sealed", "Setup", "State", "begin", "inside"]
+__all__ = ["Sealed", "Setup", "State", "begin", "inside"]
 
 
 @dataclass(frozen=True)
@@ -122,21 +121,6 @@ class Sealed:
         }
 
 
-class Claim(NamedTuple):
-    """What is claimed of the sum of a vector over clients."""
-
-    # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
-    bound: float
-    pattern: float | np.ndarray  # what the bound is multiplied by in each entry
-    step: float  # length of a step of the sum, in grid steps (counts: in units)
-
-    @property
-    def sensitivity(self) -> float | np.ndarray:
-        """Bound of each entry, rounded up."""
-        sensitivity = np.nextafter(self.bound * np.asarray(self.pattern), np.inf)
-        return sensitivity if sensitivity.ndim else float(sensitivity)
-
-
 @dataclass(frozen=True)
 class State:
     """What the server knows after some rounds: public facts and releases.
@@ -148,7 +132,8 @@ class State:
     round: int = 0  # number of the present round
     sealed: Sealed | None = None  # what the clients are to answer; None when all is done
     # of the sums of the present round, settled before anybody is asked
-    claims: dict[str, Claim] = field(default_factory=dict)
+    asked: Any = None  # the :class:`ClientRound` of the message
+    claims: dict[str, Bound] = field(default_factory=dict)
     # bounds of a client's answers over those of a row
     shares: dict[str, float] = field(default_factory=dict)
     domain: Domain | None = None

@@ -6,12 +6,9 @@ pictures follow scikit-learn's displays: `from_...` makes one and draws it, `plo
 and attributes with a trailing underscore are artists of Matplotlib (of the extra `plot`).
 """
 
-from ._budget_display import BudgetDisplay
-from ._cluster_display import ClusterDisplay
+from ._budget_display import BudgetDisplay, PrivacyUtilityDisplay
+from ._cluster_display import ClusterDisplay, HierarchyDisplay, TopicDisplay
 from ._curve import PrivacyUtilityCurve, utility_curve
-from ._hierarchy_display import HierarchyDisplay
-from ._topic_display import TopicDisplay
-from ._utility_display import PrivacyUtilityDisplay
 
 __all__ = [
     "BudgetDisplay",

@@ -8,6 +8,8 @@ What the number of rows itself changes (how well they describe the people they w
 stays as it is among the public ones.
 """
 
+import inspect
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,28 +18,255 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import make_blobs
 
-from .._base import BaseDPEstimator, RandomStateLike, check_integer
+from .._aggregate.shared.column_means import REFINEMENT
+from .._base import (
+    MOST_CLUSTERS,
+    MOST_FEATURES,
+    BaseDPEstimator,
+    RandomStateLike,
+    check_integer,
+    read_table,
+)
+from .._dropin import REPLACED
 from .._privacy._checks import check_positive
 from .._privacy._optional import extra
 from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning, UtilityWarning
-from ._metrics import cost_floor, yardstick
-from ._public_rows import inside_bounds, public_rows, synthetic_rows
 
-__all__ = [
-    "PrivacyUtilityCurve",
-    "Setting",
-    "fits",
-    "plan_at",
-    "scale_freely",
-    "seeds",
-    "settings",
-    "utility_curve",
-]
+# Enough for each cluster to have an inside; more rows cost time and change little, since the noise
+# is scaled to their number.
+_ROWS, _ROWS_PER_CLUSTER = 2000, 100
+# Between any two centers, in standard deviations of a cluster: neighbors hardly overlap.
+_SEPARATION = 6.0
+
+
+def clusters_of(estimator: BaseDPEstimator) -> int | None:
+    """The number of clusters or components that an estimator was told, or None.
+
+    >>> from sklearn_dp import DPKMeans
+    >>> clusters_of(DPKMeans(n_clusters=5))
+    5
+    """
+    # What an estimator chooses by itself is a word or a pair here, and no number.
+    for name in ("n_clusters", "n_components"):
+        value = getattr(estimator, name, None)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            return int(value)
+    return None
+
+
+def public_rows(
+    estimator: BaseDPEstimator,
+    X_public: ArrayLike | None,
+    n_features: object,
+    n_clusters: object,
+) -> np.ndarray | tuple[int, int]:
+    """The rows of the user, or the shape of a mixture to be made up.
+
+    The shape is the numbers of features and clusters. The estimator says how many clusters there
+    are, where `n_clusters` does not. Both numbers are those of the mixture; None where there are
+    rows.
+    """
+    if X_public is not None:
+        for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
+            if value is not None:
+                raise TypeError(
+                    f"{name} is only for X_public=None; otherwise the rows determine it."
+                )
+        return read_table(X_public, "X_public")
+    if n_features is None:
+        raise TypeError("X_public must be public rows; without them, n_features must be given.")
+    if n_clusters is None:
+        n_clusters = clusters_of(estimator)
+        if n_clusters is None:
+            raise TypeError(
+                "n_clusters must be given if neither the rows nor the estimator determine it."
+            )
+    return (
+        check_integer(n_features, "n_features", low=1, high=MOST_FEATURES),
+        check_integer(n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS),
+    )
+
+
+def synthetic_rows(
+    shape: tuple[int, int], n_units: int, *, exact: bool, seed: int | None
+) -> np.ndarray:
+    """Rows of a mixture of round, separated Gaussian clusters of the same size.
+
+    The shape is the numbers of features and clusters. `n_units` rows are what they stand for: as
+    many are made if `exact`; otherwise fewer, with noise scaled to their number.
+    """
+    n_features, n_clusters = shape
+    size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
+    X, _ = make_blobs(size, centers=_separated(n_features, n_clusters, seed), random_state=seed)
+    return X
+
+
+def inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
+    """Move and scale the mixture into the public bounds of an estimator, which would clip it
+    elsewhere."""
+    domain = estimator._domain(X.shape[1])
+    if domain is None:
+        return X
+    X = X - (X.min(axis=0) + X.max(axis=0)) / 2
+    if domain.low is None or domain.high is None:
+        return domain.center + X * (domain.radius / np.linalg.norm(X, axis=1).max())
+    # One factor for all columns keeps the clusters round; a side of length zero holds one value.
+    sides = (domain.high - domain.low) / 2
+    wide = sides > 0
+    factor = (sides[wide] / np.abs(X).max(axis=0)[wide]).min(initial=np.inf)
+    return domain.center + X * np.where(wide, factor, 0.0)
+
+
+def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
+    """Centers at random in a cube, which grows until no two of them are close.
+
+    The cube ends up about as small as can be: clusters a thousand deviations apart would be found
+    by anybody, and their curve would promise too much.
+    """
+    side: Any = _SEPARATION
+    options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}
+    while True:
+        # With a spread of zero the rows are the centers, one for each cluster.
+        centers = make_blobs(
+            **options, centers=n_clusters, cluster_std=0.0, center_box=(0, side), shuffle=False
+        )[0]
+        if n_clusters == 1 or pdist(centers).min() >= _SEPARATION:
+            return centers
+        side *= 1.1  # with a seed, the same draw in a larger cube: it gets there
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+COST = "cost over cost without privacy"
+"""The label of ratios of costs; displays write them as what is lost, in percent."""
+
+# Parameters that mean the same without privacy. Nothing else is handed over.
+_SHARED = ("n_clusters", "n_components", "covariance_type", "whiten", "assume_centered")
+# One start may end in a poor basin, and private fits would then seem better than they are.
+_STARTS = {"KMeans": 10, "GaussianMixture": 5}
+# From measurements of the engine: extra cost over the square of the noise, see `cost_floor`.
+_FLOOR = 1.4
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The metric that fits are measured by."""
+
+    label: str  # in words, for an axis
+    value: Callable[[Any], float]  # from a fitted estimator to a number
+    reference: float  # the number of the non-private twin; NaN where there is none
+    # whether numbers are costs over that of the twin, which `cost_floor` bounds
+    is_cost: bool = False
+
+
+def yardstick(
+    estimator: BaseDPEstimator, X: np.ndarray, metric: Callable[..., Any] | None, seed: int | None
+) -> Yardstick:
+    """The metric of the user, or the score beside that of the non-private twin.
+
+    A metric goes from a fitted estimator and rows to a number. The twin is fitted on the public
+    rows `X`. Scores of k-means are costs, and compared by their ratio. Log-densities have no zero,
+    so their difference counts.
+    """
+    alone = getattr(estimator, "metric", "euclidean") != "euclidean"
+    if metric is None and alone:
+        raise TypeError("metric must be given for an estimator whose distance is not Euclidean.")
+    twin = None if alone else _fitted_twin(estimator, X, seed)
+    # A function of the user may measure anything; how it compares is for the user to see.
+    if metric is not None:
+        if not callable(metric):
+            raise TypeError("metric must be None or a function of a fitted estimator and rows.")
+        found = math.nan if twin is None else _number(metric(twin, X))
+        name = getattr(metric, "__name__", "metric").strip("<>")
+        return Yardstick(name.replace("_", " "), lambda model: _number(metric(model, X)), found)
+    if twin is None or not hasattr(twin, "score"):
+        raise TypeError(f"metric must be given: {type(estimator).__name__} has no score.")
+    with np.errstate(all="ignore"):  # what overflows is refused by name
+        best = float(twin.score(X))
+    if not math.isfinite(best):
+        raise ValueError("X_public: its rows are too large for a score.")
+    if estimator._replaces != "KMeans":
+        label = "log-density lost per row"
+        return Yardstick(label, lambda model: best - float(model.score(X)), 0.0)
+    if best == 0:
+        raise ValueError("X_public: its cost without privacy is zero; give a metric.")
+    return Yardstick(COST, lambda model: float(model.score(X)) / best, 1.0, is_cost=True)
+
+
+def _number(value: Any) -> float:
+    """Return the result of a metric as a float; an error names the metric and not its value.
+
+    >>> _number(np.float32(0.5))
+    0.5
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        kind = type(value).__name__
+    raise TypeError(f"metric must return a number, got {kind}.")
+
+
+def _fitted_twin(
+    estimator: BaseDPEstimator, X: np.ndarray, seed: int | None
+) -> BaseEstimator | None:
+    """The class that an estimator takes the place of, fitted on public rows; None without one.
+
+    Parameters of the same meaning carry over; the seed is that of its starts.
+    """
+    name = getattr(estimator, "_replaces", "")
+    if not name:
+        return None
+    kind = REPLACED[name][0]
+    known = inspect.signature(kind).parameters
+    options = {each: getattr(estimator, each) for each in _SHARED if hasattr(estimator, each)}
+    options = {each: value for each, value in options.items() if each in known}
+    for each in ("n_clusters", "n_components"):
+        if isinstance(options.get(each), str | tuple | list):
+            raise TypeError(f"{each} must be a number: a curve compares fits with the same value.")
+    if name in _STARTS:
+        options["n_init"] = _STARTS[name]
+    if "random_state" in known:
+        options["random_state"] = seed
+    try:
+        with np.errstate(all="ignore"):
+            return kind(**options).fit(X)
+    except ValueError as error:  # such as fewer rows than clusters
+        raise ValueError(f"X_public: {error}") from error
+
+
+def cost_floor(
+    estimator: BaseDPEstimator, plan: PrivacyPlan, n_features: int, n_units: int
+) -> float:
+    """A cost over that of the twin which no fit of this plan gets below, by its noise alone.
+
+    With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; where columns are alike the iterations
+    also get what was planned to refine centers. Each of the k centers has noise of
+    standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
+    the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor.
+
+    The plan is that of the private fit. NaN where it has no such sums, or the number of clusters is
+    not known.
+    """
+    spent = {entry.name: entry.rho for entry in plan.entries}
+    n_clusters = clusters_of(estimator)
+    if "lloyd sums" not in spent or n_clusters is None:
+        return math.nan
+    iterations = sum(rho for name, rho in spent.items() if name.startswith("lloyd "))
+    rho = spent["lloyd sums"] * (1 + spent.get(REFINEMENT, 0.0) / iterations)
+    nu = math.sqrt(n_features) * n_clusters / (n_units * math.sqrt(2 * rho))
+    return 1 + _FLOOR * nu**2
+
+
+# -- curve -----------------------------------------------------------------------------------------
+
 
 _MOST_REPEATS = 10_000
 _MOST_UNITS = 2**53  # beyond it, floats cannot count
@@ -292,7 +521,7 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
 
 
 def _releases(plan: PrivacyPlan) -> list[tuple[Any, ...]]:
-    """What a plan releases and by which laws."""
+    """Return the releases of a plan and their laws."""
     return [(entry.name, entry.mechanism) for entry in plan.entries]
 
 

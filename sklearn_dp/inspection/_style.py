@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "ACCENT", "COLORS", "INK", "MUTED", "OTHER", "PALE", "SETTINGS", "axes_for", "legend_above",
-    "noisy_number", "plain_text", "title",
-]  # fmt: skip
 
 ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion
 INK, MUTED, PALE = "#1d2433", "#6b7280", "#d9dce2"
@@ -66,6 +61,37 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     ax.tick_params(colors=MUTED, labelcolor=INK)
     ax.set_axisbelow(True)  # lines of the grid belong behind the data
     return ax
+
+
+class Display:
+    """Base class of the plots: `_size` of a new figure, and `_draw` on axes."""
+
+    ax_: Axes
+    figure_: Any
+
+    def _size(self) -> tuple[float, float]:
+        raise NotImplementedError
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : object
+            With the artists as attributes.
+        """
+        ax = axes_for(ax, self._size())
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax)
+        return self
 
 
 def title(ax: Axes, text: str, lines_below: int = 0) -> None:

@@ -16,17 +16,17 @@ from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import Points, group_points, unit_points
-from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
+from .._queries.coordinates import Columns
 from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
+from .._validation import with_max_weight
 from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]
@@ -110,9 +110,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         its error.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
-        or nothing was found; "unknown" if noise hides the spread; "bound" if many rows are beyond
-        the `bounds`, or, in a ball, the mean is at a bound other than 0; or "constant" if a single
-        value is visible.
+        or nothing was found; "unknown" if noise hides the spread, so that the error may be large
+        beside it; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
+        bound other than 0; or "constant" if a single value is visible, which is the mean then.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.kmeans.candidates import Candidates
+from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.mixture.days import MixtureDays
 from .._aggregate.mixture.fit import fit_day, fit_from_others, fit_mixture
 from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
@@ -16,11 +16,11 @@ from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._days import WITHOUT_BOUNDS, BaseByDays
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
+from .._validation import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 

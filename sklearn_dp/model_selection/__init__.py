@@ -1,6 +1,6 @@
 """Search over parameters under one privacy guarantee."""
 
-from ._budget_split import BestOf, Shares
+from ._candidate_plan import BestOf, Shares
 from ._preflight import Preflight, preflight
 from ._scorers import PrivateScorer
 from ._search import DPGridSearch, DPRandomizedSearch

@@ -13,34 +13,96 @@ Two things have to hold for the guarantee of a search, and both are decided here
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.utils import get_tags
 
-from .._base import BaseDPEstimator
+from .._aggregate.shared.single_rows import finite
+from .._base import BaseDPEstimator, check_number_of_clusters
 from .._compositions import PrivatePipeline
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
+from .._silence.global_generators import row_by_row
+from .._steps import PublicStep, SingleRows, problem_of
 from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
-from ..preprocessing import PublicEncoder
-from ._arguments import NOT_PRIVATE, check_final, same, set_values
+from ..preprocessing import DPOneHotEncoder, PublicEncoder, PublicScaler
 
-__all__ = [
-    "Candidate",
-    "Limits",
-    "Step",
-    "candidate",
-    "plan_of",
-    "shared_prefix",
-    "step_weights",
-    "with_budget",
-]
+MOST_CANDIDATES = 10_000
+NOT_PRIVATE = (
+    "estimator must be a private estimator of sklearn_dp, or a Pipeline that ends with one."
+)
+
+
+def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, Any]]:
+    """The candidates of a grid or of a sample, as a list; an error names the parameter.
+
+    `space` is what the user has set. A generator is refused: it could be read only once, and a
+    search lists its candidates for each plan and for each fit. ``make(space)`` gives scikit-learn's
+    collection of candidates.
+
+    >>> from sklearn.model_selection import ParameterGrid
+    >>> listed("param_grid", {"n_clusters": [2, 3]}, ParameterGrid)
+    [{'n_clusters': 2}, {'n_clusters': 3}]
+    """
+    spaces = [space] if isinstance(space, dict) else space
+    if not isinstance(spaces, list | tuple) or not all(isinstance(each, dict) for each in spaces):
+        raise TypeError(f"{name} must be a dict or a list of dicts.")
+    if not all(isinstance(key, str) for each in spaces for key in each):
+        raise TypeError(f"{name} must have names of parameters as keys.")
+    try:
+        found = make(space) if spaces else ()
+        few = 1 <= len(found) <= MOST_CANDIDATES
+        candidates = list(found) if few else []
+    except Exception as error:  # also of a distribution, which is the user's code
+        raise ValueError(f"{name}: {error}") from error
+    if not few:
+        raise ValueError(f"{name} must hold between 1 and {MOST_CANDIDATES} candidates.")
+    return candidates
+
+
+def check_final(estimator: Any) -> None:
+    """Raise unless this is a private estimator, and an instance."""
+    if isinstance(estimator, type):
+        raise TypeError("estimator must be an instance, not a class.")
+    if not isinstance(estimator, BaseDPEstimator):
+        raise TypeError(NOT_PRIVATE)
+
+
+def set_values(estimator: Any, params: dict[str, Any], grid: str) -> Any:
+    """Set parameters of a candidate in place, or raise in the name of the grid."""
+    try:
+        return estimator.set_params(**params)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{grid}: {error}") from error
+
+
+def same(one: Any, two: Any) -> bool:
+    """Whether two values of parameters, arrays too, are the same; what cannot be compared is
+    different."""
+    if isinstance(one, BaseEstimator):
+        return type(one) is type(two)  # their parameters are compared by their own names
+    try:
+        return one is two or bool(np.all(np.asarray(one == two)))
+    except (TypeError, ValueError):  # a missing value; arrays of other shapes
+        return False
+
+
+# -- candidates ------------------------------------------------------------------------------------
+
 
 _OWN = {
     "epsilon": (None, DEFAULT_EPSILON),
@@ -66,11 +128,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of parameters.
-
-    The steps, of which the last one is private, are clones with these parameters set: the user's
-    own estimator is never fitted. Public steps are copied with what they have learned.
-    """
+    """One combination of parameters: clones of the user's steps with them; the last
+    one is private."""
 
     params: dict[str, Any]
     steps: tuple[Step, ...]
@@ -83,12 +142,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Limits:
-    """Public limits of the rows, which scores need.
-
-    A score needs a cap, for its sensitivity, and the cap must be the same for all candidates, or a
-    candidate with a narrow cap would win by its cap. So it is made of what the search is given,
-    never of what a candidate has.
-    """
+    """Public limits of the rows, which scores need: made of what the search is given, never of a
+    candidate."""
 
     distance: float | None  # what the user says is the largest distance that counts
     bounds: Any  # of the first step; None if there are none, or if other steps come before it
@@ -99,12 +154,8 @@ class Limits:
             check_real(self.distance, "max_distance", **SQUARABLE)
 
     def max_distance(self, name: str) -> float:
-        """Cap of a distance, the same for all candidates.
-
-        Without `max_distance` it is the radius of the domain of `bounds`, half of the largest
-        distance of two rows in it: a row that is as far from every center as that is no better
-        served by any of them.
-        """
+        """Cap of a distance, the same for all candidates: by default the radius of the domain of
+        `bounds`."""
         if self.distance is not None:
             return float(self.distance)
         if self.bounds is None:
@@ -116,12 +167,8 @@ class Limits:
         return check_real(radius, "bounds: the radius", **SQUARABLE)
 
     def log_uniform_density(self) -> float:
-        """Log-density of the uniform law on the bounds.
-
-        Minus the log of the volume. A ball of radius r in d dimensions has the volume pi^(d/2) r^d
-        / Gamma(d/2 + 1). Its logarithm is what is computed, since volumes overflow and underflow in
-        high dimensions. A side of length zero has no density, so it is refused.
-        """
+        """Log-density of the uniform law on the bounds, computed in logs; a side of length zero is
+        refused."""
         if self.bounds is None:
             raise ValueError("scoring='log_density' needs bounds, the same for all candidates.")
         Domain.from_bounds(self.bounds, self.n_features)
@@ -140,9 +187,8 @@ def candidate(
 ) -> Candidate:
     """Set one combination of parameters and check every step of it; errors name the `grid`.
 
-    `public_steps` are names of steps that were fitted elsewhere, without private rows. An error if
-    a step is neither private, nor public, nor free of fitting; if a step or the grid sets what the
-    search sets; for parameters that do not exist.
+    `public_steps` are names of steps that were fitted elsewhere, without private rows. Refused are
+    steps that are neither private, public nor free of fitting, and parameters that the search sets.
     """
     for name in params:
         own = name.rpartition("__")[2]
@@ -170,10 +216,8 @@ def _pipeline_steps(
 ) -> list[tuple[str, Any]]:
     """Names and unfitted steps with their parameters; public steps keep what they have learned.
 
-    All steps are cloned, and the public ones then replaced by copies of what the user has fitted,
-    since a clone forgets what it has learned. A parameter of the grid that changes a public step is
-    refused: it would not have that effect on what the step has learned. Empty steps ("passthrough"
-    or None) are left out, so that equal prefixes are found by position.
+    A parameter of the grid that changes a public step is refused. Empty steps are left out, so that
+    equal prefixes are found by position.
     """
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
@@ -203,18 +247,16 @@ def _pipeline_steps(
 
 
 def _without_budgets(pipeline: Any) -> None:
-    """Of what `privatize` made, the search sets the budgets; a ledger is still refused."""
+    """Take the budgets from steps that `privatize` made: the search sets them; a ledger is still
+    refused."""
     for _, step in pipeline.steps:
         if isinstance(step, BaseDPEstimator):
             step.set_params(**{name: values[-1] for name, values in _OWN.items() if name in _SPLIT})
 
 
 def _step(name: str, estimator: Any, public: Any) -> Step:
-    """Tell whether a step is private, public or without state; refuse any other.
-
-    `requires_fit` is scikit-learn's tag for what has no state. It is the estimator's own word: the
-    search cannot see whether it is true.
-    """
+    """Tell whether a step is private, public or without state (by scikit-learn's tag
+    `requires_fit`); refuse any other."""
     where = f"step {name!r}" if name else "estimator"
     if public:
         return Step(name, estimator, False)
@@ -256,13 +298,9 @@ def _check_untouched(estimator: Any, where: str) -> None:
 def shared_prefix(candidates: Sequence[Candidate]) -> int:
     """Number of leading steps that are the same in all candidates, the last step left out.
 
-    They are fitted once, for all candidates. A step counts as the same if the candidates differ in
-    parameters only that its releases do not depend on (``_post_processing_params`` of its class).
-
-    The last step never belongs to it: what is scored has to be a candidate's own. Public and
-    stateless steps count as shared where their classes and parameters agree. At the end, those
-    after the last private step are given back to the candidates: to transform is all that they do,
-    and that costs no budget. So 0 where nothing that spends budget is shared.
+    They are fitted once. Candidates may differ in parameters that the step's releases do not depend
+    on (``_post_processing_params``). Public steps after the last private one are left to the
+    candidates: to transform costs no budget.
     """
     first, size = candidates[0], 0
     for step in first.steps[:-1]:
@@ -275,11 +313,8 @@ def shared_prefix(candidates: Sequence[Candidate]) -> int:
 
 
 def _same(step: Step, other: Step | None) -> bool:
-    """Whether two steps may be one that is fitted for both candidates.
-
-    Position, class, name and parameters have to agree. Privately fitted steps may differ in
-    parameters that slice their releases.
-    """
+    """Whether one fitted step serves both candidates: position, class, name and parameters agree,
+    but for slices."""
     if other is None or type(step.estimator) is not type(other.estimator):
         return False
     if step.name != other.name or step.private != other.private:
@@ -290,12 +325,8 @@ def _same(step: Step, other: Step | None) -> bool:
 
 
 def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
-    """Parameters that only say how much of what was released is kept: integers, or None.
-
-    Only these can be compared by size, as :func:`_candidate_plan._kept` has to. A value of another
-    kind, such as a share of the variance, is no slice of public size: then the steps count as
-    different.
-    """
+    """Parameters that only say how much of what was released is kept: integers, or None, compared
+    by size."""
     names = getattr(estimator, "_post_processing_params", ())
     return tuple(
         name
@@ -319,11 +350,8 @@ def _same_values(one: Any, two: Any, but: Any) -> bool:
 
 
 def step_weights(steps: Sequence[Step], weights: dict[str, float] | None) -> dict[str, float]:
-    """Part of the budget of each private step: they add up to one.
-
-    The last step is the model, and most of the error is its; .8 for it, and .2 for the others
-    together, are a convention, which `Shares.steps` replaces by other positive numbers.
-    """
+    """Part of the budget of each private step: by default 0.8 for the model, 0.2 for the others
+    together."""
     names = [step.name for step in steps]
     if weights is None:
         if len(names) == 1:
@@ -350,3 +378,205 @@ def plan_of(estimator: Any, width: int, unit: str) -> PrivacyPlan:
     """
     plan: PrivacyPlan = estimator.privacy_plan(width, unit=unit)
     return plan
+
+
+# -- widths ----------------------------------------------------------------------------------------
+
+
+def widths(steps: Sequence[Step], n_features: int) -> Iterator[tuple[Any, Any]]:
+    """Each step with the public numbers of columns that it may get: one, unless one is chosen.
+
+    Width counts the columns that come in, so what the last step puts out is not asked for.
+    """
+    columns: tuple[int, ...] = (n_features,)
+    for step in steps:
+        yield step, columns
+        if step is not steps[-1]:
+            columns = widths_after(step, columns)
+
+
+def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of columns, increasing, that a step may make of any of `widths` columns: public.
+
+    A step without fitting is asked with one row of zeros, which is no data. A private one that
+    reduces to components or to distances from clusters tells their number by its parameters, or all
+    numbers that it may choose from: which one it is, only its releases tell. Others keep the number
+    of columns.
+
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.model_selection._candidates import Step
+    >>> widths_after(Step("clusters", DPKMeans((2, 5)), True), (7,))
+    (2, 3, 4, 5)
+    """
+    if step.private:
+        found = {each for width in widths for each in _widths_of_private(step.estimator, width)}
+    else:
+        found = {_width_of_answer(step, width) for width in widths}
+    return tuple(sorted(found))
+
+
+def _width_of_answer(step: Step, width: int) -> int:
+    if isinstance(step.estimator, SingleRows):
+        return step.estimator.columns_after(width)
+    try:
+        return int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1])
+    except NotFittedError:
+        kind = type(step.estimator).__name__
+        raise ValueError(
+            f"public_steps: step {step.name!r} ({kind}) is not fitted. Fit it on public rows "
+            "first: the search uses it as it is."
+        ) from None
+
+
+def _widths_of_private(estimator: Any, width: int) -> Any:
+    if hasattr(estimator, "n_components"):
+        value = estimator.n_components
+        if isinstance(value, int | np.integer):
+            return (int(value),)
+        if isinstance(value, tuple | list):
+            return range(value[0], min(value[1], width) + 1)
+        return (width,) if value is None else range(1, width + 1)
+    if hasattr(estimator, "n_clusters"):
+        asked = check_number_of_clusters(estimator.n_clusters, "n_clusters")
+        if isinstance(asked, int):
+            return (asked,)
+        return range(asked.low, asked.high + 1)
+    if isinstance(estimator, DPOneHotEncoder):
+        raise ValueError(
+            "DPOneHotEncoder: the number of categories is released by the fit, so it is not known "
+            "in advance. Fit it separately, and pass its `schema_` to PublicEncoder."
+        )
+    return (width,)
+
+
+# -- fitted ----------------------------------------------------------------------------------------
+# A score may call anything here, and its sensitivity is proved row by row. So every function of
+# rows has to give each row a result that depends on that row (and on what was released) alone, to
+# the last bit. Matrix products of a linear algebra library break that: they pick their kernels by
+# the number of rows, so one row more may change the last bits of all others. That is why densities
+# and distances are computed here, by functions that make each result in a fixed order
+# (:mod:`sklearn_dp._aggregate.shared.single_rows`), and not by the estimators' own methods.
+#
+# Spaces: rows are given in the space of the search's input. Each step but the last maps them on;
+# `centers` are in the space of the last step, `input_centers` back in that of the input.
+
+
+_ELEMENTWISE = (
+    *(Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScaler, StandardScaler),
+)
+
+
+def transformed(step: Any, X: Any) -> np.ndarray:
+    """Transform rows by a fitted step, each row on its own, bit for bit; the results are finite.
+
+    Private steps and scalers work number by number. Any other step gets one row at a time, because
+    the last bits of a matrix product depend on the rows beside a row. A row that it fails at counts
+    as zeros.
+    """
+    inner = getattr(step, "estimator_", step)  # of another library, if it has one
+    if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
+        return finite(step.transform(X))
+    (first,) = row_by_row(step.transform, np.zeros((1, X.shape[1])))
+
+    def of_row(row: np.ndarray) -> np.ndarray:
+        try:
+            return finite(np.asarray(step.transform(row), dtype=np.float64))
+        except Exception:  # one row must not decide about the whole fit
+            return np.zeros(first.shape)
+
+    return np.concatenate([np.zeros((0, first.shape[1])), *row_by_row(of_row, X)])
+
+
+def _marked(step: Any) -> Any:
+    """A fitted step, so that a report of its pipeline knows what the search knew of it."""
+    if not problem_of(step, fitted=True):
+        return step
+    return PublicStep(step) if get_tags(step).requires_fit else SingleRows(step)
+
+
+def square_sums(rows: np.ndarray) -> np.ndarray:
+    """Squared lengths of rows, the columns one after the other."""
+    total = np.zeros(len(rows))
+    for column in rows.T:
+        total += np.square(column)
+    return total
+
+
+class Fitted:
+    """The fitted steps of a candidate, as (name, estimator); the last one is the model. A view
+    without copies.
+
+    The only step has the name "" where the candidate is no pipeline.
+    """
+
+    def __init__(self, steps: list[tuple[str, Any]]) -> None:
+        self.steps = steps
+
+    @property
+    def model(self) -> Any:
+        """Return what the user searched with, fitted. Steps that are known by the user's word alone
+        are marked."""
+        if self.steps[0][0] == "":
+            return self.steps[0][1]
+        return Pipeline([(name, _marked(step)) for name, step in self.steps])
+
+    @property
+    def final(self) -> Any:
+        """The last step."""
+        return self.steps[-1][1]
+
+    @property
+    def centers(self) -> np.ndarray:
+        """Released centers (k, q), in the space of the last step; a TypeError if the class has
+        none."""
+        for name in ("cluster_centers_", "means_", "center_"):
+            if hasattr(self.final, name):
+                return np.atleast_2d(np.asarray(getattr(self.final, name), dtype=np.float64))
+        raise TypeError(f"{type(self.final).__name__} has no centers to score by.")
+
+    @property
+    def input_centers(self) -> np.ndarray:
+        """Released centers in the space of the input, where the costs of all candidates are
+        comparable."""
+        return self._back(self.centers)
+
+    def last(self, X: Any) -> Any:
+        """Rows in the space of the last step.
+
+        `finite` replaces NaN and infinities, which a step may make of extreme rows.
+        """
+        for _, step in self.steps[:-1]:
+            X = transformed(step, X)
+        return X
+
+    def _back(self, points: Any) -> Any:
+        """Points of the last step's space, in the space of the input.
+
+        A step that has no `inverse_transform` raises AttributeError; which step that is, is public.
+        """
+        for _, step in reversed(self.steps[:-1]):
+            points = finite(step.inverse_transform(points))
+        return points
+
+    def reconstructed(self, X: Any) -> Any:
+        """Rows as far as the steps can give them back."""
+        final = self.final
+        return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
+
+    def predict(self, X: Any) -> Any:
+        """The last step's answer for rows."""
+        return self.final.predict(self.last(X))
+
+    def log_density(self, X: Any) -> np.ndarray:
+        """Log-density of the model at each row, by its own `score_samples`, whose bits are those of
+        the row alone. Of one step: after others, a density would be one of other units."""
+        (only,) = self.steps
+        return only[1].score_samples(X)
+
+    def stripped(self) -> Self:
+        """Return the steps without what was not released: labels of training rows must not survive
+        a search."""
+        for _, step in self.steps:
+            for name in getattr(step, "_not_released", ()):
+                vars(step).pop(name, None)
+        return self

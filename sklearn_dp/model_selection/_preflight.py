@@ -21,11 +21,7 @@ from .._privacy._rounding import sum_up
 from .._privacy._units import unit_of
 from .._validation import check_steps
 from ..exceptions import BudgetExceededError
-from ._arguments import listed
-from ._candidates import Step
-from ._widths import widths_after
-
-__all__ = ["Preflight", "preflight"]
+from ._candidates import Step, listed, widths_after
 
 
 @dataclass(frozen=True)
@@ -179,10 +175,8 @@ def _charges(
 ) -> list[tuple[Any, LedgerCharge]]:
     """Ledger and charge of each private step of one fit, and of those that are charged together.
 
-    Widths, of which there are several where an earlier step may choose among them, are followed
-    from step to step; of several the dearest. A step whose output has no width before it is fitted
-    makes the costs of those after it unknown, and that is an error, unless they are `paid`: their
-    ids are among those of the steps of a composition around them that are charged together.
+    Of several possible widths the most expensive counts. A step without a known output width makes
+    later costs unknown: an error, unless they are `paid` by a composition around them (ids).
     """
     found: list[tuple[Any, LedgerCharge]] = []
     if paid is None and isinstance(estimator, ChargedTogether):
@@ -221,7 +215,7 @@ def _charges(
 def _together(
     estimator: Any, width: int, unit: str
 ) -> tuple[list[tuple[Any, LedgerCharge]], frozenset[int]]:
-    """What several steps of a composition are charged at once, and the ids of these steps."""
+    """Return the joint charge of several steps of a composition, and the ids of these steps."""
     steps = [
         (part, step)
         for name, step in private_steps(estimator)
@@ -244,7 +238,8 @@ def _check_none_inside(estimator: Any) -> None:
 
 
 def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
-    """What all fits need, how many of them the ledger can hold, and what it says of the next."""
+    """Say how much all fits need, how many of them the ledger can hold, and why the next is
+    refused."""
     if len(charges) == 1:
         return str(error)
     return (
@@ -256,11 +251,8 @@ def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
 
 
 def _remaining(made: Any) -> dict[str, dict[str, float]]:
-    """What each ledger has left after all charges, or an error that counts those that fit.
-
-    Charges are simulated in order, by the ledger's own rule for admitting one; nothing is written.
-    A ledger that several steps share is counted once, whatever they call it.
-    """
+    """Return the rest of each ledger after all charges, or raise an error that counts those that
+    fit."""
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
     for ledger, charge in made:
         if (book := open_ledger(ledger)) is not None:
@@ -289,7 +281,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
 
 
 def _name(book: PrivacyLedger, taken: dict[str, Any]) -> str:
-    """What a ledger is called in the answer; several in memory are numbered."""
+    """Return the name of a ledger in the answer; several in memory are numbered."""
     if book.path is not None:
         return book.path
     number = 1 + sum(name.startswith("in memory") for name in taken)

@@ -35,26 +35,24 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
+from .._privacy._composite_mechanism import open_step
 from .._privacy._plan import PrivacyPlan
 from .._privacy._selection_rules import CappedGeometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._rows.threads import ask_all, n_threads
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from ._candidate_plan import SCORE, Fit
-from ._candidates import Step
-from ._fitted import Fitted, transformed
+from ._candidates import Fitted, Step, transformed
 from ._scorers import noisy_score
 from ._search_plan import SearchPlan
-
-__all__ = ["Outcome", "Runner"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search releases.
+    """The releases of a search.
 
     `candidates` and all but one of the `scores` are there only where every run is released.
     """
@@ -69,9 +67,9 @@ class Outcome:
 class Runner:
     """Fits of one search, on one table.
 
-    `X` is checked and finite already. Runs are made by `n_jobs` threads of this process, which
-    share it. The session is that of ``search_plan.plan``; `progress` is called with the name of
-    each step that is done, where all runs are released. `names` are those of the columns of `X`.
+    `X` is checked and finite. The session is that of ``search_plan.plan``; `progress` is called
+    with the name of each step that is done, where all runs are released. `names` are those of the
+    columns of `X`.
     """
 
     def __init__(
@@ -95,17 +93,14 @@ class Runner:
     def run(self) -> Outcome:
         """Make all fits and choose.
 
-        The step is opened first, so that its cost is on the books before any fit. Its inner fits
-        spend nothing themselves: it has paid for all.
-
-        The first steps are fitted before the choice. Theorem 1 counts them as releases before it,
-        on which every run may depend.
+        The step is opened first, so that its cost is on the books before any fit. The first steps
+        are fitted before the choice: Theorem 1 counts them as releases before it.
         """
         plan = self._plan
         if plan.best_of is not None:
             target = plan.plan.target
-            self._step = self._session.step(
-                "selection", epsilon=cast(float, target.epsilon), delta=target.delta
+            self._step = open_step(
+                self._session, "selection", epsilon=cast(float, target.epsilon), delta=target.delta
             )
         if plan.prefix is not None:
             session = self._inner("first steps", plan.prefix.plan, "first steps")
@@ -141,11 +136,10 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
-        """Every candidate once, all of them released.
+        """Run every candidate once, all of them released.
 
-        Sessions are made here, in the order of the candidates, and not in the threads: so noise
-        does not depend on which thread comes first. The noise of scores is the same in all
-        candidates if their plans are.
+        Sessions are made here, in the order of the candidates, so noise does not depend on which
+        thread comes first.
         """
         runs = self._plan.runs
         sessions = [
@@ -235,32 +229,24 @@ class Runner:
     def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
         """A run in silence; one that fails has the lowest score there is.
 
-        That is private only if the failure follows from what the run released. The estimators of
-        this package do not fail otherwise: what their fits do depends on releases alone.
-
-        An error that ended the search would tell more: that some run was made whose rows made it
-        fail.
+        That is private only if failures follow from releases, as those of this package do. An error
+        that ended the search would tell that some run was made whose rows made it fail.
         """
         found, error = attempt_silently(self._scored, number, session)
         return found if error is None else (-math.inf, None)
 
     def _scored(self, number: int, session: PrivacySession) -> tuple[float, Fitted]:
-        """A run: the fits of a candidate, and its noisy score.
-
-        The score is released from the session of its run, so the run as a whole is one mechanism:
-        model and score together are what Theorem 1 calls a run.
-        """
+        """Fit a candidate and release its noisy score, from one session: what Theorem 1 calls a
+        run."""
         fitted = self._chain(self._plan.runs[number], session, number)
         rows = self._X, self._y, self._units
         return noisy_score(session, self._plan.scorer, fitted, *rows), fitted
 
     def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
-        """All fitted steps of a candidate, the shared ones as it wants them.
+        """All fitted steps of a candidate, the shared ones sliced as it wants them.
 
-        A candidate may want fewer components than the shared step has released: it gets a slice.
-        Rows are transformed anew for each run: a stored table of each candidate's rows would cost
-        more memory than time. Numbers that overflow in a step become finite again, as no fit may
-        fail for the sake of one row.
+        Rows are transformed anew for each run, to save memory. Numbers that overflow become finite
+        again: no fit may fail for the sake of one row.
         """
         wanted = self._plan.candidates[number].steps
         prefix = [
@@ -275,11 +261,10 @@ class Runner:
     def _fitted(
         self, steps: Sequence[Step], session: PrivacySession, X: Any
     ) -> list[tuple[str, Any]]:
-        """Fit some steps in turn, each on what the one before makes of the rows.
+        """Fit copies of some steps in turn, each on what the one before makes of the rows.
 
-        A step is copied before it is fitted: the plan's own one stays as it is, because a candidate
-        may be run several times. While a private step is fitted, :func:`fits_inside` makes it ask
-        the run's session for a budget, and no ledger: the run pays for it.
+        While a private step is fitted, :func:`fits_inside` makes it ask the run's session for a
+        budget.
         """
         done: list[tuple[str, Any]] = []
         for step in steps:
@@ -297,11 +282,8 @@ class Runner:
 
 
 def _sliced(step: Any, like: Any) -> Any:
-    """A fitted step as a candidate wants it: a copy that keeps fewer of its releases.
-
-    `_post_processed` of the class does what a fit with the smaller parameter would have kept, from
-    the releases alone: post-processing, so it is free.
-    """
+    """Return a copy of a fitted step that keeps fewer of its releases, as a candidate wants:
+    post-processing."""
     names = getattr(step, "_post_processing_params", ())
     wanted = {name: getattr(like, name) for name in names}
     if all(getattr(step, name) == value for name, value in wanted.items()):

@@ -21,10 +21,9 @@ from .._privacy._units import Units
 from .._queries.handles import TableRows
 from .._queries.scores import ScoreSum
 from .._silence.global_generators import own_streams
-from ..cluster._metric import metric_of
+from ..cluster._centers import metric_of
 from ._candidate_plan import SCORE
-from ._candidates import Limits
-from ._fitted import square_sums
+from ._candidates import Limits, square_sums
 
 __all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
 

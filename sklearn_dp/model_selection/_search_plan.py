@@ -9,7 +9,7 @@ How :func:`plan_search` goes, in order:
 4. Every private step is asked for a plan, to see whether all its releases are Gaussian, without a
    probability of failure. Only then can the search release its best run alone, which is what
    Theorem 1 is about. That plan has some budget; step 6 asks again, with the budgets of the fits.
-5. The budget is divided by public numbers (`_budget_split`): what the shared steps, each run and
+5. The budget is divided by public numbers (`BudgetSplit`): what the shared steps, each run and
    the last fit may spend.
 6. Each fit gets a `PrivacyPlan` (`_candidate_plan`): an entry for each private step, and one for
    the score.
@@ -34,8 +34,18 @@ from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
 from .._privacy.mechanisms.fits import lump
 from .._validation import names_of
-from ._budget_split import BestOf, BudgetSplit, Shares, one_step, release_all, release_best
-from ._candidate_plan import Fit, Maker, only_gaussian, releases_are_gaussian
+from ._candidate_plan import (
+    BestOf,
+    BudgetSplit,
+    Fit,
+    Maker,
+    Shares,
+    one_step,
+    only_gaussian,
+    release_all,
+    release_best,
+    releases_are_gaussian,
+)
 from ._candidates import (
     Candidate,
     Limits,
@@ -43,11 +53,9 @@ from ._candidates import (
     candidate,
     shared_prefix,
     step_weights,
+    widths,
 )
 from ._scorers import check_scoring, scorer_of
-from ._widths import widths
-
-__all__ = ["SearchPlan", "plan_search"]
 
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
@@ -101,7 +109,10 @@ def plan_search(
             "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
             "PrivateScorer."
         )
-    limits = _limits(search, n_features)
+    first = search.estimator
+    if isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    limits = Limits(search.max_distance, getattr(first, "bounds", None), n_features)
     scorer = scorer_of(scoring, limits) if several else None
     gaussian = all(
         releases_are_gaussian(step, target.delta, columns, unit)
@@ -159,7 +170,8 @@ def _fits(
 
 
 def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) -> Any:
-    """What the user has set. By default a score with a maximum inside the grid where k varies.
+    """Return the scoring that the user has set, or a default that is comparable between candidates.
+    By default a score with a maximum inside the grid where k varies.
 
     The default has to be a score that is comparable between candidates:
 
@@ -191,18 +203,6 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) 
     if "n_clusters" in names:
         return "silhouette"
     return "cost" if is_clusterer(final) else "reconstruction"
-
-
-def _limits(search: Any, n_features: int) -> Limits:
-    """What scorers may know of the rows.
-
-    `bounds` are those of the first step, because rows reach later steps transformed, where no
-    public bound is known to the search.
-    """
-    first = search.estimator
-    if isinstance(first, Pipeline):
-        first = first.steps[0][1]
-    return Limits(search.max_distance, getattr(first, "bounds", None), n_features)
 
 
 def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
@@ -248,18 +248,14 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
 
 
 def _final(search: Any, best_of: BestOf | None) -> bool:
-    """Whether the chosen candidate is fitted again.
-
-    Refitting is worth its budget where all runs are released: each of these has had a small part.
-    Where only the winner is released, a refit lowers what each run may spend, so "auto" does
-    without.
-    """
+    """Whether the chosen candidate is fitted again: by default where all runs are released, as each
+    had a small part."""
     check_choice("final", search.final, ("auto", "refit", "winner"))
     return search.final == "refit" or (search.final == "auto" and best_of is None)
 
 
 def _note(split: BudgetSplit, prefix: Fit | None, n_runs: int, refits: list[Fit] | None) -> str:
-    """What the one step of a search that releases only the winner consists of."""
+    """Describe the single step of a search that releases only the winner."""
     before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
     after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
     return (

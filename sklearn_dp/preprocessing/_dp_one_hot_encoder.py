@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import listed
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._partitions import in_memory
 from .._privacy._checks import check_choice

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.quantiles import Quantiles
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
 from ._dp_quantiles import DPQuantiles

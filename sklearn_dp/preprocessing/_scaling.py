@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
-from .._aggregate.shared.sparse_rows import SparseRows
+from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
+from .._validation import with_max_weight
 
 __all__ = ["ColumnFit", "Scaling", "unnamed"]
 

@@ -17,7 +17,7 @@ from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
-from .._weights import largest_weight, with_max_weight
+from .._validation import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
 from ._released import BaseSegmentMethods

@@ -11,10 +11,10 @@ Three private fits, one after the other, each of which may depend on what those 
 (`mechanisms.fits`); all are Gaussian, so their costs add up exactly. Between them each row is
 encoded, weighted and assigned to a center by itself, from released values: a neighbor's rows stay
 neighbors. A unit is in one segment only (`units_in_one_segment`), so the segments cost what one of
-them does. Everything else (table, status, pages) is computed from what the three fits released.
+them does. Everything else (table, status, pages) is computed from what the fits released.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -48,11 +48,26 @@ from ._rows import UnitsBySegment, units_in_one_segment
 
 __all__ = ["DPProfile", "profile"]
 
-_SCALES, _CLUSTERS, _SEGMENTS = "scales", "clusters", "segments"
-_SHARES = {_SCALES: 0.2, _CLUSTERS: 0.3}
+_SCALES, _FLAGS, _CLUSTERS, _SEGMENTS = "scales", "shares", "clusters", "segments"
+_SHARES = {_SCALES: 0.17, _FLAGS: 0.03, _CLUSTERS: 0.3}
 """Of rho. Scales are of no use by themselves, but wrong ones unbalance the columns: a tenth leaves
 standard deviations of skewed columns wrong by a factor of two (`benchmarks/profiles.py`)."""
 _MOST_SEGMENTS = 100
+_MOMENTS = ("mean_", "mean_std_error_", "var_", "var_std_error_")
+
+
+def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (2, d) of encoded columns, and of one more for each range, of what is beyond it; and
+    which of them are numbers, not one of two values."""
+    ranges = [hasattr(column, "beyond") for column in columns]
+    numbers = [
+        own and i == 1  # after the flag of missing numbers
+        for column, own in zip(columns, ranges, strict=True)
+        for i in range(len(column.names))
+    ]
+    flags = np.repeat([[0.0], [1.0]], sum(ranges), axis=1)
+    ends = np.hstack([*(np.asarray(column.box, dtype=np.float64) for column in columns), flags])
+    return ends, np.array(numbers + [False] * sum(ranges))
 
 
 class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
@@ -127,8 +142,9 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group). All releases are Gaussian. A fifth of rho is spent on scales,
-    three tenths on clusters, and half on sizes and means of the segments.
+    `groups`: all rows of a group). All releases are Gaussian. A fifth of rho is spent on scales of
+    numbers and shares of categories, three tenths on clusters, and half on sizes and means of the
+    segments.
 
     A group counts in the segment where it has most rows; its other rows are ignored.
 
@@ -191,22 +207,26 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         return self._target()
 
     def _stages(self, encoder: PublicEncoder, unit: str) -> dict[str, tuple[Any, PrivacyPlan]]:
-        """The estimator and the plan of each of the three fits: public."""
+        """The estimator and the plan of each fit: public."""
         target, columns = self._check_shared(), encoder._columns()
         check_integer(self.n_segments, "n_segments", low=1, high=_MOST_SEGMENTS)
         low, high = np.hstack([column.box for column in columns])
-        flags = np.zeros(sum(hasattr(column, "beyond") for column in columns))
+        ends, numbers = _scaled(columns)
         rho = target.to_rho()
         rhos = {name: round_down(share * rho) for name, share in _SHARES.items()}
         rhos[_SEGMENTS] = round_down(sum_down([rho, *(-each for each in rhos.values())]))
         made: dict[str, Any] = {
-            _SCALES: DPStandardScaler(bounds=(np.append(low, flags), np.append(high, flags + 1))),
+            _SCALES: DPStandardScaler(bounds=tuple(ends[:, numbers])),
+            _FLAGS: FriendlyMean(bounds=tuple(ends[:, ~numbers])),
             _CLUSTERS: DPKMeans(self.n_segments, bounds=encoder.output_bounds),
             _SEGMENTS: DPBySegment(
                 FriendlyMean(bounds=(low, high)), values=[*range(self.n_segments)], borrow=False
             ),
         }
-        widths = {_SCALES: len(low) + len(flags), _CLUSTERS: len(low), _SEGMENTS: len(low)}
+        widths = {_SCALES: int(numbers.sum()), _FLAGS: int((~numbers).sum())}
+        widths |= dict.fromkeys((_CLUSTERS, _SEGMENTS), len(low))
+        if not numbers.any():
+            del made[_SCALES]
         for name, model in made.items():
             model.set_params(epsilon=None, rho=rhos[name], delta=self.delta, n_jobs=self.n_jobs)
         return {name: (each, each._make_plan(widths[name], unit)) for name, each in made.items()}
@@ -286,7 +306,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         rows, beyond = plain.transform(X), plain._beyond(X)
         units = self._units(rows, groups)
         fit = partial(self._fitted, session, stages)
-        scales = fit(_SCALES, np.column_stack([rows, *beyond]), units)
+        scales = self._scales(fit, plain._columns(), np.column_stack([rows, *beyond]), units)
         self.encoder_ = plain
         self._balance = Balance.of(plain._columns(), scales, dict(self.weights or {}))
         balanced = self._balance.rows(rows)
@@ -306,8 +326,27 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         return self
 
     @staticmethod
+    def _scales(
+        fit: Callable[..., Any], columns: list[Any], rows: np.ndarray, units: Any
+    ) -> SimpleNamespace:
+        """Means and variances of encoded columns, and of what is beyond their ranges, with standard
+        errors. A column of two values has the variance that follows from its mean."""
+        (low, high), numbers = _scaled(columns)
+        found = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
+        if numbers.any():
+            scaler = fit(_SCALES, rows[:, numbers], units)
+            for name in _MOMENTS:
+                getattr(found, name)[numbers] = getattr(scaler, name)
+        flags = fit(_FLAGS, rows[:, ~numbers], units)
+        low, high, mean, error = low[~numbers], high[~numbers], flags.mean_, flags.mean_std_error_
+        found.mean_[~numbers], found.mean_std_error_[~numbers] = mean, error
+        found.var_[~numbers] = (mean - low) * (high - mean)
+        found.var_std_error_[~numbers] = np.abs(low + high - 2 * mean) * error + error**2
+        return found
+
+    @staticmethod
     def _fitted(session: Any, stages: Any, name: str, rows: np.ndarray, units: Any) -> Any:
-        """One of the three fits, paid for at once; nothing is left of it but what it released."""
+        """One of the fits, paid for at once; nothing is left of it but what it released."""
         model, plan = stages[name]
         model.n_features_in_ = rows.shape[1]
         with suppress_output():

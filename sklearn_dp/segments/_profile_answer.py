@@ -38,7 +38,7 @@ _MADE_UP = 2000  # rows
 
 @dataclass(frozen=True)
 class Findings:
-    """What the three fits of a profile released. `means` are those of encoded rows."""
+    """What the fits of a profile released. `means` are those of encoded rows."""
 
     balance: Balance
     scales: Any  # the fitted `DPStandardScaler`

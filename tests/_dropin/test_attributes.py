@@ -1,8 +1,5 @@
 """Attributes of the replaced classes: they are there, or an error says why not and what to use."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -23,7 +20,6 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._dropin.attributes import ABSENT
 
 X = np.vstack([np.random.default_rng(0).normal(size=(300, 2)) + shift for shift in (0, 9)])
 PAIRS = [
@@ -57,28 +53,3 @@ def test_every_attribute_is_there_or_explained(theirs, ours):
             getattr(ours, name)
         assert name in str(told.value) and len(str(told.value)) > 60
         assert told.value.name == name and getattr(ours, name, "default") == "default"
-
-
-@pytest.mark.parametrize("ours", [ours for _, ours in PAIRS], ids=lambda each: type(each).__name__)
-def test_no_line_of_the_table_is_stale(ours):
-    ours = fitted(ours)
-    for name in ABSENT.get(type(ours).__name__, {}):
-        assert not hasattr(ours, name), name
-    for model in (ours, pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours)):
-        with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
-            _ = model.nonsense
-
-
-def test_attributes_of_a_fit_are_python_s_affair_before_it():
-    with pytest.raises(AttributeError, match="'DPKMeans' object has no attribute 'n_iter_'"):
-        _ = DPKMeans().n_iter_
-
-
-def test_an_error_inside_a_property_is_its_own():
-    class Odd(DPKMeans):
-        @property
-        def odd(self):
-            raise AttributeError("what odd says")
-
-    with pytest.raises(AttributeError, match="what odd says"):
-        _ = Odd().odd

@@ -9,14 +9,12 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import Birch, KMeans
-from sklearn.compose import ColumnTransformer
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from sklearn_dp import (
@@ -43,7 +41,6 @@ pytestmark = pytest.mark.filterwarnings(
 RNG = np.random.default_rng(0)
 X = np.vstack([RNG.normal(size=(500, 2)) + place for place in ((0, 0), (9, 0), (0, 9))])
 Y = (X[:, 0] > 4).astype(int)
-FRAME = pd.DataFrame(np.hstack([X, X]), columns=list("abcd"))
 NO_TWIN = {
     "DPBySegment": "its `estimators_` have twins",
     "DPCoreset": "weighted points are what scikit-learn's estimators are fitted to",
@@ -112,16 +109,6 @@ def test_a_classifier_learns_the_labels_of_a_private_clusterer(clusterer):
     assert np.mean(model.predict(X) == model.clusterer_.predict(X)) > 0.95
 
 
-def test_a_private_classifier_is_one():
-    model = private_classifier().fit(X, Y)
-    assert is_classifier(model) and list(model.classes_) == [0, 1]
-    chosen = model.classes_[np.argmax(model.predict_proba(X), axis=1)]
-    assert np.array_equal(chosen, model.predict(X))
-    assert model.score(X, Y) > 0.95
-    assert not hasattr(private_classifier(), "classes_")
-    assert not hasattr(SampleAndAggregate(n_blocks=4).fit(X), "classes_")
-
-
 def test_self_training_is_charged_for_each_fit_and_calibration_works():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=500.0, delta=1e-3))
     known = np.where(np.arange(len(Y)) % 2 == 0, Y, -1)
@@ -131,24 +118,6 @@ def test_self_training_is_charged_for_each_fit_and_calibration_works():
     assert 1 < len(ledger.entries) <= 4
     calibrated = CalibratedClassifierCV(private_classifier(), cv=2).fit(X, Y)
     assert np.mean(calibrated.predict(X) == Y) > 0.7
-
-
-def test_columns_and_unions():
-    parts = [
-        ("k", DPKMeans(3), ["a", "b"]),
-        ("p", DPPCA(1), ["c", "d"]),
-        ("m", FriendlyMean(), ["a"]),
-    ]
-    columns = ColumnTransformer(parts).set_output(transform="pandas").fit_transform(FRAME)
-    expected = [f"k__dpkmeans{i}" for i in range(3)] + ["p__dppca0", "m__a"]
-    assert list(columns) == expected and len(columns) == len(FRAME)
-    union = FeatureUnion([("k", DPKMeans(3)), ("p", DPPCA(1))])
-    assert union.fit_transform(FRAME).shape == (len(FRAME), 4)
-
-
-def test_a_clusterer_inside_another():
-    model = Birch(n_clusters=DPKMeans(3, epsilon=1000.0)).fit(X)
-    assert set(model.predict(X)) == {0, 1, 2}
 
 
 def test_a_cached_step_is_the_same_release_and_charged_once(tmp_path):
@@ -228,12 +197,6 @@ def test_onnx_by_the_twin(fitted, name):
     told = np.asarray(session.run(None, {session.get_inputs()[0].name: rows})[0])
     expected = answer(twin)
     assert np.mean(np.isclose(told.reshape(expected.shape), expected, atol=1e-3)) > 0.99
-
-
-def test_onnx_knows_no_covariance(fitted):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    with pytest.raises(Exception, match="EmpiricalCovariance"):
-        skl2onnx.to_onnx(fitted["FriendlyCovariance"].to_sklearn(), X[:1].astype(np.float32))
 
 
 def test_a_sacro_target_is_saved_loaded_and_attacked(fitted, tmp_path):

@@ -11,15 +11,12 @@ from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from sklearn_dp._partitions._check_part import (
+from sklearn_dp._partitions._steps import (
     MOST_ROWS,
     CheckedSource,
     Columns,
-    Given,
     Reason,
-    at_hand,
     columns_of,
-    quietly,
 )
 from sklearn_dp.exceptions import PartError
 
@@ -124,7 +121,7 @@ def test_types_of_parts_follow_that_of_the_table():
 
 
 def test_rows_of_a_part_are_limited(monkeypatch):
-    monkeypatch.setattr("sklearn_dp._partitions._check_part.MOST_ROWS", 3)
+    monkeypatch.setattr("sklearn_dp._partitions._steps.MOST_ROWS", 3)
     assert len(ARRAY.check(ROWS[:3])) == 3
     with pytest.raises(Reason, match="more than 3 rows"):
         ARRAY.check(ROWS)
@@ -134,31 +131,6 @@ def test_rows_of_a_part_are_limited(monkeypatch):
 
 def test_far_entries_are_moved_to_the_largest():
     assert np.abs(ARRAY.check(np.array([[1e300, -1e300]]))).max() == 1e150
-
-
-def test_no_warning_tells_what_overflows():
-    with np.errstate(all="raise"):
-        ARRAY.check(np.full((4, 2), 1.7e308))
-
-
-def test_a_piece_at_hand_is_read_once():
-    calls = []
-
-    def read():
-        calls.append(1)
-        return ROWS
-
-    source = CheckedSource(0, ARRAY, read)
-    source.read(), source.read()
-    assert len(calls) == 2
-    with at_hand(()):
-        assert source.read() is source.read()
-    assert len(calls) == 3
-    given = CheckedSource(0, ARRAY, Given(), Given(1))
-    with at_hand((ROWS, [1, 2])):
-        assert np.array_equal(given.read(), ROWS) and given.read_groups() == [1, 2]
-    with at_hand((Reason("it is gone"),)), pytest.raises(PartError, match="part 0: it is gone"):
-        given.read()
 
 
 def test_a_counted_source_notices_what_changes():
@@ -234,11 +206,3 @@ def test_a_counted_source_notices_other_rows(change):
     with pytest.raises(PartError, match="^X, part 4: its rows .* reordered") as caught:
         source.read()
     assert quotes_nothing(caught.value)
-
-
-def test_errors_that_are_quiet_already_stay():
-    def call():
-        raise PartError("X, part 3: bad.")
-
-    with pytest.raises(PartError, match="^X, part 3: bad.$"):
-        quietly(lambda: quietly(call, 1), 2)

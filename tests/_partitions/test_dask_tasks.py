@@ -1,7 +1,6 @@
 """Tasks of collections of Dask, and clients that are closed before a fit, or during one."""
 
 import contextlib
-import threading
 import warnings
 
 import numpy as np
@@ -19,14 +18,6 @@ from partition_tools import (
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import (
-    NO_SIZES,
-    check_clients,
-    futures,
-    lean_on_others,
-    own_tasks,
-    workers_of,
-)
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -36,31 +27,6 @@ da = pytest.importorskip("dask.array", reason="needs the extra dask")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
 GONE = "^{}: the Dask client that holds it is closed or gone"
-
-
-def test_collections_without_a_client_hold_no_futures():
-    for X in (da.ones((4, 2), chunks=2).persist(), dd.from_pandas(pd.DataFrame(ROWS), 2)):
-        assert list(futures([X])) == []
-        check_clients("X", [X])
-
-
-def test_parts_that_share_a_task_have_no_tasks_of_their_own():
-    one = dask.delayed(np.ones, pure=True)((3, 2))
-    assert own_tasks([one + 1, one + 2]) is None
-    assert [len(own()) for own in own_tasks([dask.delayed(np.ones)((n, 2)) for n in (3, 5)])] == [
-        3, 5,
-    ]  # fmt: skip
-
-
-def test_which_parts_lean_on_tasks_of_others():
-    one = dask.delayed(np.ones, pure=True)((3, 2))
-    assert lean_on_others([one + 1, one + 2]) and not lean_on_others([one + 1])
-    assert not lean_on_others([dask.delayed(np.ones)((n, 2)) for n in (3, 5)])
-    for inline in (False, True):  # data that parts have in common are no task
-        X = da.from_array(ROWS, chunks=(60, 3), inline_array=inline)
-        assert not lean_on_others(list(X.to_delayed().ravel()))
-    assert not lean_on_others(dd.from_pandas(pd.DataFrame(ROWS), npartitions=2).to_delayed())
-    assert workers_of([(one,)]) == workers_of([()]) == set()  # there is no cluster
 
 
 @contextlib.contextmanager
@@ -98,15 +64,6 @@ def test_a_client_that_is_closed_before_a_fit_is_named_before_the_charge(name):
 
 
 @pytest.mark.slow
-def test_groups_whose_client_is_closed_are_named():
-    with connected() as client:
-        groups = [dask.delayed(client.submit(np.arange, len(ROWS)))]
-    for given in ({"groups": groups}, {"sample_weight": groups}):
-        with pytest.raises(PartError, match=GONE.format(*given)):
-            engine_of([dask.delayed(ROWS)], **given)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT)
 def test_a_client_that_is_closed_in_the_middle_of_a_fit_is_named(name):
     with connected() as client:
@@ -119,17 +76,6 @@ def test_a_client_that_is_closed_in_the_middle_of_a_fit_is_named(name):
         with pytest.raises(PartError, match=GONE.format("X")) as caught:
             lost.sums(sums, 1)
         assert quotes_nothing(caught.value)
-
-
-@pytest.mark.slow
-def test_a_future_that_is_cancelled_is_gone():
-    with connected() as client:
-        future = client.submit(np.array, ROWS)
-        X = [dask.delayed(future)]
-        check_clients("X", X)
-        client.cancel([future])
-        with pytest.raises(PartError, match=GONE.format("X")):
-            check_clients("X", X)
 
 
 def long_ids(number):
@@ -153,22 +99,3 @@ def test_no_warning_tells_how_large_ids_of_groups_are():
         ids = [dask.delayed(long_ids)(number) for number in range(2)]
         DPKMeans(2, bounds=1.0).fit(rows, groups=ids)
         assert [w.message for w in caught if "MiB" in str(w.message)] == []
-
-
-def test_the_limit_of_warnings_is_put_back_by_the_last_thread():
-    name, inside, leave = "distributed.admin.large-graph-warning-threshold", [], threading.Event()
-    before, entered = dask.config.get(name, None), threading.Event()
-
-    def other():
-        with NO_SIZES:
-            entered.set()
-            leave.wait(60)
-            inside.append(dask.config.get(name))
-
-    thread = threading.Thread(target=other)
-    with NO_SIZES:
-        thread.start()
-        assert entered.wait(60)
-    leave.set()
-    thread.join()
-    assert inside == [2**62] and dask.config.get(name, None) == before

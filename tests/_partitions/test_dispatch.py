@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from partition_tools import ROWS, SECRET, pieces, quotes_nothing
+from partition_tools import ROWS, SECRET, quotes_nothing
 
-from sklearn_dp._partitions import _dispatch, engine_of, engine_of_parts
+from sklearn_dp._partitions import engine_of, engine_of_parts
 
 IN_MEMORY = {
     "array": ROWS,
@@ -31,13 +31,6 @@ def test_tables_in_memory_are_no_parts(name):
     assert engine_of(IN_MEMORY[name]) is None
 
 
-def test_maps_of_floats_are_read_in_place_and_others_in_parts(tmp_path):
-    for dtype, expected in ((np.float64, None), (np.float32, None), (np.int32, "pieces")):
-        mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=(5, 2))
-        found = engine_of(mapped)
-        assert (found and found.kind) == expected
-
-
 def stranger(module, name="Stranger", *bases):
     """A type of another library."""
     return type(name, bases, {"__module__": module})
@@ -51,30 +44,11 @@ def test_other_collections_are_refused_with_those_that_are_taken(module):
     assert quotes_nothing(caught.value)
 
 
-def test_types_are_found_by_those_they_derive_from():
-    array = stranger("dask.array.core", "Array")
-    mine = stranger("mine", "Mine", array)
-    assert _dispatch._reader(mine, _dispatch._READERS) == ("_dask", "from_dask")
-    assert _dispatch._reader(stranger("dasket.array", "Array"), _dispatch._READERS) is None
-
-
-def test_parts_without_a_type():
-    for parts in (pieces(), iter(pieces()), tuple(pieces()), (lambda x=x: x for x in pieces())):
-        found = engine_of_parts(parts)
-        assert (found.kind, found.n_features, found.engine.n_parts) == ("pieces", 3, 5)
-
-
 @pytest.mark.parametrize("parts", [ROWS, 3, None, pd.DataFrame(ROWS), SECRET])
 def test_what_is_no_iterable_of_parts(parts):
     with pytest.raises(TypeError, match="parts must be an iterable") as caught:
         engine_of_parts(parts)
     assert quotes_nothing(caught.value)
-
-
-@pytest.mark.parametrize("parts", [[], ()])
-def test_no_parts(parts):
-    with pytest.raises(ValueError, match="parts must not be empty"):
-        engine_of_parts(parts)
 
 
 def test_no_library_is_imported_that_is_not_there_already():

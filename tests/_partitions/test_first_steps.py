@@ -41,12 +41,6 @@ def run(source, folder=None):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.quick("array")
-@pytest.mark.parametrize("name", LINES)
-def test_a_collection_of_dask(name):
-    run(f"import numpy\n{DATA}\n{LINES[name]}\n{FIT}")
-
-
 @pytest.mark.quick("0")
 @pytest.mark.parametrize("seed", range(12))
 def test_packages_may_be_imported_in_any_order(seed):

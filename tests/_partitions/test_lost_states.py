@@ -4,7 +4,6 @@ A row that two parts have had, one after the other, would count twice.
 """
 
 import os
-import pickle
 import signal
 import sys
 from dataclasses import replace
@@ -25,7 +24,7 @@ from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, SampleAndAggregate, _base
-from sklearn_dp._partitions import _rowwise, engine_of, open_parts
+from sklearn_dp._partitions import open_parts
 from sklearn_dp._partitions._ray import from_references
 from sklearn_dp._rows.table import Table
 from sklearn_dp.exceptions import PartError
@@ -53,12 +52,6 @@ def totals(engine, monkeypatch, changing, names):
     found = ENGINES[engine](monkeypatch, changing, **{name: TABLE[name] for name in names})
     table = open_parts(found, None)
     return [[np.asarray(total).tolist() for total in table.sums(weighted_sums)] for _ in range(2)]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_state_that_is_made_again_changes_no_bit(engine, monkeypatch):
-    first, second = totals(engine, monkeypatch, None, OF[engine])
-    assert first == second and first[2] == 200
 
 
 @pytest.mark.parametrize(
@@ -97,28 +90,6 @@ def test_a_fit_without_any_memory_has_the_same_bits(engine, monkeypatch):
     assert np.array_equal(in_parts, model.fit(TABLE["X"], **beside).cluster_centers_)
 
 
-def test_digests_stay_where_the_fit_is(monkeypatch):
-    """They are in no attribute, no pickle and no text of what has been fitted, nor in errors."""
-    digests = []
-    counted = _rowwise._counted
-
-    def seen(source, *given):
-        source, sums = counted(source, *given)
-        digests.extend(source.digests)
-        return source, sums
-
-    monkeypatch.setattr(_rowwise, "_counted", seen)
-    pieces = [np.split(values, N_PARTS) for values in TABLE.values()]
-    model = DPKMeans(2, bounds=4.0, max_weight=1.0)
-    model.fit(pieces[0], groups=pieces[1], sample_weight=pieces[2])
-    assert len(set(digests)) == 3 * N_PARTS
-    words = pickle.dumps(model) + pickle.dumps(vars(model))
-    words += f"{model!r} {model._repr_html_()} {model.privacy_report_} {vars(model)}".encode()
-    for one in digests:
-        assert str(one).encode() not in words
-        assert one.to_bytes(4, "little") not in words and one.to_bytes(4, "big") not in words
-
-
 # -- clusters --------------------------------------------------------------------------------------
 
 
@@ -153,35 +124,6 @@ def test_workers_of_dask_are_killed_in_a_fit(changing, monkeypatch):
         with pytest.raises(PartError, match=rf"^{changing}, part \d: its \w+ have ch") as caught:
             model.fit(**dask_parts(changing, **TABLE))
     assert quotes_nothing(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lean", [True, False])
-def test_a_worker_of_dask_dies_in_the_first_pass(lean, tmp_path):
-    """Parts of two orders would be counted from then on, and none would change any more."""
-    import dask
-
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": 50}
-    with distributed.Client(**options, dashboard_address=None) as client:
-        before = set(client.run(os.getpid).values())
-        order = dask.delayed(any_order, pure=False)(200) if lean else np.arange(200)
-        cut = dask.delayed(dying_piece)
-        X = [cut(TABLE["X"], order, number, tmp_path / "died") for number in range(N_PARTS)]
-        if lean:
-            with pytest.raises(PartError, match="^X: a worker was lost during the first read of"):
-                open_parts(engine_of(X), None)
-        else:
-            assert open_parts(engine_of(X), None).sums(weighted_sums)[2] == 200
-        assert before - set(client.run(os.getpid).values())
-
-
-def dying_piece(values, order, number, died):
-    """The worker that makes the last part is killed, the first time."""
-    if number == N_PARTS - 1 and not died.exists():
-        died.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return piece(values, order, number)
 
 
 @pytest.mark.slow

@@ -1,9 +1,6 @@
 """Tables on this machine in parts: files, streams, lists."""
 
-import gc
 import os
-import tempfile
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,14 +8,11 @@ import polars as pl
 import pytest
 from partition_tools import (
     EXPECTED,
-    GROUPS,
     LABELS,
-    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     exchanges,
-    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
@@ -27,7 +21,7 @@ from partition_tools import (
 )
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
+from sklearn_dp._partitions import engine_of, engine_of_parts
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._rows import pieces as kept_pieces
 from sklearn_dp.exceptions import PartError
@@ -50,14 +44,6 @@ def check(found):
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists(name):
-    found = engine_of(LISTS[name]())
-    assert (found.kind, found.engine.n_parts) == ("pieces", 5)
-    assert (found.feature_names is None) == (name in ("arrays", "functions"))
-    check(found)
-
-
-@pytest.mark.parametrize("name", LISTS)
 def test_rows_of_several_pieces_come_together(name):
     """A task that fails tells its type: not a row, nor how many of them did not fit the memory."""
     assert exchanges(engine_of(LISTS[name]()))
@@ -69,12 +55,6 @@ def test_rows_come_to_new_parts(name, most, monkeypatch):
     """In memory, or in a file where there are many."""
     monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", most)
     assert np.array_equal(shuffles(engine_of(LISTS[name]())), THIRD_SIGNS)
-
-
-def test_points_of_groups():
-    X, groups = np.split(PAIRS, [0, 30]), np.split(GROUPS, [0, 30])
-    for parts in (X, [lambda rows=rows: rows for rows in X]):
-        assert np.array_equal(*means_of_groups(parts, groups))
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -90,24 +70,6 @@ def test_no_value_of_a_part_is_looked_at_before_the_charge(number):
         assert ledger.remaining != before
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["stream", "functions"])
-def test_a_list_of_no_rows_is_a_part_like_any_other(kind, number):
-    """Which part has no rows does not show: not in the charge, and not in an answer."""
-    lists = [ROWS[:100].tolist(), ROWS[100:].tolist()]
-    lists.insert(number, [])
-    parts = iter(lists) if kind == "stream" else [lambda rows=rows: rows for rows in lists]
-    check(engine_of_parts(parts))
-
-
-def test_lists_of_no_rows_alone_have_no_columns():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
-    for parts in (iter([[], []]), [lambda: [], lambda: ()]):
-        with pytest.raises(PartError, match="Expected 2D array"):
-            DPOneCluster(epsilon=1.0, ledger=ledger).fit_partitions(parts)
-    assert not ledger.entries
-
-
 def test_a_list_is_not_read_before_the_first_pass():
     calls = []
 
@@ -118,47 +80,6 @@ def test_a_list_is_not_read_before_the_first_pass():
     found = engine_of([lambda: ROWS[:0], reader, reader])
     assert found.engine.n_parts == 3 and not calls
     assert table_of(found).sums(lambda part: (part, (part.units.n_rows,))) == (400,)
-
-
-def test_whole_numbers_in_a_file(tmp_path):
-    mapped = np.memmap(tmp_path / "rows", dtype=np.int16, mode="w+", shape=(400, 3))
-    mapped[:] = np.arange(1200).reshape(400, 3)
-    found = engine_of(mapped)
-    assert found.dtype == np.float64
-    assert table_of(found).sums(total)[0].tolist() == mapped.sum(axis=0).tolist()
-
-
-def total(part):
-    return part, (part.source.read().astype(np.int64).sum(axis=0),)
-
-
-def test_large_arrays_have_several_parts(monkeypatch):
-    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 64)
-    found = _pieces.from_array(ROWS)
-    assert found.engine.n_parts == 10
-    check(found)
-
-
-def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 90)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    runs = []
-
-    def seen(frame):
-        runs.append(1)
-        return frame
-
-    lazy = pl.DataFrame(ROWS, schema=NAMES).lazy().map_batches(seen)
-    found = engine_of(lazy)
-    assert found.feature_names.tolist() == NAMES and not runs
-    assert found.engine.n_parts == 7 and len(runs) == 1
-    assert list(tmp_path.iterdir()) == []  # nothing with a name, that a killed process could leave
-    assert passes(found)[0] == EXPECTED and len(runs) == 1
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        del found
-        gc.collect()
-    assert told == []  # the file has been closed with its last reader
 
 
 @pytest.mark.parametrize("most", [2**28, 3000])
@@ -177,14 +98,6 @@ def test_a_stream_is_read_once_into_memory_or_a_file(monkeypatch, most):
     assert totals == EXPECTED and np.array_equal(labels, LABELS)
 
 
-def test_bad_pieces_of_a_stream():
-    for bad, words in ((ROWS[:, :2], "columns"), (ROWS * np.nan, "NaN"), ([["x"] * 3], "numeric")):
-        found = engine_of_parts(iter([ROWS, bad]))
-        with pytest.raises(PartError, match=f"^X, part 1: .*{words}") as caught:
-            found.engine  # noqa: B018
-        assert quotes_nothing(caught.value)
-
-
 def failing():
     yield ROWS
     raise OSError(SECRET)
@@ -200,14 +113,6 @@ def test_a_stream_that_breaks_never_counts_as_ended(stream):
     with pytest.raises(PartError, match=r"\(OSError\)") as caught:
         engine_of_parts(stream()).engine  # noqa: B018
     assert quotes_nothing(caught.value)
-
-
-def test_groups_and_weights_come_in_as_many_pieces():
-    groups = [np.arange(len(x)) for x in pieces()]
-    engine = engine_of(pieces(), groups, groups).engine
-    assert engine.reduce(read_all) == (sum(map(sum, groups)), 1 + sum(map(sum, groups)))
-    with pytest.raises(ValueError, match="^groups must be a list .* their number differs"):
-        engine_of(pieces(), groups[1:])
 
 
 OTHERS = {
@@ -233,12 +138,6 @@ def test_other_groups_and_weights_are_refused_by_name_before_anything_is_read(na
         parameter = ("groups", "sample_weight")[place - 1]
         with pytest.raises(TypeError, match=f"^{parameter} must be a list .*{words}"):
             (engine_of_parts if stream else engine_of)(*given)
-
-
-def read_all(source):
-    groups, weights = source.read_groups(), source.read_weights()
-    assert len(groups) == len(weights) == source.n_rows()
-    return source, (int(sum(groups)), int(sum(weights)) + (source.number == 3))
 
 
 @pytest.fixture
@@ -271,11 +170,3 @@ def test_a_path_of_no_table(tmp_path, name):
         with pytest.raises(ValueError, match="path of a Parquet file") as caught:
             engine_of(path)
         assert quotes_nothing(caught.value)
-
-
-def test_a_broken_file(parquet):
-    found = engine_of(parquet)
-    (parquet / "0.parquet").write_bytes(b"7319" * 100)
-    with pytest.raises(PartError, match="^X") as caught:
-        passes(found)
-    assert quotes_nothing(caught.value)

@@ -11,22 +11,17 @@ import pandas as pd
 import pytest
 from partition_tools import (
     EXPECTED,
-    GROUPS,
     LABELS,
-    PAGE,
-    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     THIRDS,
     exchanges,
     joined,
-    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
     quoting,
-    run_block,
     shuffles,
     sums,
     table_of,
@@ -147,13 +142,6 @@ def test_groups(instance):
             engine_of(X, None, values)
 
 
-def test_points_of_groups(instance):
-    places = np.array_split(np.arange(len(ROWS)), 4)
-    X, ids = (references(*(values[place] for place in places)) for values in (PAIRS, GROUPS))
-    labels, known = means_of_groups(X, ids)
-    assert np.array_equal(np.concatenate(ray.get(labels)), known)
-
-
 def group_sums(source):
     values = (source.read_groups(), source.read_weights())
     return source, tuple(0 if one is None else int(sum(one)) for one in values)
@@ -188,19 +176,3 @@ def test_only_sums_come_to_the_driver(instance, monkeypatch):
     table = table_of(engine_of(references(*[ROWS] * 4)))
     table.sums(sums, 3)
     assert got and max(len(pickle.dumps(one)) for one in got) < 1000 < ROWS.nbytes
-
-
-def test_the_page(instance, tmp_path, monkeypatch):
-    """Ray's workers are in the folder where the instance was started."""
-    read = ray.data.read_parquet
-    monkeypatch.setattr(ray.data, "read_parquet", lambda name: read(str(tmp_path / name)))
-    assert run_block(PAGE, "ray", tmp_path)["model"].n_features_in_ == 2
-
-
-def test_an_instance_that_is_shut_down(instance):
-    """The last test of the file: there is one instance for all."""
-    found = engine_of(references(ROWS))
-    ray.shutdown()
-    with pytest.raises(PartError, match="^X: Ray could not compute it") as caught:
-        passes(found)
-    assert quotes_nothing(caught.value) and not ray.is_initialized()

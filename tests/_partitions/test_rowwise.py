@@ -1,31 +1,24 @@
 """Estimators on tables in parts: the bits of a fit in memory, and answers where the rows are."""
 
-import itertools
 import pickle
 import warnings
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
-from partition_tools import SECRET, quotes_nothing
 
-from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
-from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts, opened_table
-from sklearn_dp._partitions._rowwise import _released
+from sklearn_dp import DPKMeans, FriendlyMean
+from sklearn_dp._partitions import _pieces, engine_of
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, PartError
-from sklearn_dp.federated import FederatedDPKMeans
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
-from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (4, 3))[rng.integers(4, size=3000)] + 0.05 * rng.normal(size=(3000, 3))
 CUTS = {1: (), 2: (700,), 7: (0, 3, 3, 900, 901, 2999), 50: tuple(range(0, 2940, 60))}
-BOUNDS = {"known": 2.0, "paid": None}
 
 
 def model(**options):
@@ -47,17 +40,6 @@ def same(one, other):
     return all(pickle.dumps(one[name]) == pickle.dumps(other[name]) for name in one)
 
 
-@pytest.mark.parametrize(
-    ("n_parts", "bounds", "dtype"),
-    list(itertools.product(CUTS, BOUNDS, (np.float32, np.float64))),
-)
-def test_a_fit_in_parts_has_the_bits_of_one_in_memory(n_parts, bounds, dtype):
-    rows = X.astype(dtype)
-    expected = model(bounds=BOUNDS[bounds]).fit(rows)
-    found = model(bounds=BOUNDS[bounds]).fit(parts_of(rows, n_parts))
-    assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
-
-
 @pytest.mark.parametrize("n_parts", [2, 7])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups_and_weights_in_parts(n_parts, weighted):
@@ -68,12 +50,6 @@ def test_groups_and_weights_in_parts(n_parts, weighted):
         options["sample_weight"] = np.random.default_rng(2).choice([0.0, 0.3, 2.0], size=len(X))
     cut = {name: parts_of(values, n_parts) for name, values in options.items()}
     assert same(model().fit(parts_of(X, n_parts), **cut), model().fit(X, **options))
-
-
-def test_groups_of_another_length_are_named():
-    groups = [np.arange(700), np.arange(2299)]
-    with pytest.raises(PartError, match="^groups, part 1: it must have one entry for each row"):
-        model().fit(parts_of(X, 2), groups=groups)
 
 
 @pytest.mark.parametrize("n_reads", [1, 3])
@@ -88,80 +64,6 @@ def test_rows_in_another_order_end_the_fit(n_reads):
     with pytest.raises(PartError, match="^X, part 1: its rows have changed .*, or been reordered"):
         model().fit([lambda: X[500:], shuffled], groups=[np.arange(2500), np.arange(500)])
     assert len(reads) == n_reads + 1
-
-
-def test_no_row_with_a_weight_is_refused_as_in_memory():
-    weights = [np.zeros(700), np.full(2300, 2.0**-21)]
-    with pytest.raises(ValueError, match="^sample_weight: every weight is zero"):
-        model().fit(parts_of(X, 2), sample_weight=weights)
-    weights[1][7] = 1.0
-    assert same(
-        model().fit(parts_of(X, 2), sample_weight=weights),
-        model().fit(X, sample_weight=np.concatenate(weights)),
-    )
-
-
-def test_answers_for_parts_are_those_in_memory():
-    fitted, parts = model().fit(X), parts_of(X, 7)
-    for name in ("predict", "transform"):
-        assert np.array_equal(getattr(fitted, name)(parts), getattr(fitted, name)(X))
-    assert fitted.score(parts) == pytest.approx(fitted.score(X), rel=1e-12)
-    ball = DPOneCluster(0.5, random_state=0).fit(X[:500])
-    assert ball.score(parts) == pytest.approx(ball.score(X), rel=1e-12)
-    assert np.array_equal(ball.decision_function(parts), ball.decision_function(X))
-
-
-def test_names_come_from_the_parts():
-    frames = [pd.DataFrame(rows, columns=["a", "b", "c"]) for rows in parts_of(X, 7)]
-    fitted = model().fit(frames)
-    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.array_equal(fitted.predict(frames), fitted.labels_)
-    with pytest.raises(ValueError, match="feature names should match"):
-        fitted.predict([frame[["b", "a", "c"]] for frame in frames])
-    with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
-        fitted.predict([X[:, :2]])
-
-
-PARTS = {
-    "list": lambda: parts_of(X, 7),
-    "arrays that come once": lambda: iter(parts_of(X, 7)),
-    "functions": lambda: (lambda rows=rows: rows for rows in parts_of(X, 7)),
-    "frames that come once": lambda: map(pl.DataFrame, parts_of(X, 7)),
-    "lazy frame": lambda: pl.DataFrame(X).lazy(),
-}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_parts_without_a_type_have_the_bits_of_one_table(name):
-    found, expected = model(bounds=2.0).fit_partitions(PARTS[name]()), model(bounds=2.0).fit(X)
-    vars(found).pop("feature_names_in_", None)
-    assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
-
-
-def test_parts_that_come_once_have_groups_weights_and_labels_of_all_rows():
-    groups, weights = np.arange(3000) // 3, np.random.default_rng(2).choice([0.0, 0.7], 3000)
-    expected = model().fit(X, groups=groups, sample_weight=weights)
-    for fit, parts in (("fit_partitions", iter(parts_of(X, 7))), ("fit", parts_of(X, 7))):
-        found = getattr(model(), fit)(
-            parts, groups=parts_of(groups, 7), sample_weight=parts_of(weights, 7)
-        )
-        assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
-
-
-def test_parts_are_for_estimators_that_take_them_and_for_what_has_parts():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    before = ledger.remaining
-    assert not hasattr(FederatedDPKMeans(), "fit_partitions")
-    with pytest.raises(TypeError, match="^parts must be an iterable"):
-        model(ledger=ledger).fit_partitions(X)
-    with pytest.raises(TypeError, match="^sample_weight cannot be given to DPCoreset"):
-        DPCoreset(ledger=ledger).fit_partitions(parts_of(X, 2), sample_weight=parts_of(X[:, 0], 2))
-    by_tuples = DPGaussianMixture(2, method="k_tuples", ledger=ledger)
-    with pytest.raises((TypeError, ValueError), match="sample_weight"):
-        by_tuples.fit_partitions(parts_of(X, 2), sample_weight=parts_of(X[:, 0], 2))
-    assert ledger.remaining == before
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -193,16 +95,6 @@ def test_a_private_score_of_parts_is_charged_before_they_are_read():
     assert len(calls) == n_calls > 0
 
 
-def test_a_bad_part_ends_the_fit_and_is_paid_for():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    before = ledger.remaining
-    spoiled = np.full((2, 3), SECRET)
-    spoiled[1, 1] = np.nan
-    with pytest.raises(PartError, match="^X, part 1: Input X contains NaN") as caught:
-        model(ledger=ledger).fit([X, spoiled])
-    assert quotes_nothing(caught.value) and ledger.remaining != before
-
-
 def test_what_is_known_before_the_charge_is_free_of_it():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
@@ -222,15 +114,6 @@ def test_a_ledger_is_asked_before_any_part_is_read():
     with pytest.raises(BudgetExceededError):
         model(ledger=ledger).fit([lambda: X[:0], read])
     assert not calls
-
-
-def test_no_rows_at_all_are_refused_as_in_memory():
-    with pytest.raises(ValueError, match="0 sample"):
-        model().fit([X[:0], X[:0]])
-    fitted = model().fit(X)
-    with pytest.raises(ValueError, match="0 sample"):
-        fitted.score([X[:0]])
-    assert fitted.predict([X[:0]]).shape == (0,) and fitted.transform([X[:0]]).shape == (0, 4)
 
 
 IN_PARTS = (
@@ -325,26 +208,3 @@ def quick(name):
     if name == "DPKTupleKMeans":
         options |= {"n_clusters": 4, "epsilon": 1000.0, "n_tuples": 4}
     return KINDS[name](**options)
-
-
-def test_copies_that_travel_hold_no_ledger_and_no_labels():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    fitted = model(ledger=ledger).fit(X)
-    copied = _released(fitted, engine_of(parts_of(X, 2)), "predict")
-    assert copied.ledger is None and copied.random_state is None and fitted.ledger is ledger
-    assert not hasattr(copied, "labels_") and pickle.dumps(copied)
-
-
-def test_set_output_is_for_tables_in_memory():
-    fitted = model().fit(X).set_output(transform="pandas")
-    assert isinstance(fitted.transform(X), pd.DataFrame)
-    with pytest.raises(ValueError, match="set_output is for tables in memory"):
-        fitted.transform(parts_of(X, 2))
-
-
-def test_a_lazy_frame_and_a_stream():
-    frame = pl.DataFrame(X)
-    assert same(model().fit(frame.lazy()), model().fit(frame))
-    found = engine_of_parts(iter(parts_of(X, 7)))
-    table = opened_table(model(), found)
-    assert table.n_features == 3

@@ -2,16 +2,13 @@
 
 import os
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from lost_state_tools import N_PARTS, any_order, piece, same_order
 from partition_tools import (
     EXPECTED,
     LABELS,
-    PAGE,
     ROWS,
     SECRET,
     THIRD_SIGNS,
@@ -20,16 +17,12 @@ from partition_tools import (
     pieces,
     quotes_nothing,
     quoting,
-    run_block,
     run_example,
     shuffles,
-    sums,
     table_of,
 )
 
-from sklearn_dp._partitions import engine_of, open_parts
-from sklearn_dp._partitions._spark import _joined, _packed, _two
-from sklearn_dp._partitions._steps import Failure
+from sklearn_dp._partitions import engine_of
 from sklearn_dp.exceptions import PartError
 
 pyspark = pytest.importorskip("pyspark", reason="needs the extra spark")
@@ -81,25 +74,6 @@ def test_frames(spark):
         assert (found.kind, found.engine.n_parts) == ("spark", n_parts)
         assert (found.feature_names.tolist(), found.dtype) == (NAMES, np.float64)
         check(found, ordered=False)
-
-
-def test_frames_with_empty_partitions(spark):
-    few = spark.createDataFrame(FRAME).repartition(2).filter("a > 1e9 or b < 1e9")
-    empty = spark.createDataFrame(FRAME[:5]).filter("a > 1e9")
-    check(engine_of(few.union(empty)), ordered=False)
-
-
-def test_single_precision(spark):
-    frame = spark.createDataFrame(FRAME[:8]).selectExpr("float(a) a", "float(b) b")
-    assert engine_of(frame).dtype == np.float32
-
-
-@pytest.mark.parametrize("n_rows", [1, 7])
-def test_arrays(spark, n_rows):
-    elements = [ROWS[i] if n_rows == 1 else ROWS[i : i + n_rows] for i in range(0, 200, n_rows)]
-    found = engine_of(spark.sparkContext.parallelize(elements, 3))
-    assert (found.n_features, found.feature_names, found.engine.n_parts) == (3, None, 3)
-    check(found)
 
 
 def test_rows_come_together(spark):
@@ -176,63 +150,6 @@ def test_only_sums_come_to_the_driver(spark, monkeypatch):
     assert got and max(len(pickle.dumps(one)) for one in got) < 2000 < ROWS.nbytes
 
 
-@pytest.mark.parametrize("order", [same_order, any_order])
-def test_what_was_cached_is_gone(spark, order):
-    """Parts come back as they were, or, in another order of all rows, end the fit."""
-    cut = partial(in_order, order)
-    X = spark.sparkContext.parallelize(range(N_PARTS), N_PARTS).map(cut).persist()
-    table = open_parts(engine_of(X), None)
-    first = table.sums(sums_of_rows)
-    table.engine._held.unpersist(blocking=True)
-    X.unpersist(blocking=True)
-    if order is same_order:
-        assert np.array_equal(table.sums(sums_of_rows)[0], first[0])
-        return
-    with pytest.raises(PartError, match=r"^X, part \d: its rows have changed") as caught:
-        table.sums(sums_of_rows)
-    assert quotes_nothing(caught.value)
-
-
-def in_order(order, number):
-    return piece(ROWS, order(len(ROWS)), number)
-
-
-def sums_of_rows(part):
-    return sums(part, 1)
-
-
-def test_pieces_of_a_partition():
-    from sklearn_dp._partitions._check_part import Columns, Reason
-
-    columns = Columns(3, None, np.dtype(float))
-    (joined,) = _joined(columns, iter([ROWS[:2], ROWS[2]]))
-    assert np.array_equal(joined, ROWS[:3])
-    (none,) = _joined(columns, iter([]))
-    assert none.shape == (0, 3)
-    (reason,) = _joined(columns, iter([ROWS, Reason("bad")]))
-    assert isinstance(reason, Reason)
-    assert list(_packed([])) == []
-    assert _two((1,), Failure(0, "bad")) == Failure(0, "bad")
-
-
-def test_the_page(spark, tmp_path, monkeypatch):
-    """Java is in the folder where the session was started."""
-    read = pyspark.sql.DataFrameReader.parquet
-    monkeypatch.setattr(
-        pyspark.sql.DataFrameReader, "parquet", lambda own, name: read(own, str(tmp_path / name))
-    )
-    assert run_block(PAGE, "pyspark", tmp_path)["spark"] is spark
-
-
 def test_the_example():
     told = run_example("on_spark.py")
     assert "Released centers" in told and "noise: system" in told
-
-
-def test_a_session_that_is_stopped(spark):
-    """The last test of the file: there is one session for all."""
-    found = engine_of(spark.createDataFrame(FRAME))
-    spark.stop()
-    with pytest.raises(PartError, match="^X: Spark could not compute it") as caught:
-        passes(found)
-    assert quotes_nothing(caught.value)

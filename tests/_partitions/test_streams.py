@@ -100,23 +100,6 @@ def test_every_source_gives_the_same_bits(source, model, tmp_path):
         assert found.feature_names_in_.tolist() == NAMES
 
 
-def test_labels_of_a_stream_are_there_although_it_comes_once():
-    reader = TABLE.to_reader(max_chunksize=512)
-    model = DPKMeans(2, bounds=9.0, random_state=0).fit(reader)
-    assert (
-        model.labels_.tobytes() == DPKMeans(2, bounds=9.0, random_state=0).fit(X).labels_.tobytes()
-    )
-    assert (model.predict(Stream(TABLE)) == model.labels_).all()
-
-
-def test_groups_come_in_the_pieces_of_the_stream():
-    groups = np.arange(3000) // 3
-    pieces = [groups[start : start + 700] for start in range(0, 3000, 700)]
-    model = FriendlyMean(bounds=9.0, random_state=0)
-    want = bits(model.fit(X, groups=groups))
-    assert bits(model.fit(Stream(TABLE), groups=pieces)) == want
-
-
 def test_wrong_streams_are_refused_before_the_charge():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
     wrong = [

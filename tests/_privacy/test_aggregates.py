@@ -15,7 +15,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
 from sklearn_dp._rows.table import Table
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RHO = 0.5
@@ -68,14 +68,6 @@ def test_numbers_and_weights_are_released_together():
         assert number == weight == aggregates.count(session(), "e", plain)
 
 
-def test_weighted_second_moments_by_hand():
-    """A row of weight 1/4 counts as its half: (8, 4) as (4, 2); one of weight 1 as it is."""
-    rows = np.array([[8.0, 4.0], [1.0, 3.0]])
-    units, _ = Units.weighted(np.array([0.25, 1.0]), 1.0)
-    found = aggregates.exact_gram([(slice(0, 2), rows, None)], 2, 100.0, 1.0, units)
-    assert found.tolist() == [[16 + 1, 8 + 3], [8 + 3, 4 + 9]]
-
-
 def radius(session, X, units):
     counts = TableRows(Table.in_memory(X, units)).ask(NormCounts())
     return aggregates.private_radius(session, "e", counts)[0]
@@ -124,19 +116,6 @@ def test_neighbors_stay_within_the_claimed_sensitivity(name, grouped):
     assert worst > (0.2 if grouped else 0.99)  # the claim is nearly attained: it is tight
 
 
-def test_sums_are_the_true_ones():
-    rng = np.random.default_rng(2)
-    rows, grid = data(rng, n=300, d=4)
-    units, limit = Units(300), grid.steps(1.0)
-    total = aggregates.vector_sum(session(HUGE), "e", rows, limit, units, unit=grid.unit)
-    assert np.allclose(total, (rows * grid.unit).sum(axis=0), atol=1e-4)
-    labels = rng.integers(0, 5, 300)
-    sums = aggregates.label_sums(rows, labels, 6)
-    assert sums.dtype == np.int64 and not sums[5].any()
-    for label in range(5):
-        assert np.array_equal(sums[label], rows[labels == label].astype(np.int64).sum(axis=0))
-
-
 def test_sums_are_exact_for_any_order_and_chunk():
     rng = np.random.default_rng(3)
     rows, _ = data(rng, n=1000, d=3)
@@ -152,57 +131,6 @@ def test_sums_are_exact_for_any_order_and_chunk():
     finally:
         aggregates._CHUNK = original
     assert np.array_equal(chunked, aggregates.label_sums(rows, labels, 4))
-
-
-def test_cells_below_zero_are_left_out():
-    assert np.array_equal(
-        exact_value(lambda s: histogram(s, np.array([0, -1, 2, 2]), 3, Units(4))),
-        [1, 0, 2],
-    )
-
-
-def test_quantile_from_histogram():
-    edges = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
-    counts = np.array([100.0, 50.0, 20.0, 0.0])
-    assert aggregates.quantile_from_histogram(counts, edges, 1e-9, 10.0) == pytest.approx(
-        4.0 * 0.5**0.5
-    )
-    assert aggregates.quantile_from_histogram(counts, edges, 1e-9, 20.0 - 1e-9) == pytest.approx(2)
-    assert aggregates.quantile_from_histogram(counts, edges, 1e-9, 1e4) is None
-    assert aggregates.quantile_from_histogram(-counts, edges, 10.0, 5.0) is None
-
-
-def test_private_radius_covers_the_data_without_any_bound():
-    rng = np.random.default_rng(4)
-    for scale in (1e-20, 1.0, 1e20):
-        X = scale * rng.normal(size=(2000, 3))
-        found = radius(session(), X, Units(2000))
-        norms = np.linalg.norm(X, axis=1)
-        assert np.quantile(norms, 0.95) <= found <= 2 * norms.max()
-    assert radius(session(1e-4), X[:3], Units(3)) is None
-    assert radius(session(), 1e20 * X, Units(2000)) is None  # beyond the last edge, at any distance
-    assert radius(session(), np.zeros((2000, 2)), Units(2000)) > 0
-
-
-def test_noise_far_out_is_no_radius():
-    """5,000 histograms of 2,000 rows, under a seed: with one level for all bins 13 were lost."""
-    rng, edges, sd = np.random.default_rng(0), aggregates._NORMS, 19.0
-    rows = np.zeros(len(edges) - 1)
-    rows[np.searchsorted(edges, 8.0) - 1] = 2000.0
-    noisy = rows + np.round(sd * rng.normal(size=(5_000, len(rows))))
-    radius = np.array([aggregates.radius_from_bins(each, edges, sd, 0.99) for each in noisy])
-    assert (radius >= 8).all() and (radius < 1e5).all()
-    # Rows that are really there are seen, however far out.
-    rows[-60] = 150.0
-    assert aggregates.radius_from_bins(rows, edges, sd, 0.99) == edges[-60]
-
-
-def test_rows_of_zeros_have_no_scale():
-    rows = np.zeros(len(aggregates._NORMS) - 1)
-    rows[0], rows[220] = 5000.0, 90.0
-    assert (
-        aggregates.radius_from_bins(rows, aggregates._NORMS, 20.0, 0.99) == aggregates._NORMS[221]
-    )
 
 
 def norm_by_hand(row):

@@ -5,6 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._accounting import pure_zcdp_rho
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._trace import Trace, trace
 
@@ -16,7 +17,7 @@ ENTRY = PlanEntry("a", "approximate DP", 0.5, 1e-3)
 def test_draws_cost_nothing_beyond_their_step():
     with trace(Trace()) as recorder:
         session = open_session(ENTRY, delta=0.1)
-        step = session.step("a", epsilon=0.5, delta=1e-3)
+        step = open_step(session, "a", epsilon=0.5, delta=1e-3)
         before = session.spent
         step.laplace([5], sensitivity=1.0, epsilon=0.25)
         step.gaussian([5], sensitivity=1.0, epsilon=0.25, delta=1e-4)
@@ -34,13 +35,13 @@ def test_draws_cost_nothing_beyond_their_step():
 
 def test_a_step_is_paid_for_once():
     session = open_session(ENTRY, delta=0.1)
-    session.step("a", epsilon=0.25, delta=1e-4)
+    open_step(session, "a", epsilon=0.25, delta=1e-4)
     with pytest.raises(PlanError, match="more often"):
-        session.step("a", epsilon=0.25, delta=1e-4)
+        open_step(session, "a", epsilon=0.25, delta=1e-4)
 
 
 def test_noise_of_draws_has_the_scale_that_their_epsilon_asks_for():
     """Laplace of scale 20: 20,000 draws, mean magnitude within 6 standard errors (2e-9)."""
-    step = open_session(ENTRY, delta=0.1).step("a", epsilon=0.5, delta=1e-3)
+    step = open_step(open_session(ENTRY, delta=0.1), "a", epsilon=0.5, delta=1e-3)
     noise = step.laplace(np.zeros(20_000, dtype=int), sensitivity=5.0, epsilon=0.25)
     assert abs(np.abs(noise).mean() - 20) < 6 * 20 / 20_000**0.5

@@ -1,8 +1,6 @@
 """Keys whose values divide the units: what is admitted, what it adds up to, ways around it."""
 
-import copy
 import itertools
-import json
 import pickle
 import random
 from fractions import Fraction
@@ -11,32 +9,22 @@ from functools import partial
 import numpy as np
 import pytest
 from kernel_tools import make_plan
-from ledger_tools import (
-    BUDGET,
-    QUARTER,
-    Fit,
-    X,
-    admitted,
-    cloudpickle,
-    copies_of,
-    fill,
-)
+from ledger_tools import BUDGET, QUARTER, Fit, admitted, cloudpickle, fill
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
-from sklearn_dp import DPPCA, DPKMeans, privacy_report, privatize
+from sklearn_dp import DPKMeans, privacy_report, privatize
 from sklearn_dp._privacy._accounting import gaussian_epsilon, mu_from_rho
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._disjoint import dearest
-from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
+from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
-from sklearn_dp.ledger import main
 from sklearn_dp.model_selection import preflight
 
 REGIONS = ["north", "south", "east"]
@@ -48,54 +36,6 @@ def region(ledger):
 
 
 # ------------------------------------------------------------------------------ what is admitted
-
-
-def test_each_value_may_spend_what_is_not_common(ledger, region):
-    ledger.charge(QUARTER)
-    assert [fill(region[name]) for name in REGIONS] == [3, 3, 3]
-    assert ledger.spent == {"epsilon": 1.0, "delta": 4e-6} and len(ledger.entries) == 10
-    for each in (ledger, *(region[name] for name in REGIONS)):
-        assert not admitted(each, QUARTER)
-
-
-def test_a_common_charge_waits_for_the_dearest_value(ledger, region):
-    fill(region["south"], times=3)
-    region["north"].charge(QUARTER)
-    assert not admitted(ledger, LedgerCharge(0.5, 0.0))
-    assert admitted(ledger, QUARTER) and not admitted(ledger, QUARTER)
-    assert region["north"].remaining["epsilon"] == 0.5
-    assert region["east"].spent["epsilon"] == 0.25 and region["south"].remaining["epsilon"] == 0.0
-
-
-def test_two_keys_add_up(ledger, region):
-    """A northerner may be young."""
-    age = ledger.disjoint("age", ["young", "old"])
-    fill(region["north"], times=2)
-    age["young"].charge(QUARTER)
-    region["south"].charge(QUARTER)
-    assert ledger.spent["epsilon"] == 0.75
-    assert [age[name].remaining["epsilon"] for name in age] == [0.25, 0.5]
-    assert not admitted(region["north"], LedgerCharge(0.5, 0.0))
-    assert admitted(region["south"], LedgerCharge(0.5, 0.0))
-    assert admitted(age["old"], QUARTER) and not admitted(age["old"], QUARTER)
-
-
-def test_each_cost_is_of_its_own_dearest_value(ledger, region):
-    region["north"].charge(LedgerCharge(0.75, 1e-6))
-    region["south"].charge(LedgerCharge(0.25, 9e-6))
-    assert ledger.spent == {"epsilon": 0.75, "delta": 9e-6}
-    assert not admitted(ledger, LedgerCharge(0.5, 1e-7))
-    assert not admitted(ledger, LedgerCharge(0.1, 2e-6))
-    assert admitted(region["south"], LedgerCharge(0.75, 1e-6))
-
-
-def test_a_refusal_tells_whose_budget_is_spent(region):
-    fill(region["north"], times=3)
-    with pytest.raises(
-        BudgetExceededError, match=r"only 0\.25 of 1 is left for region = 'north'"
-    ) as e:
-        region["north"].charge(LedgerCharge(0.5, 0.0))
-    assert e.value.left["epsilon"] == 0.25
 
 
 def test_the_dearest_value_is_found_exactly():
@@ -287,24 +227,6 @@ def test_the_guarantee_holds_for_whoever_chooses_by_all_that_was_released():
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["a=b/c;d,e", "'; DROP TABLE charge; --", '"', "\u00e9st \U0001f30d", "\u5317", "1", "north "],
-)
-def test_any_printable_name_is_a_name(ledger, name, capsys):
-    """Also as a key; separators mean nothing, and "region=north" is no value of "region"."""
-    own = ledger.disjoint(name, [name, "other"])
-    fill(own[name])
-    assert admitted(own["other"], QUARTER) and not admitted(own[name], QUARTER)
-    assert [each.payers for each in ledger.entries] == [(name, name)] * 4 + [(name, "other")]
-    assert ledger.state().keys == {name: (name, "other")}
-    if ledger.path:
-        assert main(["show", ledger.path, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["keys"][name][name]["remaining"]["epsilon"] == 0
-        twin = pickle.loads(pickle.dumps(own["other"]))
-        assert twin.payers == (name, "other") and len(twin.entries) == 1
-
-
-@pytest.mark.parametrize(
     "name", ["", " ", "a\nb", "a\0", "\ud800", "a\u200b", "a\u202eb", "a\u00a0b", "\x1b[0m"]
 )
 def test_names_that_do_not_print_are_refused(ledger, name):
@@ -312,33 +234,6 @@ def test_names_that_do_not_print_are_refused(ledger, name):
         with pytest.raises(ValueError, match="printable"):
             ledger.disjoint(key, values)
     assert ledger.state().keys == {}
-
-
-@pytest.mark.parametrize(
-    ("values", "error", "match"),
-    [([], ValueError, "empty"), ("north", TypeError, "list"), (7, TypeError, "list"),
-     ([1, 2], TypeError, "each of values"), ([None], TypeError, "each of values"),
-     (["a", "a"], ValueError, "differ"), (["\u00e9", "e\u0301"], ValueError, "look different"),
-     (["a\uff11", "a1"], ValueError, "look different"), (b"ab", TypeError, "list"),
-     (np.ma.masked, TypeError, "list")],
-)  # fmt: skip
-def test_lists_that_divide_nothing_are_refused(ledger, values, error, match):
-    with pytest.raises(error, match=match):
-        ledger.disjoint("region", values)
-    assert ledger.state().keys == {}
-
-
-@pytest.mark.parametrize("key", [None, 1, b"region", ["region"]])
-def test_keys_are_text(ledger, key):
-    with pytest.raises(TypeError, match="key must be a str"):
-        ledger.disjoint(key, REGIONS)
-
-
-def test_text_of_numpy_is_text(ledger):
-    opened = ledger.disjoint(np.str_("region"), np.array(REGIONS))
-    opened[np.str_("north")].charge(QUARTER)
-    assert list(map(type, ledger.entries[0].payers)) == [str, str]
-    assert ledger.disjoint("region").values == tuple(REGIONS)
 
 
 # ------------------------------------------------------------------------------ attacks
@@ -358,19 +253,6 @@ def test_a_value_that_nobody_listed(ledger, region):
     with pytest.raises(LedgerError, match="region = 'west' is not listed"):
         forged.charge(QUARTER)
     assert ledger.entries == ()
-
-
-def test_the_values_of_a_key_never_change(ledger, region):
-    region["north"].charge(QUARTER)
-    for values in (["north"], [*REGIONS, "west"], ["a", "b", "c"], ["North", "south", "east"]):
-        with pytest.raises(LedgerError, match="were listed once"):
-            ledger.disjoint("region", values)
-    assert ledger.disjoint("region", reversed(REGIONS)).values == tuple(REGIONS)
-    assert ledger.disjoint("region")["north"].spent["epsilon"] == 0.25
-    with pytest.raises(LedgerError, match="no key 'cohort'.*values="):
-        ledger.disjoint("cohort")
-    with pytest.raises(LedgerError, match="already.*pairs"):
-        region["north"].disjoint("cohort", ["a"])
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -396,16 +278,6 @@ def test_no_charge_moves_to_other_payers(ledger, region):
             LedgerCharge(0.1, 0.0, key=key, value=value)
 
 
-def test_copies_and_clones_are_the_same_account(region):
-    north = region["north"]
-    assert all(twin is north for twin in copies_of(north))
-    fits = [*copies_of(Fit(north)), Fit(copy.deepcopy(region)["north"])]
-    assert [fit.fit(X).rows_read_ for fit in fits[:4]] == [3] * 4
-    with pytest.raises(BudgetExceededError, match="region = 'north'"):
-        fits[4].fit(X)
-    assert admitted(region["south"], QUARTER)
-
-
 def test_pickles_name_the_file_the_key_and_the_value(path):
     region = PrivacyLedger(path=path).disjoint("region", REGIONS)
     for twin in (
@@ -416,13 +288,6 @@ def test_pickles_name_the_file_the_key_and_the_value(path):
         assert twin.payers == ("region", "north") and twin.path == path
         twin.charge(QUARTER)
     assert fill(region["north"]) == 1 and fill(region["south"]) == 4
-
-
-def test_who_opens_the_path_of_a_value_has_the_whole_ledger(path):
-    north = PrivacyLedger(path=path).disjoint("region", REGIONS)["north"]
-    Fit(north.path).fit(X)
-    assert open_ledger(path).entries[0].payers == ("", "")
-    assert open_ledger(north) is north
 
 
 def test_a_payment_for_one_value_is_not_taken_by_another():
@@ -473,53 +338,7 @@ def test_fits_reports_and_preflight_know_the_payers(tmp_path):
     assert DPKMeans(2, bounds=5.0).fit(rows).privacy_report_.payers == ""
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-def test_all_steps_of_a_pipeline_are_one_charge_to_their_value():
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-5))
-    region = ledger.disjoint("region", REGIONS)
-    rows = np.random.default_rng(0).normal(size=(400, 3))
-    made = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=region["north"])
-    assert preflight(made, rows).remaining["in memory"]["epsilon"] < 1e-6
-    made.fit(rows)
-    (charge,) = ledger.entries
-    assert charge.payers == ("region", "north") and charge.label == "DPPCA + DPKMeans"
-    assert privacy_report(made).payers == "region = 'north'"
-    plain = make_pipeline(DPPCA(1, epsilon=0.5, bounds=9.0, ledger=ledger), DPKMeans(
-        2, epsilon=0.5, bounds=9.0, ledger=region["south"]))  # fmt: skip
-    with pytest.raises(BudgetExceededError):  # its first step is paid by the north, too
-        preflight(plain, rows)
-
-
 # ------------------------------------------------------------------------------ shown
-
-
-def test_show_tells_what_each_value_has_left(path, capsys):
-    ledger = PrivacyLedger(path=path)
-    region = ledger.disjoint("region", REGIONS)
-    ledger.charge(QUARTER)
-    region["north"].charge(LedgerCharge(0.5, 1e-6), "DPKMeans")
-    assert main(["show", path]) == 0
-    shown = capsys.readouterr().out
-    assert "Each row in at most one of 3 values of 'region':" in shown
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert "north epsilon 0.75, delta 2e-06 epsilon 0.25, delta 8e-06" in lines
-    assert "south epsilon 0.25, delta 1e-06 epsilon 0.75, delta 9e-06" in lines
-    assert any(line.endswith("add or remove region north") for line in lines)
-    assert main(["show", path, "--json"]) == 0
-    state = json.loads(capsys.readouterr().out)
-    assert state["keys"]["region"]["north"]["spent"] == {"epsilon": 0.75, "delta": 2e-06}
-    assert [each["value"] for each in state["charges"]] == ["", "north"]
-    page = ledger._repr_html_()
-    assert "region: 3 non-overlapping groups" in page and "<td>north</td>" in page
-    assert "region = &#x27;north&#x27;" not in page and "region = 'north'" in repr(region["north"])
-    assert "<td>south</td>" not in region["north"]._repr_html_().split("the terms")[1]
-
-
-def test_names_are_escaped_on_pages():
-    ledger = PrivacyLedger(BUDGET)
-    ledger.disjoint("<script>", ["<b>"])["<b>"].charge(QUARTER)
-    assert "<script>" not in ledger._repr_html_() and "<b>no" not in ledger._repr_html_()
-    assert "<td>&lt;b&gt;</td>" in ledger._repr_html_()
 
 
 def test_a_state_of_a_value_counts_what_its_units_pay():

@@ -1,14 +1,12 @@
 """Keys of ledger files: races and crashes."""
 
 import signal
-import threading
 import time
 
 import pytest
 from ledger_tools import KILLED_AT, count, fill, posix_only, python
 
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp.exceptions import LedgerError
 
 RACER = """
 import pickle, sys, time
@@ -54,32 +52,6 @@ def test_processes_that_race_for_values_and_the_whole_never_overspend(path, race
     assert [spent["epsilon"] for _, spent, _ in state.values_of("region")] == [1.0] * 3
     common = sum(charge.key == "" for charge in state.charges)
     assert count(path) == common + 3 * (16 - common)
-
-
-def test_one_of_two_lists_wins_a_race(path):
-    """The other racer may not charge by a list that the file does not have."""
-    assert sorted(race(path, ["a b", "a b c", "a b"])) in ([0, 0, 7], [0, 7, 7])
-    state = PrivacyLedger(path=path).state()
-    assert len(state.keys) == 1 and len(state.keys["region"]) in (2, 3)
-    assert {charge.value for charge in state.charges} <= {"", *state.keys["region"]}
-
-
-def test_threads_that_list_one_key_agree(ledger):
-    found, gate = [], threading.Barrier(4)
-
-    def work(values):
-        gate.wait()
-        try:
-            found.append(ledger.disjoint("region", values).values)
-        except LedgerError:
-            found.append(None)
-
-    threads = [threading.Thread(target=work, args=[list(values)]) for values in ("ab", "ac") * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(map(str, found)) == sorted(map(str, 2 * [ledger.disjoint("region").values, None]))
 
 
 LIST = "PrivacyLedger(path=path).disjoint('region', ['a', 'b'])"

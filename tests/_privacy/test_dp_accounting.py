@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._accounting import gaussian_epsilon, zcdp_epsilon
 from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
 
@@ -72,40 +71,3 @@ def test_other_charges_cost_their_rho(rho):
     exact = zcdp_epsilon(rho, DELTA)
     assert failure == 0
     assert exact * (1 - 1e-9) <= accountant.get_epsilon(DELTA) <= exact * 1.002
-
-
-def test_failures_are_told_apart():
-    """A step of approximate DP, and a Gaussian fit that may fail: at delta less the failures."""
-    step = LedgerCharge(epsilon=0.5, delta=1e-7)
-    ledger = ledger_of(step, gaussian_charge(0.01, failure=2e-7))
-    accountant, failure = accountant_of(ledger, rdp())
-    assert 3e-7 <= failure <= 3e-7 * (1 + 1e-12)
-    ours = zcdp_epsilon(step.rho + 0.01, DELTA - failure)
-    assert ours * (1 - 1e-9) <= accountant.get_epsilon(DELTA - failure) <= ours * 1.002
-    with pytest.raises(TypeError):  # the pair is no event: nobody forgets the second number
-        rdp().compose(ledger.to_dp_accounting())
-
-
-def test_free_charges_and_none_cost_nothing():
-    free = LedgerCharge(epsilon=0.0, delta=0.0)
-    for charges in ([], [free]):
-        accountant, failure = accountant_of(ledger_of(*charges), pld())
-        assert failure == 0 and accountant.get_epsilon(DELTA) == 0
-
-
-def test_fits_and_events_of_others(tmp_path):
-    """Nothing is lost between a fit and an accountant to which the study adds its own event."""
-    path = tmp_path / "study.sqlite"
-    PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-4), path)
-    X = np.random.default_rng(0).normal(size=(200, 2))
-    models = [DPKMeans(2), FriendlyMean(), DPKTupleKMeans(2)]
-    for model in models:
-        model.set_params(ledger=str(path), bounds=5.0).fit(X)
-    event, failure = PrivacyLedger(path=path).to_dp_accounting()
-    plans = [model.privacy_plan(2) for model in models]
-    kinds = {True: dp_accounting.GaussianDpEvent, False: dp_accounting.ZCDpEvent}
-    assert [type(part) for part in event.events] == [kinds[plan.gaussian] for plan in plans]
-    assert failure >= sum(plan.delta_failure for plan in plans)
-    total = rdp().compose(event)
-    alone = total.get_epsilon(DELTA)
-    assert alone < total.compose(dp_accounting.LaplaceDpEvent(4.0)).get_epsilon(DELTA)

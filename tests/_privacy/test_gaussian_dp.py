@@ -17,7 +17,6 @@ from sklearn_dp._privacy._gaussian_dp import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
-    gaussian_rho,
     gaussian_sigma,
     mu_from_rho,
     rho_from_mu,
@@ -61,14 +60,6 @@ def test_gaussian_epsilon_is_above_the_curve_and_close(delta):
         assert less < 0 or exact_delta(mu, less) > delta
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.999])
-def test_epsilons_of_all_sizes_have_a_mu(delta):
-    """Where the curve is steep, the rounding of a logarithm decides on which side its end is."""
-    for epsilon in [m * 10.0**k for k in range(-300, 100, 7) for m in (1, 9)] + [9e57, 9e99]:
-        assert 0 < gaussian_mu(epsilon, delta) < math.inf
-    assert gaussian_epsilon(5e-324, delta) <= 1 and gaussian_delta(5e-324, 5e-324) <= 1e-300
-
-
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("invert", [gaussian_mu, lambda *a: 1 / mp.mpf(gaussian_sigma(*a))])
 def test_gaussian_mu_and_sigma_stay_within_the_target_and_close(delta, invert):
@@ -90,25 +81,6 @@ def test_extreme_arguments_neither_fail_nor_lose_safety():
     assert gaussian_delta(1e-320, 1.0) > 0
     assert gaussian_delta(1e200, 1.0) == 1.0
     assert type(gaussian_mu(1.0, 1e-6)) is type(zcdp_rho(1.0, 1e-6)) is float
-
-
-@pytest.mark.parametrize("rho, epsilon", [(0.1, 1.9945), (0.5, 4.8866), (1.0, 7.2861)])
-def test_gaussian_regression_values(rho, epsilon):
-    assert gaussian_epsilon(mu_from_rho(rho), 1e-6) == pytest.approx(epsilon, abs=5e-5)
-
-
-def test_one_release_needs_a_fifth_less_noise_than_the_textbook_formula():
-    assert gaussian_sigma(1.0, 1e-6) == pytest.approx(4.225, abs=5e-4)
-    assert math.sqrt(2 * math.log(1.25e6)) == pytest.approx(5.299, abs=5e-4)
-    assert gaussian_sigma(1.0, 1e-6, sensitivity=3.0) == pytest.approx(3 * 4.22468, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "epsilon, delta, rho", [(1, 1e-8, 0.01922), (2, 1e-8, 0.07104), (1, 1e-6, 0.02801),
-                            (4, 1e-6, 0.3510)]
-)  # fmt: skip
-def test_gaussian_rho_regression_values(epsilon, delta, rho):
-    assert gaussian_rho(epsilon, delta) == pytest.approx(rho, rel=3e-4)
 
 
 def test_rho_and_mu_round_to_their_side():
@@ -137,20 +109,6 @@ CALLS = [
 @pytest.mark.parametrize("name, call", CALLS)
 def test_bad_numbers_are_refused_by_name(name, call):
     refuses_bad_numbers(name, call)
-
-
-@pytest.mark.parametrize("name", ["mu", "delta", "sensitivity"])
-def test_zero_is_refused_where_it_means_nothing(name):
-    for other, call in CALLS:
-        if other == name:
-            with pytest.raises(ValueError, match=name):
-                call(0.0)
-
-
-def test_deltas_that_are_no_probabilities_are_refused():
-    for bad in (1.0, 1.0 + 1e-9, 2.0, 5e-324):  # the last is subnormal
-        with pytest.raises(ValueError, match="delta"):
-            gaussian_mu(1.0, bad)
 
 
 # -- dp-accounting ------------------------------------------------------------------------------

@@ -87,15 +87,6 @@ def test_clip_accepts_a_limit_for_each_row():
     )
 
 
-def test_own_rows_are_clipped_in_place_and_others_are_not():
-    rows = np.array([[3.0, 4.0], [30.0, 40.0]])
-    kept = rows.copy()
-    clipped = clip_integer_rows(rows, 5.0)
-    assert np.array_equal(rows, kept) and not np.shares_memory(rows, clipped)
-    assert clip_integer_rows(rows, 5.0, own=True) is rows
-    assert np.array_equal(rows, clipped)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(0, 3), (5, 3), (213, 3), (500, 3), (3, 700)])
 def test_a_point_is_taken_off_all_rows(shape, order):

@@ -1,7 +1,6 @@
 """Displays in notebooks: what they say is true, all of it is text, and nothing else is in them."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from kernel_tools import make_plan, open_session
@@ -28,47 +27,6 @@ def test_a_plan_shows_a_sentence_a_bar_and_folded_numbers():
     assert page.tags.count("details") == 3  # a sum, a count, and the guarantee in numbers
     assert {"75%", "25%", "a condition"} <= set(page.texts)
     assert not any(name == "open" for name, _ in page.attributes)
-
-
-def test_a_fit_shows_what_it_paid_for_and_did_not_use():
-    session = open_session()
-    session.gaussian("count", 3, sensitivity=1.0, rho=0.125)
-    session.gaussian("sum", 3, sensitivity=1.0)
-    report = session.report()
-    page = Reader(report._repr_html_())
-    assert page.widths() == [12.5, 75.0]
-    assert "paid for but not used" in page.texts and page.texts.count("12%") == 2
-    assert f"{report.releases[0]['sigma']:.4g}" in page.texts
-
-
-def test_releases_of_one_stage_are_one_line_that_unfolds():
-    plan = make_plan(
-        PlanEntry("bound", "gaussian", 0.5),
-        PlanEntry("first/cells", "gaussian", 0.125),
-        PlanEntry("first/radius", "gaussian", 0.375),
-    )
-    page = Reader(plan._repr_html_())
-    assert page.widths() == [50.0, 50.0]
-    assert {"first, 2 releases", "where rows are dense", "size of the data"} <= set(page.texts)
-
-
-def test_each_course_of_a_fit_has_a_bar():
-    plan = make_plan(
-        PlanEntry("count", "gaussian", 0.25),
-        PlanEntry("short", "gaussian", 0.5, paths=("a",)),
-        PlanEntry("long", "gaussian", 0.75, paths=("b",)),
-    )
-    page = Reader(plan._repr_html_())
-    assert page.widths() == [25.0, 50.0, 25.0, 75.0]
-    assert "short (a)" in page.texts and "long (b)" in page.texts
-
-
-def test_shares_of_disjoint_parts_never_overflow_the_bar():
-    report = open_session().report()
-    rows = [{"release": name, "rho": 0.75, "part": part} for name, part in (("x", "1"), ("y", "2"))]
-    page = Reader(replace(report, releases=tuple(rows), noise="system")._repr_html_())
-    assert page.widths() == [50.0, 50.0]
-    assert page.texts.count("75%") == 2
 
 
 @pytest.mark.parametrize("estimator", [DPKMeans(4), DPGaussianMixture(2)])

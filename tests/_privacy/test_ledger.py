@@ -5,7 +5,6 @@ import re
 import threading
 import time
 from operator import attrgetter, methodcaller
-from pathlib import Path
 
 import joblib
 import pytest
@@ -18,7 +17,6 @@ from ledger_tools import (
     admitted_fit,
     cloudpickle,
     copies_of,
-    count,
     fill,
     posix_only,
     run_python,
@@ -27,7 +25,7 @@ from page_tools import Reader
 from sklearn.base import clone
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
+from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerTerms
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._session import PrivacySession
@@ -41,15 +39,6 @@ def test_only_charges_can_be_charged(ledger):
         ledger.charge(PrivacyBudget(epsilon=0.5, delta=0.0))
 
 
-def test_a_refused_charge_leaves_no_trace(ledger):
-    assert fill(ledger) == 4
-    before = ledger.entries
-    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.25 but nothing of 1 is left"):
-        ledger.charge(QUARTER)
-    assert ledger.entries == before
-    assert [entry.label for entry in before] == ["Quarter"] * 4
-
-
 def test_a_refused_fit_reads_no_data(ledger):
     fill(ledger)
     estimator = Fit(ledger)
@@ -58,40 +47,8 @@ def test_a_refused_fit_reads_no_data(ledger):
     assert not hasattr(estimator, "rows_read_")
 
 
-@pytest.mark.parametrize("value", [0, 1.5, True, b"bytes", ["x"], {"epsilon": 1}, PrivacyLedger])
-def test_other_types_are_refused(value):
-    with pytest.raises(TypeError, match="^ledger must be"):
-        open_ledger(value)
-
-
 def test_copies_of_a_ledger_are_the_ledger(ledger):
     assert all(twin is ledger for twin in copies_of(ledger))
-
-
-@pytest.mark.parametrize("kind", ["memory", "file", "path"])
-def test_copies_of_an_estimator_share_its_ledger(path, kind):
-    ledger = PrivacyLedger(BUDGET) if kind == "memory" else PrivacyLedger(path=path)
-    estimator = Fit(path if kind == "path" else ledger)
-    twins = list(copies_of(estimator))
-    assert [admitted_fit(twin) for twin in twins] == [True] * 4
-    assert not admitted_fit(estimator)
-    assert not admitted_fit(estimator.set_params(fail=True))
-    assert ledger.spent["epsilon"] == 1.0
-
-
-def test_exceptions_in_the_middle_of_a_fit_refund_nothing(ledger):
-    for _ in range(4):
-        with pytest.raises(FloatingPointError):
-            Fit(ledger, fail=True).fit(X)
-    assert ledger.remaining["epsilon"] == 0
-    assert not admitted_fit(Fit(ledger))
-
-
-@pytest.mark.parametrize("as_path", [str, Path, lambda path: PrivacyLedger(path=path)])
-def test_pickled_estimators_share_the_file(path, as_path):
-    twin = pickle.loads(pickle.dumps(Fit(as_path(path))))
-    twin.fit(X)
-    assert count(path) == 1
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
@@ -114,28 +71,10 @@ def test_a_pickle_does_not_hold_a_ledger_in_memory_and_says_so(dumps, whole):
     assert ledger.entries == ()
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_joblib_workers_share_the_file(path, backend):
-    jobs = [joblib.delayed(admitted_fit)(clone(Fit(path))) for _ in range(12)]
-    assert sum(joblib.Parallel(2, backend)(jobs)) == 4
-    assert count(path) == 4
-
-
 def test_joblib_processes_refuse_a_ledger_in_memory():
     job = joblib.delayed(admitted_fit)(Fit(PrivacyLedger(BUDGET)))
     with pytest.raises(LedgerError, match="path of a ledger file"):
         joblib.Parallel(2, "loky")([job, job])
-
-
-def test_a_second_object_sees_the_same_state(path):
-    first, second = PrivacyLedger(path=path), PrivacyLedger(path=path)
-    first.charge(QUARTER)
-    assert second.spent == {"epsilon": 0.25, "delta": 1e-6}
-    second.charge(QUARTER)
-    assert first.entries == second.entries
-    assert len(first.entries) == 2
-    fill(second)
-    assert fill(first) == 0
 
 
 def test_threads_racing_do_not_overspend(ledger, monkeypatch):
@@ -210,27 +149,6 @@ def test_entries_come_back_as_they_went_in(ledger):
     assert ledger.budget == BUDGET
 
 
-def test_none_means_no_ledger_and_objects_pass_through(ledger):
-    assert open_ledger(None) is None
-    assert open_ledger(ledger) is ledger
-
-
-def test_repr_names_the_place(path):
-    assert "PrivacyLedger in memory: " in repr(PrivacyLedger(BUDGET))
-    assert f"PrivacyLedger path={path!r}: " in repr(PrivacyLedger(path=path))
-    assert "team.ledger" in repr(Fit(path))
-
-
-def test_repr_tells_budget_and_spent_rounded(tmp_path):
-    path = tmp_path / "file"
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5), path)
-    for _ in range(3):
-        ledger.charge(LedgerCharge(epsilon=0.1, delta=1e-7))
-    assert repr(ledger).endswith(": epsilon 0.3 of 1, delta 3e-07 of 1e-05 spent>")
-    path.unlink()
-    assert repr(ledger) == f"<PrivacyLedger path={str(path)!r}>"
-
-
 def test_a_refusal_says_in_numbers_what_was_asked_and_what_is_left():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     ledger.charge(LedgerCharge(epsilon=0.75, delta=1e-6))
@@ -241,18 +159,6 @@ def test_a_refusal_says_in_numbers_what_was_asked_and_what_is_left():
         assert error.left == ledger.remaining and error.left["epsilon"] == 0.25
     ledger.charge(LedgerCharge(epsilon=error.left["epsilon"], delta=1e-6))
     assert BudgetExceededError("x").asked == {} == BudgetExceededError("x").left
-
-
-def test_what_rounding_leaves_is_nothing():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=5.0, delta=1e-3))
-    ledger.charge(LedgerCharge(epsilon=5 * (1 - 1e-11), delta=1e-6))
-    assert 0 < ledger.remaining["epsilon"] < 1e-9
-    with pytest.raises(BudgetExceededError, match=r"but nothing of 5 is left"):
-        ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-6))
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=5.0, delta=1e-3))
-    ledger.charge(LedgerCharge(epsilon=4.75, delta=1e-6))
-    with pytest.raises(BudgetExceededError, match=r"but only 0\.25 of 5 is left"):
-        ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-6))
 
 
 # -- in notebooks -----------------------------------------------------------------------------
@@ -277,41 +183,3 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
     assert {"A", "B, 2 fits", "50%", "not spent"} <= set(page.texts)
     share = ledger.entries[0].epsilon / 3
     assert page.widths() == pytest.approx([100 * share, 50.0], abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "percent"),
-    [
-        ({"epsilon": 1.0, "delta": 1e-6, "composition": "gaussian"}, "54.8"),
-        ({"epsilon": 1.0, "delta": 1e-6, "composition": "zcdp"}, "55.4"),
-        ({"rho": 0.02, "delta": 0.011}, "55.6"),
-        ({"rho": 0.02, "delta": 1e-6, "relation": "replace", "unit": "group"}, "55.1"),
-    ],
-)
-def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
-    budget = {name: options.pop(name) for name in ("epsilon", "delta", "rho") if name in options}
-    page = Reader(PrivacyLedger(PrivacyBudget(**budget), **options)._repr_html_())
-    assert f"at most {percent}%" in page.texts[0]
-    if "unit" in options:
-        assert "whether any one group of rows was replaced by a different one" in page.texts[0]
-
-
-def test_a_ledger_whose_file_has_gone_is_still_shown(tmp_path):
-    path = tmp_path / "<b>.sqlite"
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 0.0), path)
-    assert "&lt;b&gt;" in ledger._repr_html_()
-    path.unlink()
-    assert "PrivacyLedger" in ledger._repr_html_() and "<b>" not in ledger._repr_html_()
-
-
-def test_a_page_tells_what_each_value_has_left():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
-    region = ledger.disjoint("<region>", ["north", "<b>"])
-    ledger.charge(LedgerCharge(epsilon=0.25, delta=1e-6), label="A")
-    for value in region:
-        region[value].charge(LedgerCharge(epsilon=0.5, delta=1e-6), label="B")
-    page = Reader(ledger._repr_html_())
-    assert page.widths() == [25.0, 50.0]  # of what a unit pays: both fits of B together are a half
-    assert {"<region>: 2 non-overlapping groups", "B, 2 fits", "<b>"} <= set(page.texts)
-    assert page.texts.count("0.75") == 2 and page.tags.count("table") == 3
-    assert Reader(region["north"]._repr_html_()).texts.count("B") == 1

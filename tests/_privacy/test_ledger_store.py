@@ -91,29 +91,6 @@ def test_a_path_that_is_no_ledger_is_refused_and_left_alone(tmp_path, name, caps
     assert target.exists() == (name not in ("missing", "parent/missing"))
 
 
-@pytest.mark.parametrize("name", ["", ":memory:", "nul\0byte", "file:x?mode=memory", "~/none"])
-def test_odd_names_are_paths_that_do_not_exist(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(LedgerError, match="^ledger"):
-        open_ledger(name)
-    assert os.listdir(tmp_path) == []
-
-
-def test_names_with_special_characters(tmp_path):
-    name = tmp_path / "50% of a?b#c d\u00e9.ledger"
-    PrivacyLedger(BUDGET, name).charge(QUARTER)
-    assert len(open_ledger(name).entries) == 1
-    assert os.listdir(tmp_path) == [name.name]
-
-
-@pytest.mark.parametrize("wrong", [1e-6, b"bytes"])
-def test_what_is_no_path_is_refused_by_name(wrong):
-    """A delta is taken for one by ``PrivacyLedger(1.0, 1e-6)``."""
-    for budget in (BUDGET, 1.0, None):
-        with pytest.raises(TypeError, match=r"^path of a ledger must.*budget=PrivacyBudget"):
-            PrivacyLedger(budget, wrong)
-
-
 def test_a_file_is_made_once_and_for_its_owner(path):
     PrivacyLedger(path=path).charge(QUARTER)
     with pytest.raises(LedgerError, match="cannot be created"):
@@ -276,15 +253,6 @@ def test_bytes_that_no_ledger_has_written_are_an_error_without_them(path):
     assert refused > 250
 
 
-def test_damage_as_it_was_reported(path):
-    """SQLite's own message about such a file cannot be decoded."""
-    whole = Path(path).read_bytes()
-    place = whole.index(b"CREATE TABLE entry") + 3
-    Path(path).write_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
-    with pytest.raises(LedgerError, match="is damaged, or is not a ledger"):
-        PrivacyLedger(path=path)
-
-
 @pytest.mark.parametrize("name", ["", ".1"])
 def test_another_file_in_its_place_is_another_ledger(path, name, tmp_path):
     """Also where it has the same terms and as many charges; a ledger that was moved is the same."""
@@ -379,24 +347,7 @@ def test_hard_links_are_refused_under_each_name(path, tmp_path):
     assert count(path) == 2
 
 
-def test_a_file_mounted_without_its_folder_is_refused(path, monkeypatch):
-    stat_of = os.stat
-
-    def mounted(name, **options):
-        found = list(stat_of(name, **options))
-        found[2] += str(name) == path  # st_dev
-        return os.stat_result(found)
-
-    monkeypatch.setattr(_ledger_store.os, "stat", mounted)
-    with pytest.raises(LedgerError, match="Mount the folder"):
-        PrivacyLedger(path=path)
-
-
 CHARGE = "PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))"
-IMPORTS = """
-from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
-"""
 
 
 KILLED = """
@@ -499,22 +450,6 @@ def test_a_charge_waits_for_other_processes_and_gives_up_unspent(path, monkeypat
                 estimator.fit(X)
             assert not hasattr(estimator, "rows_read_")
     assert count(path) == 1
-
-
-@posix_only
-@pytest.mark.parametrize("use", ["charge(LedgerCharge(0.25, 1e-6))", "spent", "disjoint('a', 'b')"])
-def test_ctrl_c_ends_the_wait_for_a_lock(path, use):
-    """Long before the wait would end by itself."""
-    code = f"import sys\nprint(1, flush=True)\nPrivacyLedger(path=sys.argv[1]).{use}"
-    with locked(path):
-        waiting = python(IMPORTS + code, path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert waiting.stdout.readline() == "1\n"
-        time.sleep(0.3)
-        waiting.send_signal(signal.SIGINT)
-        assert (
-            "KeyboardInterrupt" in waiting.communicate(timeout=_ledger_store._LOCK_SECONDS / 2)[1]
-        )
-    assert count(path) == 0
 
 
 @pytest.mark.parametrize(

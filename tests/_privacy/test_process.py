@@ -1,7 +1,6 @@
 """Marks of processes."""
 
 import os
-import threading
 
 import pytest
 
@@ -21,14 +20,6 @@ def mark_of_a_child(depth=1):
     mark = eval(os.read(read, 100))
     os.close(read), os.close(write)
     return mark
-
-
-def test_a_process_keeps_its_mark():
-    marks = [process_mark()]
-    thread = threading.Thread(target=lambda: marks.append(process_mark()))
-    thread.start()
-    thread.join()
-    assert marks == [process_mark()] * 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
@@ -52,11 +43,3 @@ def test_without_such_a_page_the_count_of_python_remains(monkeypatch):
     monkeypatch.setattr(_process, "_forks", 4)
     monkeypatch.setattr(_process, "_PAGE", None)
     assert process_mark()[1] == 4
-
-
-@pytest.mark.parametrize("platform, page", [("darwin", False), ("linux", True)])
-def test_the_page_is_asked_for_where_it_is_known(monkeypatch, platform, page):
-    monkeypatch.setattr(_process.sys, "platform", platform)
-    if page and not os.sys.platform.startswith("linux"):
-        pytest.skip("needs Linux")
-    assert (_process._wiped_page() is not None) == page

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._aggregates import exact_gram
 from sklearn_dp._privacy._products import MOST_SUMMED, Products
-from sklearn_dp._privacy._units import Units
 
 LARGEST = 2**15
 D = 256  # enough for sparse products
@@ -42,13 +40,6 @@ def test_sparse_rows_about_any_origin(common):
     assert np.array_equal(more - found, in_python(other[:1]))
 
 
-@pytest.mark.parametrize("d", [1, 3, D])
-def test_dense_rows(d):
-    rows = np.random.default_rng(1).integers(-LARGEST, LARGEST + 1, size=(50, d)).astype(float)
-    assert np.array_equal(summed(rows[:1], rows[1:]).total(), in_python(rows))
-    assert not summed(rows[:0]).total().any()
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_at_the_extremes(sign):
     """As many rows as may be summed, of the largest entries: no sum of terms exceeds 2**53."""
@@ -64,23 +55,3 @@ def test_sums_at_the_extremes(sign):
     terms = np.abs(products._sums).max() + 2 * common * shift + MOST_SUMMED * common**2
     assert 2.0**51 < terms < 2.0**53
     assert np.array_equal(products.total(), in_python(part) * times)
-
-
-def test_a_sum_begins_anew_before_floats_are_too_short(monkeypatch):
-    """Nothing is lost where a table has more rows than a float64 sum may."""
-    monkeypatch.setattr("sklearn_dp._privacy._aggregates.MOST_SUMMED", 64)
-    totals = []
-    total = Products.total
-    monkeypatch.setattr(Products, "total", lambda self: totals.append(self.n_rows) or total(self))
-    rows = np.random.default_rng(2).integers(-99, 100, size=(150, 5)).astype(float)
-    parts = [(slice(i, i + 30), rows[i : i + 30], None) for i in range(0, 150, 30)]
-    found = exact_gram(parts, 5, 2.0**15, 1.0, Units(150))
-    assert np.array_equal(found, in_python(rows)) and totals == [60, 60, 30]
-
-
-def test_rows_far_from_the_common_one_do_not_make_it():
-    """Where the first rows have nothing in common, products are dense."""
-    rows = np.random.default_rng(3).integers(-9, 10, size=(30, D)).astype(float)
-    products = summed(rows)
-    assert products._common is None
-    assert summed(np.zeros((5, D)))._n_sparse == 5

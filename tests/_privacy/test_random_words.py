@@ -1,7 +1,6 @@
 """Where random words come from: streams, seeds, forks, threads and copies."""
 
 import copy
-import gc
 import hashlib
 import json
 import os
@@ -9,19 +8,15 @@ import pickle
 import subprocess
 import sys
 import threading
-import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kernel_alone import KERNEL_ALONE
 
 import sklearn_dp
-from sklearn_dp._privacy import _random_words
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._random_words import BLOCK, fresh_bytes
+from sklearn_dp._privacy._random_words import BLOCK
 
 ROOT = str(Path(sklearn_dp.__file__).parents[1])
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
@@ -39,15 +34,6 @@ def test_the_seeded_stream_is_the_documented_one():
     assert np.array_equal(NoiseSource(7, "some|tag").bits(3 * BLOCK), expected)
 
 
-@given(st.lists(st.integers(0, 3000), max_size=8), st.integers(0, 10**6))
-def test_requests_of_any_size_cut_the_same_stream(sizes, seed):
-    source, whole = NoiseSource(seed), NoiseSource(seed)
-    pieces = [source.rounded_gaussian(1e6, size) for size in sizes]
-    assert np.array_equal(
-        np.concatenate([np.empty(0, int), *pieces]), whole.rounded_gaussian(1e6, sum(sizes))
-    )
-
-
 def test_no_word_serves_twice():
     source, words = NoiseSource(9), NoiseSource(9).bits(40)
     source.rounded_gaussian(1e6, 10)
@@ -63,15 +49,6 @@ def test_seeds_and_tags_separate_streams():
     ]
     assert len(set(streams)) == len(streams)
     assert np.array_equal(NoiseSource(np.int64(3)).bits(5), NoiseSource(3).bits(5))
-
-
-def test_seeds_are_checked():
-    for seed in (True, 1.5, "1", np.bool_(True)):
-        with pytest.raises(TypeError):
-            NoiseSource(seed)
-    with pytest.raises(ValueError, match="seed"):
-        NoiseSource(-1)
-    assert NoiseSource(0).seeded and not NoiseSource().seeded
 
 
 def test_numpys_global_seed_has_no_part_in_it():
@@ -95,16 +72,6 @@ def test_copies_of_an_unseeded_source_share_no_words():
     assert len(np.unique(np.concatenate(draws))) == 400
     source.rounded_gaussian(1.0, 5)
     assert len(pickle.dumps(source)) < 300  # no room for words
-
-
-def test_copies_of_a_seeded_source_go_on_where_it_stands():
-    for used in (0, 10, BLOCK, BLOCK + 1):
-        source = NoiseSource(1)
-        source.bits(used)
-        copies = fresh_copies(source)
-        expected = source.bits(20)
-        for each in copies:
-            assert np.array_equal(each.bits(20), expected)
 
 
 def test_threads_share_a_source_but_no_words():
@@ -177,41 +144,6 @@ def test_a_forked_child_with_the_number_of_its_parent_gets_words_of_its_own(way)
     assert len(theirs) == len(ours) == 64 and not np.isin(theirs, ours).any()
 
 
-SPAWNED = """
-import json, multiprocessing, os, sys
-import numpy as np
-from sklearn_dp._privacy._noise import NoiseSource
-
-def draw(source):
-    return source.rounded_gaussian(2.0**40, 40).tolist()
-
-if __name__ == "__main__":
-    source = NoiseSource()
-    source.bits(10)
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
-        draws = pool.map(draw, [source] * 4, chunksize=1)
-    print(json.dumps([*draws, draw(source)]))
-"""
-
-
-@pytest.mark.quick("fork", "forkserver")
-@needs_fork
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_processes_of_a_pool_draw_noise_of_their_own(method, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(KERNEL_ALONE + SPAWNED)
-    done = subprocess.run(
-        [sys.executable, program, method],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": ROOT},
-        timeout=120,
-        check=True,
-    )
-    draws = np.array(json.loads(done.stdout))
-    assert draws.shape == (5, 40) and len(np.unique(draws)) == 200
-
-
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_threads_of_a_forked_child_share_no_words():
@@ -238,45 +170,3 @@ def test_threads_of_a_forked_child_share_no_words():
     theirs = np.frombuffer(os.read(read, 8 * 120), dtype=np.uint64)
     os.close(read), os.close(write)
     assert len(np.unique(np.concatenate([theirs, source.bits(20)]))) == 140
-
-
-# -- the system's generator -----------------------------------------------------------------------
-
-
-def test_two_machines_with_one_state_of_the_systems_generator_draw_different_words(monkeypatch):
-    """What a cloned machine may see: `os.urandom` repeats itself, the clocks do not."""
-    monkeypatch.setattr(_random_words.os, "urandom", lambda size: b"\7" * size)
-    draws = [source.bits(BLOCK) for source in (NoiseSource(), NoiseSource())]
-    assert len(np.unique(np.concatenate(draws))) == 2 * BLOCK
-
-
-def test_the_clocks_cannot_take_randomness_away(monkeypatch):
-    """With clocks that stand still, words are as fresh as the system's."""
-    monkeypatch.setattr(_random_words.time, "time_ns", lambda: 0)
-    monkeypatch.setattr(_random_words.time, "perf_counter_ns", lambda: 0)
-    assert len({fresh_bytes(32) for _ in range(100)}) == 100
-
-
-def test_each_refill_asks_the_system(monkeypatch):
-    asked = []
-    urandom = os.urandom
-    monkeypatch.setattr(
-        _random_words.os, "urandom", lambda size: asked.append(size) or urandom(size)
-    )
-    source = NoiseSource()
-    for number in range(1, 4):
-        source.bits(BLOCK)
-        assert sum(asked) >= 8 * BLOCK * number
-
-
-def test_no_words_are_kept():
-    """A seed that the fit drew is secret, and the bits that follow from it end with the fit."""
-    source = NoiseSource(5)
-    source.bits(3)
-    words = weakref.ref(source._stream.block.words)
-    del source
-    gc.collect()
-    assert words() is None
-    assert not [
-        name for name in vars(_random_words) if hasattr(vars(_random_words)[name], "cache_info")
-    ]

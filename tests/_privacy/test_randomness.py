@@ -7,7 +7,6 @@ from scipy import stats
 
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp._privacy._randomness import blocks_of_draws
-from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -20,14 +19,6 @@ def test_bad_random_state(random_state, error):
         open_session(random_state=random_state)
 
 
-def test_algorithmic_randomness_is_no_noise():
-    session = open_session()
-    assert not np.array_equal(session._noise.bits(10), session.unit_draws(10))
-    assert np.array_equal(session.unit_draws(10), session.unit_draws(20)[:10])
-    assert session.rng("a").integers(2**60) == session.rng("a").integers(2**60)
-    assert session.rng("a").integers(2**60) != session.rng("b").integers(2**60)
-
-
 def test_draws_by_number_are_those_of_all_units():
     session = open_session()
     known, draws = session.unit_draws(9000, "a"), session.addressed_draws(9000, "a")
@@ -35,19 +26,6 @@ def test_draws_by_number_are_those_of_all_units():
         assert np.array_equal(draws.take(first, size), known[first : first + size])
     assert not np.array_equal(session.addressed_draws(9000).take(0, 9), known[:9])
     assert draws.known is None
-
-
-def test_draws_of_scattered_units_are_theirs():
-    session = open_session()
-    known, draws = session.unit_draws(200_001), session.addressed_draws(200_001)
-    places = np.random.default_rng(0).permutation(200_001)
-    for numbers in (places, places[:9], np.array([200_000]), np.array([7, 7]), places[:0]):
-        assert np.array_equal(draws.at(numbers), known[numbers])
-    with trace(Trace()):
-        session = open_session()
-        known, draws = session.unit_draws(50), session.addressed_draws(50)
-    assert np.array_equal(draws.at(np.array([49, 3])), known[[49, 3]])
-    assert np.array_equal(draws.known, known)
 
 
 def test_blocks_are_uniform_and_stay_when_a_unit_is_added():

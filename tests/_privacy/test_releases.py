@@ -7,49 +7,82 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy._pure_releases import (
+    above_threshold,
+    choose,
+    exponential,
+    first_above,
+    laplace,
+    leader,
+    release_laplace,
+    report_leader_if_stable,
+)
 from sklearn_dp._privacy._releases import Releases
 from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, SealedNames
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms.shares import release_shared, shared_gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
-SEALED = Sealed(np.array([10**9]), Claim(1.0), UnitFacts(), "Something")
+SEALED = Sealed(np.array([10**9]), Claim(1.0, l1=1.0), UnitFacts(), "Something")
 SEALED_CELLS = SealedCells(CELLS, Claim(1.0), UnitFacts(), "Many", 9, 1)
 SEALED_NAMES = SealedNames(CELLS, Claim(1.0), UnitFacts(), "Unlisted")
 SEALED_SCORES = Sealed(np.array([0, 10**9]), Claim(1.0), UnitFacts(), "Scores")
 CALLS = {
     "release": lambda s: s.release("a", SEALED, rho=0.1),
+    "release_laplace": lambda s: release_laplace(s, "a", SEALED, epsilon=0.1),
+    "release_shared": lambda s: release_shared(s, "a", SEALED, n_honest=2, given=None, rho=0.1),
     "release_cells": lambda s: s.release_cells("a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
     "release_names": lambda s: s.release_names("a", SEALED_NAMES, rho=0.1, delta=1e-3)[1],
-    "choose": lambda s: s.choose("a", SEALED_SCORES, epsilon=0.1),
-    "first_above": lambda s: s.first_above("a", SEALED_SCORES, 10**6, epsilon=0.1),
-    "leader": lambda s: s.leader("a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
+    "choose": lambda s: choose(s, "a", SEALED_SCORES, epsilon=0.1),
+    "first_above": lambda s: first_above(s, "a", SEALED_SCORES, 10**6, epsilon=0.1),
+    "leader": lambda s: leader(s, "a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
     "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
-    "shared_gaussian": lambda s: s.shared_gaussian(
-        "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
+    "shared_gaussian": lambda s: shared_gaussian(
+        s, "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
     ),
     "sparse_histogram": lambda s: s.sparse_histogram(
         "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
     )[1],
-    "laplace": lambda s: s.laplace("a", [10**9], sensitivity=1.0, epsilon=0.1),
-    "exponential": lambda s: s.exponential("a", [0, 10**9], sensitivity=1.0, epsilon=0.1),
-    "above_threshold": lambda s: s.above_threshold(
-        "a", [0, 10**9], 10**6, sensitivity=1.0, epsilon=0.1
+    "laplace": lambda s: laplace(s, "a", [10**9], sensitivity=1.0, epsilon=0.1),
+    "exponential": lambda s: exponential(s, "a", [0, 10**9], sensitivity=1.0, epsilon=0.1),
+    "above_threshold": lambda s: above_threshold(
+        s, "a", [0, 10**9], 10**6, sensitivity=1.0, epsilon=0.1
     ),
-    "report_leader_if_stable": lambda s: s.report_leader_if_stable(
-        "a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3
+    "report_leader_if_stable": lambda s: report_leader_if_stable(
+        s, "a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3
     ),
     "stability_histogram": lambda s: s.stability_histogram("a", *CELLS, rho=0.1, delta=1e-3)[1],
     "proportional_noise_psd": None,  # its matrices are those of a test of their own
-    "friendly_core_filter": lambda s: s.friendly_core_filter(
-        "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
+    "friendly_core_filter": lambda s: friendly_core_filter(
+        s, "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
     ),
-    "unit_bernoulli": lambda s: s.unit_bernoulli("a", [9], 9, sensitivity=1.0, rho=0.1, delta=1e-3),
+    "unit_bernoulli": lambda s: unit_bernoulli(
+        s, "a", [9], 9, sensitivity=1.0, rho=0.1, delta=1e-3
+    ),
+}
+ELSEWHERE = {
+    "above_threshold",
+    "choose",
+    "exponential",
+    "first_above",
+    "laplace",
+    "leader",
+    "release_laplace",
+    "report_leader_if_stable",
+    "friendly_core_filter",
+    "proportional_noise_psd",
+    "release_shared",
+    "shared_gaussian",
+    "unit_bernoulli",
 }
 ABOUT = {
     "release",
+    "release_laplace",
+    "release_shared",
     "release_cells",
     "release_names",
     "gaussian",
@@ -62,7 +95,7 @@ ABOUT = {
 
 def test_every_release_is_here():
     public = {name for name, _ in inspect.getmembers(Releases, inspect.isfunction)}
-    assert {name for name in public if name[0] != "_"} == CALLS.keys()
+    assert {name for name in public if name[0] != "_"} == CALLS.keys() - ELSEWHERE
 
 
 @pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call is not None])
@@ -79,25 +112,6 @@ def test_a_release_is_paid_for_and_noted_and_an_exhausted_plan_refuses_it(name):
     with pytest.raises(PlanError, match="more often"):
         CALLS[name](session)
     assert len(session.report().releases) == 1
-
-
-def test_lengths_are_steps_times_the_unit():
-    plan = PlanEntry("a", "gaussian", 0.5, uses=None)
-    steps = open_session(plan).gaussian("a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1)
-    unit = np.array([0.25, 4.0])
-    lengths = open_session(plan).gaussian(
-        "a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1, unit=unit
-    )
-    assert np.array_equal(lengths, steps * unit) and lengths.dtype == np.float64
-
-
-def test_a_search_that_finds_nothing_says_none():
-    plan = PlanEntry("a", "friendly core", 0.5, delta=0.01, uses=None)
-    session = open_session(plan, delta=0.1)
-    assert session.above_threshold("a", [0], 10**9, sensitivity=1.0, epsilon=0.1) is None
-    assert (
-        session.report_leader_if_stable("a", [5, 5], sensitivity=1, epsilon=0.1, delta=1e-6) is None
-    )
 
 
 def test_the_threshold_of_a_stability_histogram_is_where_values_begin():

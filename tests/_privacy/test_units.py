@@ -54,44 +54,6 @@ PERSONS = {  # ids of which no two are equal
     "NumPy durations": [np.timedelta64(1, "ns"), np.timedelta64(2, "ns")],
     "texts": ["", "a", "A", "a ", "\u00e4", "a\u0308"],
 }
-ARRAYS = {
-    "int64": np.array([2**53, 2**53 + 1, -1, 0]),
-    "uint64": np.array([2**64 - 1, 2**63, 2**63 + 1, 0], np.uint64),
-    "big endian": np.array([256, 1], ">i2"),
-    "bool": np.array([True, False]),
-    "float32": np.array([0.1, 0.2, -0.5], np.float32),
-    "longdouble": np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble),
-    "complex": np.array([1, 1j, -1]),
-    "texts": np.array(["b", "", "a", "aa"]),
-    "bytes": np.array([b"b", b"", b"a"]),
-    "StringDType": np.array(
-        ["b", "a longer text than fits into a pointer", "a"], np.dtypes.StringDType()
-    ),
-    "dates": np.array([NS, NS + 1]),
-    "durations": np.array([2, 1], "m8[ns]"),
-    "pandas int": pd.Series([2**53 + 1, 2**53]),
-    "pandas index": pd.Index(["b", "a"]),
-    "pandas object": pd.Series([1, "1", frozenset({1}), 0.5, 2**53 + 1, 2**53], dtype=object),
-    "pandas text": pd.Series(["b", "a"], dtype="str"),
-    "pandas string": pd.array(["b", "a"], dtype="string"),
-    "pandas Int64": pd.Series([2**53 + 1, 2**53, -1], dtype="Int64"),
-    "pandas boolean": pd.Series([True, False], dtype="boolean"),
-    "pandas categories": pd.Series(["b", "a", "c"], dtype="category"),
-    "pandas categorical": pd.Categorical([2**53 + 1, 2**53]),
-    "pandas dates": pd.Series([NS, NS + 1]),
-    "pandas dates in a zone": pd.Series([NS, NS + 1]).dt.tz_localize("Europe/Berlin"),
-    "pandas periods": pd.Series(pd.period_range("2020-01", periods=3, freq="M")),
-    "pandas intervals": pd.Series(pd.interval_range(0, 3)),
-    "pandas sparse": pd.Series(pd.arrays.SparseArray([0, 0 + 1, 5])),
-    "pandas tuples": pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]),
-    "polars int": pl.Series([2**53 + 1, 2**53]),
-    "polars text": pl.Series(["b", "a"]),
-    "polars categories": pl.Series(["b", "a", "c"], dtype=pl.Categorical),
-    "polars enumeration": pl.Series(["b", "a"], dtype=pl.Enum(["a", "b"])),
-    "polars dates": pl.Series(np.array([NS, NS + 1])),  # one nanosecond apart
-    "polars decimals": pl.Series([Decimal("0.1"), Decimal("0.2")]),
-    "polars bool": pl.Series([True, False]),
-}
 SAME = [
     [
         1,
@@ -133,32 +95,6 @@ MISSING = {
     "in a tuple": (1, float("nan")),
     "deep down": (1, (2, frozenset({None}))),
     "long NaN": np.longdouble("nan"),
-}
-MISSING_ARRAYS = {
-    "float": np.array([1.0, np.nan]),
-    "complex": np.array([1, complex(np.nan, 0)]),
-    "infinite": np.array([1.0, -np.inf]),
-    "date": np.array(["2020-01-01", "NaT"], "M8[ns]"),
-    "duration": np.array([1, "NaT"], "m8[s]"),
-    "masked": np.ma.array([1, 2], mask=[False, True]),
-    "StringDType": np.array(["a", None], np.dtypes.StringDType(na_object=None)),
-    "StringDType with NaN": np.array(["a", np.nan], np.dtypes.StringDType(na_object=np.nan)),
-    "pandas object": pd.Series([7, np.nan], dtype=object),
-    "pandas text": pd.Series(["a", None], dtype="str"),
-    "pandas string": pd.Series(["a", None], dtype="string"),
-    "pandas Int64": pd.Series([1, None], dtype="Int64"),
-    "pandas Float64": pd.Series([1, None], dtype="Float64"),
-    "pandas boolean": pd.Series([True, None], dtype="boolean"),
-    "pandas categories": pd.Series(["a", None], dtype="category"),
-    "pandas date": pd.Series([pd.Timestamp(0), None]),
-    "pandas date in a zone": pd.Series([pd.Timestamp(0, tz="UTC"), None]),
-    "pandas period": pd.Series([pd.Period("2020"), None], dtype="period[Y]"),
-    "pandas index": pd.Index([1.0, None]),
-    "polars int": pl.Series([1, None]),
-    "polars float": pl.Series([1.0, float("nan")]),
-    "polars text": pl.Series(["a", None]),
-    "polars date": pl.Series([date(2020, 1, 1), None]),
-    "polars categories": pl.Series(["a", None], dtype=pl.Categorical),
 }
 
 
@@ -211,18 +147,6 @@ def test_units_of_a_group_weigh_at_most_one():
 def test_unequal_ids_are_different_units(name, container):
     which, values = shuffled(PERSONS[name])
     assert_same_parts(code_groups(container(values)), which)
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_ids_of_every_kind_of_array(name):
-    distinct = ARRAYS[name]
-    which, _ = shuffled(range(len(distinct)))
-    if isinstance(distinct, (np.ndarray, pl.Series, pd.Index)):
-        groups = distinct[which]
-    else:
-        groups = distinct.take(which)
-    assert_same_parts(code_groups(groups), which)
-    assert unit_of(groups) == "group" and Units(len(which), groups).size == len(distinct)
 
 
 @pytest.mark.parametrize("values", SAME, ids=str)
@@ -289,10 +213,6 @@ def test_ids_in_arrow_that_python_rounds_are_refused():
                     refuse(groups)
 
 
-def test_zeros_of_both_signs_are_one_unit_in_arrays_too():
-    assert code_groups(np.array([0.0, -0.0, 1.0])).tolist() == [0, 0, 1]
-
-
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_ids_are_refused(name):
     for others in ([7], ["a"], [(1,)], []):
@@ -305,58 +225,6 @@ def test_missing_ids_are_refused(name):
         ):
             with pytest.raises(ValueError, match="groups must not contain missing"):
                 code_groups(groups)
-
-
-@pytest.mark.parametrize("name", MISSING_ARRAYS)
-def test_missing_ids_are_refused_in_every_kind_of_array(name):
-    with pytest.raises(ValueError, match="groups must not contain missing"):
-        code_groups(MISSING_ARRAYS[name])
-
-
-def test_a_mask_without_effect_is_no_reason_to_refuse():
-    assert code_groups(np.ma.array([5, 5, 6], mask=[False] * 3)).tolist() == [0, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {1, 2},
-        frozenset({1}),
-        {1: 2},
-        "ab",
-        b"ab",
-        bytearray(b"ab"),
-        (i for i in range(2)),
-        map(int, "1"),
-        int,
-        object(),
-        pl.col("a"),
-    ],
-    ids=lambda bad: type(bad).__name__,
-)
-def test_what_is_no_array_is_named(bad):
-    for refuse in (code_groups, unit_of):
-        with pytest.raises(TypeError, match=f"groups must be .* not {type(bad).__name__}"):
-            refuse(bad)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        5,
-        5.0,
-        np.array(5),
-        np.ones((2, 2)),
-        np.matrix([1, 2]),
-        pd.DataFrame({"a": [1]}),
-        pl.DataFrame({"a": [1]}),
-    ],
-    ids=lambda bad: type(bad).__name__,
-)
-def test_other_shapes_are_refused(bad):
-    for refuse in (code_groups, unit_of):
-        with pytest.raises((TypeError, ValueError), match="groups must be"):
-            refuse(bad)
 
 
 @pytest.mark.parametrize(
@@ -405,35 +273,6 @@ def test_groups_of_another_length_are_refused(groups):
         Units(3, groups)
 
 
-def test_no_rows_and_no_groups():
-    for empty in (
-        [],
-        (),
-        np.empty(0),
-        np.empty(0, object),
-        np.empty(0, "U3"),
-        pd.Series([]),
-        pl.Series([]),
-    ):
-        units = Units(0, empty)
-        assert units.size == 0 and units.index.shape == units.weights.shape == (0,)
-    assert unit_of(None) == "row" and Units(3).index is None
-
-
-def test_errors_of_other_libraries_are_not_passed_on():
-    class Secretive:
-        """An array whose library quotes the data in its errors."""
-
-        ndim = 1
-
-        def tolist(self):
-            raise ValueError("cannot convert 7319.4825")
-
-    with pytest.raises(ValueError, match="groups could not be read") as caught:
-        code_groups(Secretive())
-    assert caught.value.__context__ is None
-
-
 SCALARS = (
     st.integers()
     | st.integers(-(2**64), 2**64).map(lambda k: k >> 3 << 3)
@@ -479,26 +318,11 @@ def test_codes_are_equality_and_nothing_else(distinct, picks):
     assert np.array_equal(codes, code_groups(as_object(values)))
 
 
-@given(st.lists(IDS, min_size=2, max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_only_renames_units(values, random):
-    order = list(range(len(values)))
-    random.shuffle(order)
-    assert_same_parts(code_groups([values[i] for i in order]), code_groups(values)[order])
-
-
 @given(st.lists(IDS, min_size=1, max_size=12), IDS)
 def test_an_added_unit_leaves_the_others_alone(values, new):
     # Whatever id a person chooses, and whatever it would do to the type of an array.
     codes = code_groups([*values, new])
     assert_same_parts(codes[:-1], code_groups(values))
-
-
-def test_units_of_known_weights():
-    known = Units.weighted(np.array([1.0, 0.5, 1.0]), 2.0, ["ann", "ann", "bob"])[0]
-    units = Units.of_weights(known.index, 2, known.weights, known.facts, known.excess)
-    assert vars(units) == vars(known) and known.facts.grouped
-    assert vars(units.of_points())["weights"].tolist() == [3 * 2**17, 2**19]
-    assert not units.of_points().facts.grouped and not Units(3).facts.grouped
 
 
 def test_a_point_weighs_what_the_rows_of_its_unit_do():

@@ -1,19 +1,16 @@
 """The mean as published: replays and broken copies, budget and accuracy."""
 
-import math
-
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.friendly import average as averages
-from sklearn_dp._aggregate.friendly.core import core_add_remove, friend_counts
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published import friendly_core as published
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._queries import averages
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -123,43 +120,3 @@ def test_entries_sum_to_the_budget():
         plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
         assert rho * (1 - 1e-12) < plan.rho <= rho
         assert delta * (1 - 1e-12) < plan.delta_failure <= delta
-
-
-def test_published_accuracy():
-    """d=50, n=800, rho=1, delta=1e-8: 0.33 +- 0.02 per run; ten runs are within 0.05 of it."""
-    rng = np.random.default_rng(0)
-    errors = []
-    for seed in range(10):
-        X = rng.normal(size=(800, 50)) + 1e5
-        radius = math.sqrt(2) * (math.sqrt(50) + math.sqrt(math.log(100 * 800)))
-        session = session_of(published.fc_average_entries(1.0, DELTA), seed)
-        errors.append(np.linalg.norm(published.fc_average(session, X, radius).mean - 1e5))
-    assert np.mean(errors) == pytest.approx(0.33, abs=0.05)
-
-
-def test_a_far_point_does_not_survive():
-    """One of 801: it has one friend, itself, and would need noise of fifteen sd."""
-    X = np.append(np.zeros((800, 2)), [[1e9, 0.0]], axis=0)
-    with trace(Trace()) as recorder:
-        published.fc_average(session_of(published.fc_average_entries(1.0, DELTA)), X, 1.0)
-    event = next(e for e in recorder.events if e.kind == "filter")
-    assert (event.public["threshold"] - event.value[-1]) / event.scale > 15
-    assert event.output[:-1].mean() > 0.9 and not event.output[-1]
-
-
-def test_the_filter_matters():
-    """Kept points alone are averaged: a fifth of far points does not move the mean."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(1600, 2)) * 0.1, np.full((160, 2), 1e4)])
-    session = session_of(published.fc_average_entries(4.0, DELTA))
-    assert np.linalg.norm(published.fc_average(session, X, 1.0).mean) < 0.05
-    keep = core_add_remove(
-        session_of([PlanEntry("core", "friendly core", 1.0, 1e-8)]),
-        "core",
-        friend_counts(X, 1.0),
-        len(X),
-        1.0,
-        rho=1.0,
-        delta=1e-8,
-    )
-    assert not keep[1600:].any()

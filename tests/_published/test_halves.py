@@ -1,20 +1,19 @@
 """Halves, and one row for each unit: they belong to units, wherever the rows are."""
 
-import pickle
-
 import numpy as np
 import pytest
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.shared.rows import ROWS
-from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
-from sklearn_dp._aggregate.shared.table import LocalEngine, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._published.halves import in_first, in_second, second_half, unit_points
+from sklearn_dp._queries.samples import ByPart, UnitNumbers
+from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.table import Table
+from sklearn_dp._rows.table import LocalEngine
+from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -97,20 +96,3 @@ def test_one_row_stands_for_each_group(groups):
     rows, _ = all_rows(unit_points(context_of(session(), table, 100.0)))
     left = [place + 1 for place in places if fewer[place]]
     assert sorted(np.rint(rows[:, 0]).astype(int).tolist()) == left
-
-
-def test_rows_that_are_units_stand_for_themselves():
-    context = context_of(session(), Table.in_memory(X, Units(N)), 100.0)
-    points = unit_points(context)
-    assert np.array_equal(all_rows(points)[0], all_rows(context.rows)[0])
-
-
-def test_ids_and_sizes_of_groups_are_all_that_travels():
-    table = table_of(np.split(np.arange(N), [23, 40]), GROUPS, Elsewhere)
-    context = context_of(session(), table, 100.0)
-    numbers, before = UnitNumbers.of(table), len(table.engine.sent)
-    unit_points(context, numbers)
-    for (value,) in table.engine.sent[before:]:
-        ids, counts = next(iter(value.values.values()))
-        assert len(ids) == len(counts) <= 9 and counts.sum() <= 23
-    assert pickle.loads(pickle.dumps(numbers)).size == 20

@@ -19,7 +19,7 @@ from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import blocks
-from sklearn_dp._queries.blocks import BlockFits, block_rows, fit_table_blocks
+from sklearn_dp._queries.blocks import BlockFits, fit_table_blocks
 from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp._rows.table import LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
@@ -45,12 +45,6 @@ class Mean(ClusterMixin, BaseEstimator):
             self.cluster_centers_ = self.cluster_centers_ * np.nan
         self.seed_ = self.random_state
         return self
-
-
-def test_block_rows_partition_the_rows_in_order():
-    blocks = np.array([2, 0, 2, 2, 0])
-    rows = block_rows(blocks, 4)
-    assert [part.tolist() for part in rows] == [[1, 4], [], [0, 2, 3], []]
 
 
 def test_results_are_those_of_direct_fits():
@@ -90,12 +84,6 @@ def test_a_failing_fit_is_a_null_result_and_nothing_else(bad, recwarn, capsys):
     assert not len(recwarn) and capsys.readouterr() == ("", "")
 
 
-def test_too_small_blocks_are_not_fitted():
-    X = np.arange(6.0).reshape(3, 2)
-    results = fit_blocks(Mean(), X, np.array([0, 1, 1]), [0, 1], centers, (1, 2), min_rows=2)
-    assert np.isnan(results[0]).all() and np.array_equal(results[1], [[3.0, 4.0]])
-
-
 @pytest.mark.quick("threading")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_backends_agree_bit_for_bit(backend):
@@ -120,13 +108,6 @@ def test_nested_random_states_come_from_the_seed_and_output_is_silenced(capsys):
     )
     assert np.array_equal(one, two) and np.isfinite(one).all()
     assert capsys.readouterr().out == ""
-
-
-def test_memory_maps_are_read_block_by_block(tmp_path):
-    X = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(50, 2))
-    X[:] = np.arange(100).reshape(50, 2)
-    results = fit_blocks(Mean(), X, np.arange(50) % 2, [0, 0], centers, (1, 2))
-    assert np.array_equal(results[:, 0], [[48, 49], [50, 51]])
 
 
 N, T = 400, 70
@@ -253,15 +234,6 @@ def test_copies_are_noted_for_audits_and_nothing_else_is():
         assert len(recording.events[1].output) == len(set(GROUPS))
         alone = fit_table_blocks(open_session(), parts(CUTS[1], GROUPS), fits(rate=rate))
         assert np.array_equal(found, alone, equal_nan=True)
-
-
-def test_tasks_cover_the_blocks_and_are_not_too_many():
-    for n_blocks, n_parts, n_tasks in (
-        (3, 1, 3), (500, 1, 64), (500, 100, 100), (5000, 1000, 262), (5000, 20_000, 64),
-    ):  # fmt: skip
-        tasks = BlockFits(None, n_blocks, found_of, ()).tasks(n_parts)
-        assert len(tasks) == n_tasks
-        assert np.array_equal(np.concatenate(tasks), np.arange(n_blocks))
 
 
 def test_what_tasks_give_each_other_is_not_printed():

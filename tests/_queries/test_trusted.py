@@ -7,9 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import pytest  # noqa: E402
 from trusted import KINDS, Checkout  # noqa: E402
 
 
+@pytest.mark.slow  # half a minute of syntax trees for a page that a release refreshes
 def test_the_page_tells_how_much_there_is_to_read():
     """Within a tenth: a line more is no news."""
     page, now = (ROOT / "doc" / "auditors.md").read_text("utf-8"), Checkout(ROOT)

@@ -7,16 +7,8 @@ from enum import Enum, IntEnum, StrEnum
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from sklearn_dp._rows.categories import (
-    OTHER_TYPE,
-    UNKNOWN,
-    code_of,
-    finder,
-    in_order,
-    keys_of,
-)
+from sklearn_dp._rows.categories import OTHER_TYPE, UNKNOWN, code_of, finder, keys_of
 
 
 class Color(StrEnum):
@@ -57,22 +49,6 @@ def test_values_that_say_the_same_have_one_key_and_others_another():
     assert len({each[0] for each in keys}) == len({code_of(each[0]) for each in keys}) == len(SAME)
     assert all(len({code_of(key) for key in each}) == 1 for each in keys)
     assert set(keys_of(ODD)) == {UNKNOWN} and code_of(UNKNOWN) == OTHER_TYPE
-
-
-@pytest.mark.parametrize("dtype", ["M8[ns]", "M8[s]", "m8[ns]"])
-def test_dates_are_read_as_among_objects(dtype):
-    dates = np.array([1, "NaT"], dtype=dtype)
-    for column in (dates, list(dates), list(pd.Series(dates))):
-        assert keys_of(column) == [UNKNOWN, None]
-
-
-def test_names_keep_their_value():
-    values = [None, "x", "1e400x", "", "\0", "ü\ud800", 2.5, -7, 10**30, math.inf, "01", True]
-    codes = np.array([code_of(key) for key in keys_of(values)], dtype="S").tolist()
-    found, counts = in_order(codes, np.arange(12.0))
-    expected = [-7, True, 2.5, 10**30, math.inf, "", "\0", "01", "1e400x", "x", "ü\ud800", None]
-    assert found.tolist() == expected and counts.tolist() == [7, 11, 6, 8, 9, 3, 4, 10, 2, 1, 5, 0]
-    assert [*map(type, found[:4])] == [int, bool, float, int]
 
 
 def test_long_texts_and_numbers_are_in_no_category():

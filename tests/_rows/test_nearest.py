@@ -1,7 +1,5 @@
 """Nearest centers of rows, and the noisy sum of distances to them."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -20,13 +18,6 @@ from sklearn_dp.cluster._centers import noisy_cost
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 CENTERS = np.array([[0.0, 0.0], [4.0, 0.0]])
-
-
-def test_the_nearest_point_of_each_row_and_none_of_no_rows():
-    rows = np.array([[1.0, 0.0], [3.0, 1.0], [-9.0, 0.0]])
-    assert nearest_point(rows, CENTERS).tolist() == [0, 1, 0]
-    assert nearest_point(rows.astype(np.float32), CENTERS).dtype == np.int32
-    assert nearest_point(rows[:0], CENTERS).shape == (0,)
 
 
 def tables():
@@ -62,39 +53,6 @@ def test_labels_are_those_of_differences_in_any_company(dtype):
         for part in (slice(7, 8), slice(0, None, 3)):
             assert np.array_equal(nearest_point(rows[part], points), labels[part])
         assert np.array_equal(nearest_point(SparseRows(csr_array(rows)), points), labels)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [40, 200])
-@row_guard
-def test_labels_of_sparse_rows_are_found_by_their_entries(dtype, d, monkeypatch):
-    """But for ties, and for chunks in which a row is so long that all of them are unsure."""
-    rng = np.random.default_rng(0)
-    rows = np.where(rng.random((500, d)) < 0.03, rng.normal(size=(500, d)), 0.0).astype(dtype)
-    points = rng.normal(size=(4, d)).astype(dtype)
-    monkeypatch.setattr("sklearn_dp._rows.nearest._BYTES", 2**14)
-    far, tied = rows.copy(), np.concatenate([points, points])
-    far[7, 3], far[8] = 1e30, 0
-    expected = [nearest_point(*each) for each in ((far, tied), (rows, points))]
-    assert np.array_equal(nearest_point(SparseRows(csr_array(far)), tied), expected[0])
-    assert expected[0].max() < 4  # the lower index counts
-    monkeypatch.delattr(SparseRows, "__getitem__")
-    assert np.array_equal(nearest_point(SparseRows(csr_array(rows)), points), expected[1])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_long_rows_take_no_copy_of_the_others(dtype):
-    """One among so many makes most of them unsure in float32."""
-    rng = np.random.default_rng(0)
-    rows, points = rng.normal(size=(800_000, 10)).astype(dtype), rng.normal(size=(5, 10))
-    rows[::5000, 0] = 1e6
-    tracemalloc.start()
-    try:
-        nearest_point(rows, points)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < rows.nbytes / 2
 
 
 def test_the_cost_is_that_of_capped_distances():

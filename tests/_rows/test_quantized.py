@@ -13,7 +13,7 @@ from sklearn_dp._rows import quantized, sparse_rows
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
-from sklearn_dp._rows.row_sums import clipped_sums, lines, nearest
+from sklearn_dp._rows.row_sums import clipped_sums, nearest
 from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
 from sklearn_dp._rows.table import ArraySource, Part, PartSource
@@ -39,25 +39,6 @@ def few(seed=0, longest=2.0**25):
     dense[np.arange(40), rng.integers(D, size=40)] = rng.choice([-1, 1], size=40) * longest
     base = np.trunc(longest * np.eye(D)[3])
     return NearRows(base, sparse.csr_array(dense - base)), dense
-
-
-def test_products_of_the_longest_rows_are_those_of_dense_ones():
-    near, dense = few()
-    rng = np.random.default_rng(1)
-    matrix = np.trunc(rng.normal(size=(D, 3)) * 2.0**25 / np.sqrt(D) / 2)
-    assert len(near) == 40 and np.array_equal(near.dense(), dense)
-    assert np.array_equal(near @ matrix, dense @ matrix)
-    assert np.array_equal(lines(matrix.T, near), matrix.T @ dense.T)
-    assert np.array_equal(near.squares(), np.square(dense).sum(axis=1))
-    labels, factors = rng.integers(0, 3, size=40), np.trunc(rng.random(40) * 1024)
-    expected = np.zeros((3, D))
-    np.add.at(expected, labels, factors[:, None] * dense)
-    assert np.array_equal(near.sums(labels, factors, 3), expected)
-    assert np.array_equal(near[factors > 500].dense(), dense[factors > 500])
-    assert np.array_equal(
-        near.in_steps(1 / 1024 + 1e-9).dense(), np.trunc(dense * (1 / 1024 + 1e-9))
-    )
-    assert near.long().tolist() == [False] * 40
 
 
 DOMAINS = {
@@ -98,18 +79,6 @@ def test_entries_go_to_the_grid_as_rows_do(name, dtype, most, monkeypatch):
                 assert part.stop in (N, 45)  # where the long rows are
     after = sparse_table.data, sparse_table.indices, sparse_table.indptr
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-def test_where_zeros_do_not_stay_zeros_rows_are_made_dense():
-    """Scaled to length one, the zeros of different rows become different numbers."""
-    found = QuantizedRows(as_rows(sparse.csr_array(table())), Sphere.of(D), BOX)
-    assert found.near(slice(0, 9)) is None
-    low = Domain(np.zeros(D), 1.0, np.full(D, 2.0), np.full(D, 3.0))
-    found = QuantizedRows(as_rows(sparse.csr_array(table())), low, None)
-    assert found.near(slice(0, 9)) is None  # a row of zeros is beyond the ball
-    wide = SparseRows(sparse.csr_array((3, 2**14 + 1)))
-    with pytest.raises(ValueError, match="at most 16384"):
-        QuantizedRows(wide, Domain.from_bounds(1.0, 2**14 + 1), None).near(slice(0, 3))
 
 
 @pytest.mark.parametrize("name", [None, *DOMAINS])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.centering import geometric_edges
-from sklearn_dp._privacy._aggregates import weighted_bincount
 from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.row_sums import (
@@ -15,7 +14,6 @@ from sklearn_dp._rows.row_sums import (
     WEIGHT_BITS,
     bins_of,
     clipped_sums,
-    counted,
     nearest,
     nearest_in,
     square_sums,
@@ -169,13 +167,6 @@ def test_residuals_need_no_known_squares():
             assert np.array_equal(clipped_sums(every, centers, labels, None, limits, units), known)
 
 
-@pytest.mark.parametrize("k", [1, 2, 255, 256, 300])
-def test_the_first_of_equal_scores_is_taken_among_many_centers(k):
-    scores = np.random.default_rng(7).integers(0, 3, size=(k, 500)).astype(float)
-    labels, best = nearest_in(scores)
-    assert np.array_equal(labels, scores.argmin(axis=0)) and np.array_equal(best, scores.min(0))
-
-
 @pytest.mark.parametrize(
     ("scores", "label"),
     [
@@ -193,18 +184,6 @@ def test_scores_that_are_no_numbers_have_a_label_that_exists(scores, label):
     others = np.linspace(0.0, 1.0, len(scores))
     labels, _ = nearest_in(np.stack([others, scores, others], axis=1))
     assert labels.tolist() == [0, label, 0] and labels.dtype == np.int32
-
-
-def test_cells_are_counted_piece_by_piece(monkeypatch):
-    rng = np.random.default_rng(8)
-    cells, groups = rng.integers(-1, 5, size=1000), rng.integers(0, 90, size=1000)
-    monkeypatch.setattr("sklearn_dp._rows.rows._CHUNK_ENTRIES", 77)
-    monkeypatch.setattr("sklearn_dp._privacy._aggregates._CHUNK", 13)
-    for units in (Units(1000), Units(1000, groups)):
-        weights = np.ones(1000, int) if units.weights is None else units.weights
-        known = [int(weights[cells == cell].sum()) for cell in range(6)]
-        assert counted(lambda place: cells[place], 1000, units, 6).tolist() == known
-        assert weighted_bincount(cells, units, 6).tolist() == known
 
 
 def test_errors_are_capped_and_never_rounded_up():

@@ -2,35 +2,12 @@
 
 import numpy as np
 import pytest
-from grid_tools import rows_in_memory
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import ROWS, GridGeometry, GridTable, Rows
-from sklearn_dp._rows.table import (
-    ArraySource,
-    LocalEngine,
-    Part,
-    PartSource,
-    Table,
-    opened,
-)
-
-
-def test_an_origin_widens_the_bound_of_the_norms():
-    frame = GridGeometry(2, 100.0, 0.5)
-    assert frame.limit == 100 and not frame.origin.any() and frame.unit == 0.5
-    frame.recenter(np.array([3.0, 4.0]))
-    assert frame.limit == 105 and frame.ball == 100
-
-
-def test_points_are_moved_into_the_ball_of_the_first_origin():
-    frame = GridGeometry(2, 100.0)
-    frame.recenter(np.array([30.0, 0.0]))
-    inside = frame.inside(np.array([[1e9, 0.0], [-5.4, 3.0], [-1e30, 0.0]]))
-    assert inside.tolist() == [[70, 0], [-5, 3], [-130, 0]]
-
+from sklearn_dp._rows.rows import ROWS, GridTable, Rows
+from sklearn_dp._rows.table import ArraySource, LocalEngine, PartSource, Table, opened
 
 DOMAIN = Domain.from_bounds((-1.0, 2.0), 5)
 
@@ -91,35 +68,6 @@ def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     assert np.array_equal(all_of(lazy), first)
 
 
-def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
-    X = np.random.default_rng(4).normal(size=(100, 5))
-    rows = Rows.quantize(X, DOMAIN)
-    assert np.array_equal(rows.squares, np.square(all_of(rows)).sum(axis=1))
-    moved = rows.about(np.full(5, 7.0))
-    for one in (rows, moved):
-        assert np.array_equal(one.squares, np.square(all_of(one)).sum(axis=1))
-        served = next(one.chunks())[1]
-        assert served.base is one._served
-        with pytest.raises(ValueError, match="read-only"):
-            served -= 1
-    assert np.array_equal(all_of(moved), all_of(rows) - 7)
-    read = Rows.of_source(Elsewhere(X), DOMAIN, 100)
-    assert np.array_equal(all_of(read), all_of(rows)) and "_served" not in vars(read)
-
-
-def test_squared_norms_are_found_along_with_rows_and_not_again(monkeypatch):
-    """In the pass that needs both: rows that are made anew are made once less."""
-    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 0)
-    X, read = np.random.default_rng(4).normal(size=(100, 5)), []
-    rows = Rows.of_source(Elsewhere(X), DOMAIN, 100)
-    whole = np.square(all_of(rows)).sum(axis=1)
-    monkeypatch.setattr(Elsewhere, "read", lambda self: read.append(self) or self.X)
-    found = np.concatenate([squares for *_, squares in rows.squared_chunks()])
-    assert np.array_equal(found, whole) and np.array_equal(rows.squares, whole)
-    assert len(read) == 1
-    assert not np.array_equal(rows.about(np.full(5, 7.0)).squares, rows.squares)
-
-
 def test_squared_norms_of_a_pass_are_right_though_another_one_finds_them_first():
     """Its chunks are of few rows: most of them are read after the other pass."""
     rows = Rows.quantize(np.random.default_rng(5).normal(size=(5, 5)), DOMAIN)
@@ -128,25 +76,6 @@ def test_squared_norms_of_a_pass_are_right_though_another_one_finds_them_first()
     assert np.array_equal(rows.squares, whole)
     found += [squares for *_, squares in passing]
     assert len(found) > 1 and np.array_equal(np.concatenate(found), whole)
-
-
-@pytest.mark.parametrize("dtype, most", [(np.float32, 400), (np.float64, 800)])
-def test_what_is_kept_of_an_array_takes_no_more_than_it_does(dtype, most, monkeypatch):
-    monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 4 * 400)
-    monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 50)
-    for n, kept in ((most // 5, most // 5), (most // 5 + 1, 10)):
-        X = np.random.default_rng(4).normal(size=(n, 5)).astype(dtype)
-        assert len(Rows.quantize(X, DOMAIN)._stored) == kept
-
-
-def test_what_has_to_be_read_is_kept_as_a_whole_or_not_at_all(monkeypatch):
-    X = np.random.default_rng(4).normal(size=(100, 5))
-    known = all_of(Rows.quantize(X, DOMAIN))
-    for most, kept in ((500, 100), (499, 0)):
-        monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", most)
-        rows = Rows.of_source(Elsewhere(X), DOMAIN, 100)
-        assert len(rows._stored) == kept and np.array_equal(all_of(rows), known)
-    assert len(Rows.of_source(Elsewhere(X), DOMAIN, 100, n_parts=2)._stored) == 0
 
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -181,33 +110,3 @@ def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
     assert np.array_equal(table.rows(served), np.concatenate([x for _, x in known.chunks()]))
     held = sum(len(part[ROWS]._stored) for part in table.engine.states)
     assert held == (40 if kept else 0)
-
-
-def test_integer_rows_in_memory_are_a_table_of_one_part():
-    rows, units = Rows.of(np.trunc(9 * X), 100.0, 0.5), Units(40)
-    rows.recenter(np.array([1.0, 2.0, 3.0]))
-    table = GridTable.of(rows, units)
-    assert rows_in_memory(table) is rows and table.units == units.facts
-    assert (table.limit, table.unit, table.origin.tolist()) == (rows.limit, 0.5, [1, 2, 3])
-
-
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_a_table_of_functions_of_rows_and_back(in_memory, monkeypatch):
-    X = np.random.default_rng(5).normal(size=(300, 5))
-    source = ArraySource(X) if in_memory else Elsewhere(X)
-    table = Table(LocalEngine([Part(source, Units(300))]), 5, X.dtype, Units(300).facts)
-    grid = GridTable.quantize(table, DOMAIN)
-    before = all_of(rows_in_memory(grid))
-    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 0)
-    halves = grid.map(_halves, 2)
-    rows = rows_in_memory(halves)
-    assert np.array_equal(all_of(rows), np.floor(before[:, :2] / 2))
-    assert len(rows._stored) == (300 if in_memory else 0)
-    assert (halves.n_features, halves.ball, halves.unit) == (2, grid.limit, grid.unit)
-    assert grid.n_features == 5 and not halves.origin.any()
-    halves.unmap()
-    assert np.array_equal(all_of(rows_in_memory(grid)), before)
-
-
-def _halves(x, squares):
-    return np.floor(x[:, :2] / 2)

@@ -9,11 +9,9 @@ from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._products import NearRows
-from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import Rows, row_slices
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.single_rows import LARGEST
-from sklearn_dp._rows.sparse_rows import CommonRows, SparseRows, as_rows, of_chunks
+from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
 
 
 def table(n=400, d=5, seed=0, dtype=np.float64, part=0.3):
@@ -44,31 +42,6 @@ def test_entries_that_are_stored_twice_add_up_and_stay_bounded():
     assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [-most, 0.0]]
     rows = Rows.quantize(as_rows(twice), Domain.from_bounds(1.0, 2))
     assert rows.squares.max() <= rows.ball**2  # an infinite entry would be no number here
-
-
-def test_chunks_are_whole_blocks_and_cover_all_rows():
-    rows = SparseRows(sparse.csr_array(table(1500, 700)))
-    sizes = [len(chunk) for chunk in rows.chunks()]
-    assert sum(sizes) == 1500 and len(sizes) > 3 and {size % 256 for size in sizes[:-1]} == {0}
-    assert np.array_equal(of_chunks(rows, lambda x: x[:, 0]), rows[:][:, 0])
-    assert of_chunks(rows[:0], lambda x: x[:, 0]).shape == (0,)
-
-
-@pytest.mark.parametrize("bounds", [4.0, (-1.0, 3.0)])
-def test_integer_rows_are_the_same_stored_or_made_anew(bounds, monkeypatch):
-    X = table(300)
-    domain = Domain.from_bounds(bounds, X.shape[1])
-    dense = Rows.quantize(X, domain)
-    stored = Rows.quantize(as_rows(sparse.csc_array(X)), domain)
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
-    anew = Rows.quantize(as_rows(sparse.csc_array(X)), domain)
-    assert len(stored._stored) == 300 and len(anew._stored) == 0
-    for each in (dense, stored, anew):
-        each.recenter(np.arange(5.0))
-    for each in (stored, anew):
-        assert np.array_equal(each.squares, dense.squares)
-        for (_, x), (_, y) in zip(dense.chunks(), each.chunks(), strict=True):
-            assert np.array_equal(x, y)
 
 
 ESTIMATORS = [
@@ -108,20 +81,6 @@ def test_a_fit_on_sparse_rows_has_the_bits_of_one_on_their_dense_copy(estimator,
             assert np.array_equal(*answers) or name.startswith("score")
 
 
-def test_groups_weights_and_no_features_at_all():
-    X, groups = table(), np.arange(400) // 3
-    estimator = DPKMeans(2, epsilon=20.0, max_weight=1.0, random_state=0)
-    dense = clone(estimator).fit(X, groups=groups)
-    same(dense, clone(estimator).fit(sparse.csr_array(X), groups=groups))
-    score = dense.private_score(X, random_state=0)
-    assert dense.private_score(sparse.csr_array(X), random_state=0) == score
-    weights = np.where(X[:, 0] > 0, 0.5, 0.0)
-    dense = clone(estimator).fit(X, sample_weight=weights)
-    same(dense, clone(estimator).fit(sparse.csr_array(X), sample_weight=weights))
-    nothing = np.zeros((30, 4))
-    same(clone(estimator).fit(nothing), clone(estimator).fit(sparse.csr_array(nothing)))
-
-
 def test_too_many_features_are_refused_before_the_charge():
     wide = sparse.csr_array((10, 2**14 + 1))
     with pytest.raises(ValueError, match="X must have at most 16384.*SparseRandomProjection"):
@@ -148,54 +107,3 @@ def test_no_more_memory_than_chunks(estimator):
 # -- as integers that have most entries in common ------------------------------------------------
 
 D = 400
-
-
-def sparse_table(n=900, density=0.01, **options):
-    return sparse.random_array((n, D), density=density, format="csr", random_state=0, **options)
-
-
-def all_of(rows, origin):
-    read = rows.about(origin).begin()
-    return np.concatenate([read(part) for part in (slice(0, 1), slice(1, 700), slice(700, 900))])
-
-
-@pytest.mark.parametrize("middle", [0.0, 0.3])
-def test_sparse_rows_are_kept_and_read_as_they_are(middle, monkeypatch):
-    """About any center of the domain; a few long rows, which differ everywhere, and empty ones."""
-    X = sparse_table().tolil()
-    X[5] = X[800] = 1e3
-    X[[0, 7, 899]] = 0
-    X, domain = X.tocsr(), Domain(np.full(D, middle), 8.0)
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
-    anew = Rows.quantize(as_rows(X), domain)
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 9000)
-    kept = Rows.quantize(as_rows(X), domain)
-    assert anew._common is None and kept._common is not None and not len(kept._stored)
-    assert kept._common._few.nnz < 6000
-    origins = np.zeros(D), np.random.default_rng(1).integers(-(2**20), 2**20, size=D).astype(float)
-    for origin in origins:
-        found = all_of(kept, origin)
-        assert found.dtype == np.float64 and np.array_equal(found, all_of(anew, origin))
-    assert np.array_equal(kept.squares, anew.squares)
-
-
-@pytest.mark.parametrize("density", [0.01, 0.5])
-def test_rows_with_little_in_common_are_not_kept(density):
-    X = sparse_table(density=density)
-    X.data = np.trunc(99 * X.data) + 1
-    kept, parts = X.nnz + 900, row_slices(900, D, 0)
-    chunks = [NearRows(np.zeros(D), X[part]) for part in parts]
-    assert len(chunks) > 1 and CommonRows.of(chunks, kept - 1) is None
-    found = CommonRows.of(chunks, kept)
-    assert np.array_equal(found(slice(100, 800)), X[100:800].toarray())
-    assert (found.width > 0) == (density < 0.1)  # or else passes read dense rows
-    assert CommonRows.of([*chunks[:-1], X[parts[-1]].toarray()], kept) is None
-    assert CommonRows.of([], 10**9) is None
-
-
-def test_the_parts_of_a_table_share_what_may_be_kept(monkeypatch):
-    source = shared_rows.ArraySource(as_rows(sparse_table()))
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 5000)
-    domain = Domain(np.zeros(D), 30.0)
-    kept = [Rows.of_source(source, domain, 900, n_parts=n)._common for n in (1, 2)]
-    assert kept[0] is not None and kept[1] is None

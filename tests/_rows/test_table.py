@@ -1,20 +1,16 @@
 """A table in parts: passes, exact totals, and errors that tell a part and a type."""
 
-import itertools
 import pickle
-import weakref
 
 import numpy as np
 import pytest
 
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._rows import table as module
 from sklearn_dp._rows.table import (
     CellCounts,
     LocalEngine,
     Part,
     PartSource,
-    Summed,
     Table,
     add_sums,
     opened,
@@ -70,46 +66,6 @@ def test_totals_do_not_depend_on_the_parts(parts, n_jobs):
     assert sorted(table.rows(values).tolist()) == [2, 4, 6]
 
 
-def test_threads_have_parts_of_enough_entries(monkeypatch):
-    """A pass over a small table takes less time in one part than in two."""
-    monkeypatch.setattr(module, "PART_ENTRIES", 10)
-    for n, n_parts in ((0, 1), (9, 1), (10, 2), (14, 2), (15, 3), (100, 3)):
-        table = Table.in_memory(np.zeros((n, 2)), Units(n), 3)
-        assert table.engine.n_parts == n_parts
-        assert sum(part.units.n_rows for part in table.engine.states) == n
-
-
-def test_what_sums_nothing_waits_for_the_next_pass():
-    source = Numbers([1, 2])
-    table = Table(LocalEngine([source]), 1, np.float64, UnitFacts())
-    table.update(opened)
-    assert source.reads == 0
-    table.update(doubled, 1)
-    assert table.sums(total)[0] == 3 and table.sums(total)[0] == 3
-    table.update(doubled, 5)
-    assert table.rows(values).tolist() == [5, 10]
-
-
-def test_what_a_function_drops_is_freed_before_the_next_one():
-    """Those of a pass run in turn: the peak of memory is that of one, not of all together."""
-    dropped, found = [], []
-
-    def drops(part):
-        dropped.append(weakref.ref(part["twice"]))
-        return part.without("twice"), ()
-
-    def looks(part):
-        found.extend(reference() for reference in dropped)
-        return part, ()
-
-    table = table_of([1, 2])
-    table.update(doubled, 2)
-    table.sums(total)
-    table.update(drops)
-    table.sums(looks)
-    assert dropped and found == [None]
-
-
 def test_a_part_is_not_changed_in_place():
     part = Part(Numbers([1.0]), Units(1), {"a": 1})
     assert part.having(b=2).without("a").state == {"b": 2} and part.state == {"a": 1}
@@ -152,11 +108,6 @@ def test_an_error_on_the_way_quotes_no_row():
         table.sums(broken)
 
 
-def test_no_parts_are_no_table():
-    with pytest.raises(ValueError, match="at least one part"):
-        LocalEngine([])
-
-
 @pytest.mark.parametrize("groups", [None, ["a", "a", "b"]])
 def test_a_table_in_memory_is_one_part_with_its_units(groups):
     X = np.arange(6.0).reshape(3, 2)
@@ -179,28 +130,3 @@ def test_totals_never_wrap():
     for _ in range(7):
         sums = add_sums(sums, part)
     assert sums[0].tolist() == [2**65, -(2**65)] and sums[1] == 2**66
-
-
-def test_counts_of_cells_add_up_without_the_empty_ones():
-    dense = [np.array([0, 3, 0, 1]), np.array([2, 0, 0, 5]), np.zeros(4, dtype=np.int64)]
-    one, other, nothing = map(CellCounts.of, dense)
-    (both,) = add_sums(add_sums((one,), (nothing,)), (other,))
-    assert both.cells.tolist() == [0, 1, 3] and both.counts.tolist() == [2, 3, 6]
-
-
-def test_totals_have_no_order():
-    parts = [(np.array([i, 2**61 * i]), i, CellCounts.of(np.arange(i))) for i in range(4)]
-    totals = set()
-    for order in itertools.permutations(parts):
-        total = order[0]
-        for part in order[1:]:
-            total = add_sums(total, part)
-        totals.add((*total[0].tolist(), total[1], *total[2].counts.tolist()))
-    assert totals == {(6, 6 * 2**61, 6, 2, 2)}
-
-
-def test_what_is_no_sum_does_not_add_up():
-    with pytest.raises(TypeError, match="a sum must say how"):
-        add_sums((Summed(),), (Summed(),))
-    with pytest.raises(ValueError, match="argument 2 is longer"):
-        add_sums((1,), (1, 2))

@@ -8,8 +8,8 @@ import pytest
 
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._rows import table_units
-from sklearn_dp._rows.table import LocalEngine, Table, add_sums
-from sklearn_dp._rows.table_units import GroupSizes, open_units
+from sklearn_dp._rows.table import LocalEngine, Table
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 RNG = np.random.default_rng(0)
@@ -88,23 +88,6 @@ def test_rows_weigh_what_they_weigh_in_memory(name, own):
         assert table.units == known.facts
 
 
-def test_the_order_of_parts_changes_nothing():
-    """The group of a row is its id, and no number that a part gives it."""
-    parts = np.split(np.arange(30), [4, 13, 22])
-    known = Units(30, IDS).weights
-    for order in ([2, 0, 3, 1], [3, 2, 1, 0]):
-        places = [parts[i] for i in order]
-        assert np.array_equal(opened(places, IDS).rows(weighed), known[np.concatenate(places)])
-
-
-def test_sizes_of_groups_add_up():
-    one, other = GroupSizes({"a": (2, 4), 1: (3, 7)}), GroupSizes({1.0: (1, 0), "b": (1, 5)})
-    for pair in ((one, other), (other, one)):
-        (both,) = add_sums(*((each,) for each in pair))
-        assert both.found == {"a": (2, 4), 1: (4, 0), "b": (1, 5)}
-        assert both.numbered() == {1: (4, 0), "a": (2, 1), "b": (1, 2)}
-
-
 def test_categories_of_parts_are_compared_by_their_names():
     """Polars numbers them anew for each column: "a" of one part is not "b" of the other."""
     names = np.array(["a", "b", "b", "a", "c", "b"])
@@ -114,14 +97,6 @@ def test_categories_of_parts_are_compared_by_their_names():
     table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
     open_units(table, grouped=True)
     assert np.array_equal(table.rows(weighed), Units(6, names.tolist()).weights)
-
-
-def test_dates_of_several_types_end_the_fit():
-    days = GROUPS["dates"]
-    pieces = [Piece(X[:2], days[:2], None), Piece(X[2:4], days[2:4].astype("M8[s]"), None)]
-    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
-    with pytest.raises(TypeError, match="^groups must be of the same type in all parts"):
-        open_units(table, grouped=True)
 
 
 def test_a_group_that_is_not_found_again_ends_the_fit():

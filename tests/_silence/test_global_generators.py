@@ -12,9 +12,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._queries import blocks
-from sklearn_dp._silence import global_generators
 from sklearn_dp._silence.global_generators import own_streams
-from sklearn_dp._silence.suppress_output import attempt_silently, suppress_output
 from sklearn_dp.audit import replay_audit
 
 
@@ -91,39 +89,6 @@ def test_threads_take_turns():
         thread.join()
     assert set(most) == {1}
     assert all(numbers == each[0] for each in found.values() for numbers in each)
-
-
-def test_a_thread_of_the_code_inside_is_in_its_turn():
-    """It would wait for the thread that waits for it."""
-    done = []
-
-    def fit():
-        with suppress_output(), own_streams() as start:
-            start(1)
-            done.append(True)
-
-    def fit_in_a_thread():
-        thread = threading.Thread(target=fit, daemon=True)
-        thread.start()
-        thread.join(10)
-
-    with suppress_output(), own_streams():
-        attempt_silently(fit_in_a_thread)
-        assert done == [True]
-    with suppress_output():
-        fit()  # the turn has ended, and the next one begins
-    assert len(done) == 2
-
-
-def test_in_the_child_of_a_fork_the_lock_of_a_thread_that_is_not_there_is_gone(monkeypatch):
-    lock = threading.RLock()
-    monkeypatch.setattr(global_generators, "_lock", lock)
-    other = threading.Thread(target=lock.acquire)
-    other.start()
-    other.join()  # nobody will ever release it
-    global_generators._renew_lock()
-    with own_streams() as start:
-        start(0)
 
 
 # -- fits to blocks -----------------------------------------------------------------------------

@@ -1,20 +1,14 @@
 """Patches go up with the first silent thread and come down with the last one."""
 
 import contextlib
-import copy
-import inspect
 import io
-import pickle
 import sys
 import threading
 import time
 
-import pytest
-
-from sklearn_dp._silence import output_interception as interception
-from sklearn_dp._silence import silenced_context as contexts
+from sklearn_dp._silence import suppress_output as interception
 from sklearn_dp._silence import suppress_output as silence
-from sklearn_dp._silence.output_channels import CHANNELS
+from sklearn_dp._silence.suppress_output import CHANNELS
 
 SECRET = "row 17 holds 123.456"
 
@@ -62,42 +56,3 @@ def test_with_the_last_silent_thread_every_door_is_gone():
         and kept.write == out.write
         and interception.INTERCEPTION.behind(out) is out
     )
-
-
-def outcome(function, stream):
-    """What a function answers, or the type of what it raises."""
-    try:
-        return function(stream)
-    except Exception as error:
-        return type(error)
-
-
-ANSWERS = {
-    "copy": copy.copy,
-    "deep copy": copy.deepcopy,
-    "pickle": pickle.dumps,
-    "names": dir,
-    "class": lambda stream: (isinstance(stream, io.TextIOBase), stream.__class__),
-    "no such attribute": lambda stream: hasattr(stream, "nothing"),
-    "deleted": lambda stream: delattr(stream, "nothing"),
-    "next": next,
-    "text": lambda stream: repr(stream).partition("name")[0],
-    "members": lambda stream: [name for name, _ in inspect.getmembers(stream)],
-}
-
-
-@pytest.mark.parametrize("ask", ANSWERS.values(), ids=ANSWERS)
-def test_a_stand_in_answers_as_a_stream_does(ask, monkeypatch, tmp_path):
-    with open(tmp_path / "out", "w", encoding="utf-8") as file:
-        monkeypatch.setattr(sys, "stdout", file)
-        with silence.suppress_output():
-            assert sys.stdout is not file
-            assert outcome(ask, sys.stdout) == outcome(ask, file)
-            with contexts.inside(None):  # a thread that is heard
-                assert outcome(ask, sys.stdout) == outcome(ask, file)
-
-
-def test_a_stand_in_that_is_not_made_yet_has_no_attributes():
-    """Such as whatever makes copies by itself may hold for a moment."""
-    raw = object.__new__(interception._Stream)
-    assert not hasattr(raw, "write") and outcome(iter, raw) is TypeError

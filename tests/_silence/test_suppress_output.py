@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
 import joblib
@@ -20,12 +19,10 @@ from block_tools import fit_blocks
 from joblib.externals import loky
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._rows.threads import ask_all
-from sklearn_dp._silence import output_interception as interception
+from sklearn_dp._silence import suppress_output as interception
 from sklearn_dp._silence import suppress_output as silence
 
 try:
@@ -294,32 +291,6 @@ def test_whatever_a_fit_dies_of_is_a_block_without_a_result(backend, monkeypatch
     assert heard == [] and SECRET not in "".join(capfd.readouterr())
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("backend", ["sequential", "threading"])
-def test_warnings_as_errors_change_no_result(backend):
-    """Of the user, for the whole process, and of an inner fit, for itself."""
-
-    class Strict(Loud):
-        def fit(self, X, y=None):
-            warnings.warn("few rows", stacklevel=1)
-            with warnings.catch_warnings(record=True) as log:
-                warnings.simplefilter("always")
-                warnings.warn("noted", stacklevel=1)
-            warnings.simplefilter("error")
-            try:
-                warnings.warn("raised", RuntimeWarning, stacklevel=1)
-            except RuntimeWarning:
-                raised = 1.0
-            self.cluster_centers_ = np.array([[len(log), raised]])
-            return self
-
-    with joblib.parallel_config(backend, n_jobs=2):
-        results = fit_blocks(Strict(), X, BLOCKS, range(4), centers, (1, 2))
-    assert np.array_equal(results, np.ones((4, 1, 2)))
-    with pytest.raises(UserWarning):
-        warnings.warn("still an error", stacklevel=1)
-
-
 class Slow(Loud):
     """Loud, for as long as other threads do what they do."""
 
@@ -370,37 +341,6 @@ def test_two_fits_in_two_threads_beside_a_third_one(monkeypatch):
     assert heard == [] and len(results) == 2 and np.isfinite(results).all()
     assert len(mine) > 3
     assert all(said == ("mine\nmine\n", ["mine", "mine"]) for said in mine)
-
-
-class Silencer(Loud):
-    """Puts its own stream in the place of stdout, by hand; some never put it back."""
-
-    def fit(self, X, y=None):
-        old, sys.stdout = sys.stdout, io.StringIO()
-        time.sleep(0.01)
-        print(SECRET)
-        if self.random_state == 0:
-            sys.stdout = old
-        return super().fit(X)
-
-
-def test_a_stream_that_a_fit_replaces_by_hand_comes_back(monkeypatch):
-    for backend in ("sequential", "threading"):
-        with listening(monkeypatch) as heard, joblib.parallel_config(backend, n_jobs=2):
-            before = sys.stdout
-            fit_blocks(Silencer(), X, BLOCKS, range(4), centers, (1, 2))
-            assert sys.stdout is before
-        assert heard == []
-
-
-def test_a_stream_put_there_by_hand_is_no_way_out():
-    """By another thread, say, after the fit has begun."""
-    before, out = sys.stdout, io.StringIO()
-    with silence.suppress_output():
-        sys.stdout = out
-        silence.attempt_silently(print, SECRET)
-        silence.attempt_silently(setattr, sys, "stdout", out)  # and never put back
-    assert out.getvalue() == "" and sys.stdout is before
 
 
 # -- what is the user's own passes -----------------------------------------------------------------
@@ -483,26 +423,6 @@ def test_ctrl_c_stops_a_fit_on_every_backend(backend):
         time.sleep(0.05)
 
 
-def test_a_listener_that_comes_later_hears_as_little(monkeypatch):
-    """While another thread is silent, somebody puts up new ears; then a fit starts."""
-    stay, leave = threading.Event(), threading.Event()
-
-    def hold():
-        with silence.suppress_output():
-            stay.set()
-            leave.wait()
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    stay.wait()
-    with listening(monkeypatch) as heard:
-        monkeypatch.setattr(warnings, "_showwarnmsg", heard.append)
-        assert np.isfinite(fits()).all()
-    leave.set()
-    holder.join()
-    assert heard == []
-
-
 def test_a_client_that_wants_to_end_the_process_is_dropped():
     def client(number):
         death = list(DEATHS.values())[number]
@@ -567,72 +487,3 @@ def test_an_audit_hears_what_nobody_else_does(monkeypatch):
     words = ["to stdout", "to stderr", "level debug", "a record", "in a thread"]
     assert heard.getvalue().splitlines() == words
     assert [str(each.message) for each in caught] == ["a warning"] and others == []
-
-
-def test_listeners_that_leave_in_the_order_they_came_leave_nothing():
-    """What each puts back is not what the other has put there: of two that ignore warnings by
-    `catch_warnings`, as of two that redirect streams."""
-    with silence.suppress_output():  # takes away what the listener of another test may have kept
-        pass
-    before, heard = state_of_the_process(), {}
-    steps = [threading.Event() for _ in range(4)]
-
-    def listen(name, enter, entered, leave, left):
-        assert enter.wait(60)
-        with silence.overheard() as own, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("ignore", UserWarning)
-            entered.set()
-            print(name)
-            assert leave.wait(60)
-            warnings.warn(name, UserWarning, stacklevel=1)
-            warnings.warn(name, RuntimeWarning, stacklevel=1)
-            print(name)
-        heard[name] = own.getvalue().split(), [item.category for item in caught]
-        left.set()
-
-    start = threading.Event()
-    threads = [
-        threading.Thread(target=listen, args=("a", start, steps[0], steps[1], steps[2])),
-        threading.Thread(target=listen, args=("b", steps[0], steps[1], steps[2], steps[3])),
-    ]
-    for thread in threads:
-        thread.start()
-    start.set()
-    for thread in threads:
-        thread.join()
-    assert heard == {name: ([name, name], [RuntimeWarning]) for name in "ab"}
-    assert state_of_the_process() == before
-
-
-class Forest(RandomForestRegressor):
-    """Trees by scikit-learn's own `Parallel`, which copies the filters of warnings."""
-
-    def fit(self, X, y=None):
-        super().fit(X, np.arange(len(X)))
-        self.shares_ = np.array(self.feature_importances_)
-        return self
-
-
-def beside():
-    """In another thread, whose filters make errors of warnings: the copies do so, too."""
-
-    def warns():
-        with pytest.raises(UserWarning, match="mine"):
-            warnings.warn("mine", UserWarning, stacklevel=1)
-        return "raised"
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return Forest(3).fit(X).shares_.shape, Parallel(1)([delayed(warns)()])
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_code_that_copies_filters_works_in_silence_and_beside_it(n_jobs):
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(int).result(60)  # the thread is there before the silence is
-        with silence.suppress_output():
-            Forest(3, n_jobs=n_jobs).fit(X)
-            found = pool.submit(beside).result(60)
-    assert found == ((2,), ["raised"])
-    model = SampleAndAggregate(Forest(3, n_jobs=n_jobs), output=("shares_",), n_blocks=8)
-    assert np.isfinite(model.fit(X, X[:, 0]).estimator_.shares_).all()  # no inner fit may fail

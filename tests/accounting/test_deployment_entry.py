@@ -1,7 +1,6 @@
 """Entries of the DP Deployments Registry, from reports and ledgers."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,46 +97,9 @@ def test_whether_the_number_of_rows_is_protected_is_said_by_the_relation(relatio
     assert "no fit has been made" in checked(plan)["deployment_model"]["trust_assumptions"]
 
 
-@pytest.mark.parametrize("notes", [(), ("The server's points are public.",)])
-def test_notes_do_not_decide_whether_a_fit_is_federated(notes):
-    for model, name in ((FederatedDPKMeans(2), "Federated"), (FriendlyMean(), "Central")):
-        plan = replace(model.set_params(bounds=1.0).privacy_plan(2), notes=notes)
-        assert checked(plan.report())["deployment_model"]["model_name"] == name
-
-
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_noise_of_a_seed_is_no_guarantee(ledger):
     for seed, told in ((None, False), (0, True)):
         report = fitted(ledger, random_state=seed, epsilon=0.5).privacy_report_
         model = checked(report)["deployment_model"]
         assert ("seed" in model["trust_assumptions"]) is told and model["model_name"] == "Central"
-
-
-def test_a_ledger_in_rho_is_concentrated():
-    ledger = PrivacyLedger(PrivacyBudget(rho=1.0, delta=1e-5))
-    fitted(ledger, rho=0.1)
-    sections = checked(ledger)
-    assert sections["dp_variant"]["variant_name"] == "Zero-concentrated DP"
-    assert sections["privacy_loss"]["privacy_parameters"] == {"rho": ledger.spent["rho"]}
-
-
-def test_a_ledger_without_charges_is_no_deployment(tmp_path):
-    """Its entry would state an epsilon of 0."""
-    budget, path = PrivacyBudget(epsilon=3.0, delta=1e-5), tmp_path / "study.sqlite"
-    for ledger in (
-        PrivacyLedger(budget),
-        PrivacyLedger(PrivacyBudget(rho=1.0, delta=1e-5)),
-        PrivacyLedger(budget, unit="group"),
-        PrivacyLedger(budget, composition="gaussian"),
-        PrivacyLedger(budget, path),
-    ):
-        with pytest.raises(ValueError, match="^source: nothing has been charged"):
-            deployment_entry(ledger)
-    ledger = PrivacyLedger(path=path)
-    fitted(ledger)
-    assert checked(ledger)["privacy_loss"]["privacy_parameters"]["epsilon"] > 0
-
-
-def test_anything_else_is_refused():
-    with pytest.raises(TypeError, match="source must be a PrivacyReport or a PrivacyLedger"):
-        deployment_entry({"epsilon": 1.0})

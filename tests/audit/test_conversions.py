@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy import _parallel_composition as _parts
@@ -28,11 +27,6 @@ def test_conversions_to_epsilon_agree_with_the_kernel(rho, delta):
 def test_delta_of_gaussian_noise_agrees_with_the_kernel(mu, epsilon):
     theirs = accounting.gaussian_delta(mu, epsilon)
     assert ours.gaussian_delta(mu, epsilon) == pytest.approx(theirs, rel=1e-7)
-
-
-@pytest.mark.parametrize("mu", [math.inf, math.nan, 1e200])
-def test_no_noise_has_no_delta_below_one(mu):
-    assert ours.gaussian_delta(mu, 1.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -70,17 +64,6 @@ def test_costs_are_the_largest_divergence_over_its_order(epsilon):
     )
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 9.0])
-def test_the_cost_of_laplace_noise_is_a_relative_entropy(epsilon):
-    """By numerical integration of density times loss."""
-
-    def part(x):
-        return math.exp(-abs(x)) / 2 * (abs(x - epsilon) - abs(x))
-
-    total = sum(quad(part, *ends)[0] for ends in ((-40, 0), (0, epsilon), (epsilon, 40 + epsilon)))
-    assert total == pytest.approx(ours.rho_of_laplace(epsilon), rel=1e-7, abs=1e-12)
-
-
 def test_parts_are_added_up_as_the_kernel_does():
     rng = np.random.default_rng(0)
     for size in (0, 1, 3, 20):
@@ -89,8 +72,3 @@ def test_parts_are_added_up_as_the_kernel_does():
         ]
         charges = list(zip(parts, rng.random(size), strict=True))
         assert ours.maximum_cost(charges) == _parts.maximum_cost(charges)
-
-
-def test_noise_far_beyond_epsilon_has_no_delta():
-    """The loss that would exceed epsilon is beyond the largest float."""
-    assert ours.gaussian_delta(1e-320, 1.0) == ours.gaussian_delta(1e-300, 1e9) == 0.0

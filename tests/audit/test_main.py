@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from sklearn_dp.audit.__main__ import main
-from sklearn_dp.audit._certificate.cases import CASES
+from sklearn_dp.audit._certify import CASES
 
 
 class Leaky(BaseEstimator):
@@ -65,16 +65,3 @@ def test_a_planted_deficit_that_is_found_is_a_success():
 def test_what_is_no_estimator_is_told(name):
     with pytest.raises(SystemExit, match=name):
         main(["certify", name])
-
-
-def test_a_parameter_without_a_value_is_told():
-    with pytest.raises(SystemExit, match="NAME=VALUE"):
-        main(["certify", "DPKMeans", "--set", "bounds"])
-
-
-def test_the_help_shows_each_example_on_a_line_of_its_own(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    lines = capsys.readouterr().out.splitlines()
-    examples = [line for line in lines if line.startswith("    python -m sklearn_dp.audit certify")]
-    assert len(examples) == 3 and not any("``" in line or "::" in line for line in lines)

@@ -111,6 +111,3 @@ def test_without_a_mutant_the_toy_passes(check, toy, verdicts):
     if check.__name__ not in verdicts:
         verdicts[check.__name__] = complaint(check, toy)
     assert verdicts[check.__name__] is None
-
-
-# -- crashes ---------------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_dp import audit
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._neighbors import KINDS, unrelated
+from sklearn_dp.audit._neighbors import KINDS
 
 
 def as_units(X, groups):
@@ -66,28 +65,3 @@ def test_an_empty_data_set_has_neighbors_with_one_unit(groups):
     pairs = list(neighboring_pairs(np.empty((0, 3)), 0, groups=groups))
     assert [pair.kind for pair in pairs] == [k for k in KINDS if not k.startswith("remove")]
     assert all(pair.units.tolist() == [-1] and np.isfinite(pair.X).all() for pair in pairs)
-
-
-def test_a_data_set_of_one_unit_has_an_empty_neighbor():
-    (pair,) = neighboring_pairs(np.ones((3, 2)), 0, kinds=["remove"], groups=[1, 1, 1])
-    assert pair.X.shape == (0, 2) and len(pair.units) == 0
-
-
-def test_unrelated_data_share_no_unit():
-    others = list(unrelated(np.ones((4, 2)), np.random.default_rng(0), groups=np.arange(4)))
-    assert others and all((other.units == -1).all() for other in others)
-    assert all(len(other.units) == len(np.unique(other.groups)) for other in others)
-
-
-def test_the_farthest_rows_overflow_whatever_is_done_to_them():
-    pairs = neighboring_pairs(np.zeros((3, 4)), 0, kinds=["farthest"], repeats=20)
-    rows = np.array([pair.X[pair.units < 0][0] for pair in pairs])
-    assert (np.abs(rows) == 1.7e308).all()
-    assert (np.sign(rows).min(axis=1) < np.sign(rows).max(axis=1)).sum() > 10, "of mixed signs"
-    far = np.full((3, 4), 1.7e308)
-    assert all(np.isfinite(pair.X).all() for pair in neighboring_pairs(far, 0, repeats=5))
-
-
-def test_a_name_that_never_was_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'neighbors_of'"):
-        audit.neighbors_of  # noqa: B018

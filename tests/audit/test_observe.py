@@ -1,6 +1,5 @@
 """Audits fit as the strictest user would."""
 
-import logging
 import warnings
 
 import numpy as np
@@ -9,10 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp.audit._check_tools import check_data
-from sklearn_dp.audit._checks import check_numpy_error_state_has_no_effect
+from sklearn_dp.audit._loss_checks import check_data
 from sklearn_dp.audit._observe import run_fit, target_of
-from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
 
 def warn_as(category):
@@ -27,27 +24,11 @@ def test_warnings_of_others_are_errors(toy, points, after_fit, category):
     assert relaxed.error is None and (category, "something") in relaxed.warnings
 
 
-def test_our_own_warnings_are_noted(make_toy, points, after_fit):
-    after_fit(warn_as(UtilityWarning))
-    outcome = run_fit(make_toy(random_state=0), points)
-    assert outcome.error is None
-    assert {kind for kind, _ in outcome.warnings} == {UtilityWarning, SeededNoiseWarning}
-
-
 @pytest.mark.parametrize("operation", [np.square, np.exp, lambda X: 1e-300 * X / 1e250])
 def test_numpy_raises_what_nobody_guards(toy, points, monkeypatch, operation):
     """A fit that goes past the guard of the base class."""
     monkeypatch.setattr(type(toy), "fit", lambda self, X, y=None: operation(X * 1e200) and self)
     assert isinstance(run_fit(toy, points).error, FloatingPointError)
-
-
-def test_the_log_of_an_audited_fit_is_for_the_audit_alone(make_toy, points, caplog):
-    """It listens to every level, which handlers of the program have not asked for."""
-    root = logging.getLogger()
-    before = root.level, list(root.handlers)
-    outcome = run_fit(make_toy(random_state=0), points)
-    assert "released count" in outcome.printed and caplog.messages == []
-    assert (root.level, root.handlers) == before
 
 
 class ToldApart(BaseEstimator):
@@ -63,19 +44,6 @@ class ToldApart(BaseEstimator):
         return tags
 
 
-@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
-def test_a_classifier_is_fitted_with_labels(classes):
-    """Blocks fit only where both labels are there: without a target, not one would."""
-    private = SampleAndAggregate(
-        ToldApart(), output=("means_",), classes=classes, n_blocks=4, epsilon=100.0, random_state=0
-    )
-    X = check_data(80)
-    check_numpy_error_state_has_no_effect(private)
-    outcome = run_fit(private, X, strict=False)
-    assert outcome.error is None and private.n_working_ > 2
-    assert (np.diff(private.estimator_.means_[:, 0]) > 0).all()
-
-
 def test_a_target_is_a_function_of_its_row(toy):
     X = check_data(6)
     assert target_of(toy, X) is None
@@ -85,24 +53,6 @@ def test_a_target_is_a_function_of_its_row(toy):
     assert target_of(private, X[1:]).tolist() == labels[1:].tolist()
     regression = SampleAndAggregate(LinearRegression(), output=("coef_",))
     assert np.array_equal(target_of(regression, X), X[:, 0])
-
-
-def test_numpys_state_is_seen_in_fits_with_a_target(monkeypatch):
-    """The mutant that shows it, planted past the guard, in a fit that reads labels."""
-    private = SampleAndAggregate(
-        ToldApart(), output=("means_",), classes=[0, 1], n_blocks=4, epsilon=100.0
-    )
-    original = SampleAndAggregate.fit
-
-    def fit(self, X, y=None, *, groups=None):
-        treatment = np.geterr()["over"]
-        original(self, X, y, groups=groups)
-        self.treatment_ = treatment
-        return self
-
-    monkeypatch.setattr(SampleAndAggregate, "fit", fit)
-    with pytest.raises(AssertionError, match="numpy's error state changes the result"):
-        check_numpy_error_state_has_no_effect(private)
 
 
 @pytest.mark.parametrize("shown", ["__repr__", "__str__"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 
 def event(value=0, **changes):
@@ -35,10 +35,6 @@ def test_the_recorded_output_is_forced_and_the_distance_is_noted():
     assert player.loss == {"a": 0.5}  # (1 / scale)^2 / 2, once
 
 
-def test_nothing_recorded_and_nothing_released_is_fine():
-    assert played([], [])[0].violations == []
-
-
 @pytest.mark.parametrize(
     ("recorded", "present", "words"),
     [
@@ -58,15 +54,6 @@ def test_nothing_recorded_and_nothing_released_is_fine():
 def test_what_differs_is_a_violation(recorded, present, words):
     player, _ = played(recorded, present)
     assert len(player.violations) == 1 and words in player.violations[0]
-
-
-def test_a_number_that_is_none_is_a_violation():
-    player = Replay([], np.arange(1))
-    player.account(event(), float("nan"), 0.0)
-    player.account(event(), 0.0, float("nan"))
-    assert len(player.violations) == 2
-    player.account(event(), 1.0, 0.5)
-    assert len(player.violations) == 2
 
 
 def test_a_unit_may_be_in_parts_within_each_other_only():

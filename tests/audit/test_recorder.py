@@ -9,8 +9,8 @@ from kernel_tools import open_session
 from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
+from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
-from sklearn_dp.exceptions import ExactStatisticsWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning"),
@@ -51,25 +51,16 @@ def test_every_sampler_tells_its_law_and_scale():
     names = ("laplace", "exponential", "above_threshold")
     with record_releases() as events:
         session = open_session(*(PlanEntry(name, Mechanism[name.upper()], 0.2) for name in names))
-        session.laplace("laplace", [1, 2], sensitivity=3.0, epsilon=0.5)
-        session.exponential("exponential", np.array([1, 2]), sensitivity=1.0, epsilon=0.5)
-        session.above_threshold("above_threshold", [1, 2, 3], 2.0, sensitivity=1.0, epsilon=0.5)
-    laplace, choice, threshold = events[1:]
-    assert [(d.law, float(d.scale)) for d in laplace.draws] == [("laplace", laplace.scale)]
+        laplace(session, "laplace", [1, 2], sensitivity=3.0, epsilon=0.5)
+        exponential(session, "exponential", np.array([1, 2]), sensitivity=1.0, epsilon=0.5)
+        above_threshold(session, "above_threshold", [1, 2, 3], 2.0, sensitivity=1.0, epsilon=0.5)
+    noisy, choice, threshold = events[1:]
+    assert [(d.law, float(d.scale)) for d in noisy.draws] == [("laplace", noisy.scale)]
     assert [(d.law, d.scale) for d in choice.draws] == [("choice", choice.scale)]
     assert [(d.law, float(d.scale), d.size) for d in threshold.draws] == [
         ("laplace", threshold.scale, 1),
         ("laplace", 2 * threshold.scale, 3),
     ]
-
-
-def test_outputs_can_be_forced():
-    def force(event):
-        return np.array([7, 7]) if event.entry == "sum" else event.output
-
-    with record_releases(force) as events:
-        output = release()
-    assert output.tolist() == [7, 7] == events[1].output.tolist()
 
 
 def test_a_replay_goes_the_way_of_the_recording_on_all_neighbors():
@@ -99,33 +90,6 @@ def test_what_concerns_single_units_follows_them():
         for es in (recorded, events)
     ]
     assert decided[0] and len(decided[1][0]) == len(decided[0][0]) - 1
-
-
-def test_a_release_that_was_not_recorded_keeps_its_own_output():
-    with record_releases() as recorded:
-        before = release()
-    with replay_releases(recorded[:1], [0]) as events:
-        after = release((500_000, 500_000))
-    assert len(events) == 2 and np.all(after > 100_000 + before)
-
-
-def test_forced_outputs_are_told_and_a_recording_forces_none():
-    """Even where what is forced is what was drawn: nobody can tell."""
-    forced = {"force": lambda event: event.output}
-    for options, noise in (({}, "system"), (forced, "forced")):
-        with record_releases(**options) as recorded:
-            assert FriendlyMean().fit(X).privacy_report_.noise == noise
-        with replay_releases(recorded, np.arange(len(X))):
-            assert FriendlyMean().fit(X).privacy_report_.noise == "forced"
-            assert FriendlyMean(random_state=0).fit(X).privacy_report_.noise == "forced"
-    assert FriendlyMean().fit(X).privacy_report_.noise == "system"
-
-
-@pytest.mark.parametrize("context", [record_releases, lambda: replay_releases([], [0])])
-def test_a_warning_says_that_nothing_recorded_is_private(context):
-    with pytest.warns(ExactStatisticsWarning, match="not private") as caught, context():
-        pass
-    assert caught[0].filename == __file__
 
 
 def test_nothing_is_recorded_outside_the_context():

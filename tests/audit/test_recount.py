@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._recount import library_problems, recount_problems, rho_released
+from sklearn_dp.audit._recount import library_problems, recount_problems
 from sklearn_dp.audit._replay import record
-from sklearn_dp.audit.mechanisms import KINDS, UnknownLawError, gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -48,20 +46,7 @@ def test_noise_that_is_too_small_costs_more(toy, points):
     assert any("the releases are worth epsilon" in text for text in found)
 
 
-def test_what_is_not_gaussian_may_not_be_accounted_as_such(toy, points):
-    events, plan, report = told(toy, points)
-    next(event for event in events if event.kind == "gaussian").kind = "laplace"
-    assert "accounted as Gaussian, but it is not" in recount_problems(events, plan, report)
-
-
 def test_more_than_was_asked_for_is_found(toy, points):
     events, plan, report = told(toy, points)
     more = replace(report, epsilon=1.5)
     assert any("was asked for" in text for text in recount_problems(events, plan, more))
-
-
-def test_a_kind_that_cannot_be_recounted_is_an_error(monkeypatch):
-    """Its cost was taken at its word: a new law without a line in `_COSTS` was never recounted."""
-    monkeypatch.setitem(KINDS, "new", gaussian.LAWS["gaussian"])
-    with pytest.raises(UnknownLawError, match="'new', which cannot be recounted"):
-        rho_released([Event("new", "a", 1, 1.0, 1.0, 1e-9, {}, 1)])

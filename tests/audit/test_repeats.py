@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._loss_checks import telling_fit
-from sklearn_dp.audit._repeats import (
+from sklearn_dp.audit._noise_law import (
     FINGERPRINT_BITS,
     entropy_problems,
     fingerprint,
@@ -59,15 +59,6 @@ def test_single_numbers_in_a_row_of_releases_are_found():
     assert chance([[release(z[i % 6 : i % 6 + 1], 1e6) for i in range(20)]]) < 1e-8
 
 
-def test_noise_of_one_value_is_found_in_little_memory():
-    assert chance([[release(np.ones(10_000), 1e6)]]) < 1e-8
-
-
-def test_coarse_noise_and_single_numbers_say_nothing():
-    assert list(repeat_tests([[release(normal(5, 0), 100.0)]] * 2)) == []
-    assert chance([[release(normal(1, 0), 1e6)], [release(normal(1, 0), 1e6)]]) > 1e-6
-
-
 def test_fits_without_a_seed_are_told_apart(toy, points):
     marks, bits = fingerprint(toy, points)
     assert bits >= FINGERPRINT_BITS and len(marks) >= 2
@@ -111,8 +102,3 @@ def test_streams_that_forks_share_are_found(toy, points, monkeypatch):
 
     monkeypatch.setattr(NoiseSource, "__init__", init)
     assert fork_problems(toy, points) == ["forked processes have the same noise"]
-
-
-def test_fits_that_make_too_little_noise_are_told(make_toy, points):
-    found = entropy_problems(make_toy(epsilon=1e6), points / 1e9, fits=2)
-    assert found == [] or "too little noise" in found[0]

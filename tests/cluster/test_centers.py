@@ -33,23 +33,6 @@ def blobs():
     return centers[labels] + 0.05 * rng.normal(size=(8000, 2)), labels
 
 
-def test_clusters_are_ordered_by_released_weight(blobs):
-    X, labels = blobs
-    fitted = DPKMeans(4, bounds=1.0, random_state=1).fit(X)
-    assert (np.diff(fitted.cluster_weights_) <= 0).all()
-    sizes = np.bincount(fitted.labels_, minlength=4)
-    assert np.abs(fitted.cluster_weights_ - sizes).max() < 150
-    assert not np.array_equal(fitted.cluster_weights_, sizes)
-
-
-def test_labels_stay_in_memory(blobs):
-    fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(blobs[0])
-    copy = pickle.loads(pickle.dumps(fitted))
-    assert hasattr(fitted, "labels_") and not hasattr(copy, "labels_")
-    assert np.array_equal(copy.predict(blobs[0]), fitted.labels_)
-    assert len(pickle.dumps(fitted)) < 10_000
-
-
 WITH_LABELS = {
     "kmeans": DPKMeans(2),
     "cosine": DPKMeans(2, metric="cosine"),
@@ -79,20 +62,6 @@ def test_a_model_without_labels_says_why(name, way, blobs):
         _ = other.levels_
     other.fit(blobs[0][:600])
     assert len(other.labels_) == 600
-
-
-def test_private_score_is_near_the_score_and_is_charged(blobs):
-    X, labels = blobs
-    fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(X)
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
-    noisy = fitted.private_score(X, epsilon=0.9, ledger=ledger)
-    # One unit counts at most radius^2 <= 1; the noise is 4.7 standard deviations wide per unit.
-    assert noisy != fitted.score(X) and noisy == pytest.approx(fitted.score(X), abs=30)
-    with pytest.raises(BudgetExceededError):
-        fitted.private_score(X, epsilon=0.9, ledger=ledger)
-    # Two groups weigh two units, not 8,000; the noise has a standard deviation of 4e-4.
-    grouped = fitted.private_score(X, epsilon=1e6, groups=np.arange(8000) % 2)
-    assert grouped == pytest.approx(2 * fitted.score(X) / 8000, rel=0.5)
 
 
 @pytest.mark.parametrize("as_file", [True, False])

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from k_tuple_tools import CORNERS, Disagreeing, blobs, model
+from k_tuple_tools import CORNERS, blobs, model
 from scipy import stats
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
 pytestmark = pytest.mark.filterwarnings(
@@ -24,31 +24,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def error(found):
-    return max(np.linalg.norm(found - corner, axis=1).min() for corner in CORNERS)
-
-
 # -- paths ----------------------------------------------------------------------------------------
-
-
-def test_enough_rows_and_budget_lead_to_the_tuples():
-    X, labels = blobs()
-    fitted = model().fit(X)
-    assert fitted.path_ == "tuples" and fitted.n_tuples_ == 100 and fitted.status_ == "ok"
-    assert error(fitted.cluster_centers_) < 0.01
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
-    assert fitted.cluster_weights_.sum() == pytest.approx(6000, abs=60)
-
-
-def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():
-    small, same = DPKTupleKMeans(3, epsilon=1.0), DPKMeans(3, epsilon=1.0)
-    assert small.privacy_plan(2).gaussian
-    assert small.privacy_plan(2).rows() == same.privacy_plan(2).rows()
-    large = DPKTupleKMeans(3, epsilon=8.0).privacy_plan(2)
-    assert not large.gaussian and large.delta_failure <= 0.5e-6
-    assert large.epsilon <= 8.0
-    X, _ = blobs(500)
-    assert DPKTupleKMeans(3, random_state=0).fit(X).n_tuples_ == 0
 
 
 @pytest.mark.parametrize(
@@ -77,16 +53,6 @@ def test_no_path_spends_more_than_the_plan(parameters):
 # -- the inner clusterer --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "inner", [KMeans(3, n_init=2), MiniBatchKMeans(3, n_init=3), BisectingKMeans(3, n_init=2)]
-)
-def test_any_clusterer_with_centers(inner):
-    X, _ = blobs(9000)
-    fitted = model(inner=inner).fit(X)
-    assert fitted.path_ == "tuples" and error(fitted.cluster_centers_) < 0.01
-    assert not hasattr(inner, "cluster_centers_")
-
-
 class Failing(ClusterMixin, BaseEstimator):
     def fit(self, X, y=None):
         raise RuntimeError("never")
@@ -98,13 +64,6 @@ def test_an_inner_fit_that_always_fails_is_no_error(inner, recwarn):
     fitted = model(inner=inner).fit(X)
     assert fitted.path_ == "tuples, then coreset"
     assert adjusted_rand_score(labels, fitted.labels_) > 0.9
-
-
-def test_backends_and_jobs_give_the_same_bits():
-    X, _ = blobs()
-    alone = model().fit(X)
-    both = model(n_jobs=2).fit(X)
-    assert np.array_equal(alone.cluster_centers_, both.cluster_centers_)
 
 
 # -- the number of rows must not show -------------------------------------------------------------
@@ -180,11 +139,6 @@ def test_replay_of_the_tuple_path():
     assert violations == [] and paths == {"tuples"}
 
 
-def test_replay_of_the_fallback():
-    violations, paths = audit(10, inner=Disagreeing())
-    assert violations == [] and paths == {"tuples, then coreset"}
-
-
 @pytest.mark.quick("number of blocks from n", "un-noised count")
 @pytest.mark.parametrize(
     "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
@@ -233,36 +187,6 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
 def four(n, d=2):
     rng = np.random.default_rng(0)
     return 10 * np.eye(4, d)[rng.integers(0, 4, n)] + 0.2 * rng.normal(size=(n, d))
-
-
-@pytest.mark.parametrize("d", [4, 8])
-def test_tuples_get_a_number_that_was_chosen_before(d):
-    # With 8 features, one seed in twelve finds a fifth.
-    options = {"n_tuples": 4, "epsilon": 1000.0, "bounds": 12.0, "random_state": 1}
-    model = DPKTupleKMeans((2, 9), **options).fit(four(2000, d))
-    assert model.n_clusters_ == 4 and set(model.n_clusters_criterion_) <= set(range(2, 10))
-    plan = DPKTupleKMeans("auto", **options).privacy_plan(d)
-    share = sum(e.rho for e in plan.entries if e.name.startswith("choice/"))
-    assert share == pytest.approx(0.15 * plan.rho, rel=1e-6)
-    # The plan is that of any other range.
-    assert plan.entries == DPKTupleKMeans((3, 5), **options).privacy_plan(d).entries
-
-
-def test_without_tuples_the_engine_chooses():
-    model = DPKTupleKMeans("auto", bounds=12.0, random_state=0).fit(four(4000, 4))
-    assert model.path_ == "coreset" and model.n_clusters_ == 4
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"inner": KMeans(3), "epsilon": 1000.0, "n_tuples": 4},
-        {"aggregator": "noisy_centers", "epsilon": 1000.0},
-    ],
-)
-def test_a_number_is_needed_where_the_plan_depends_on_it(options):
-    with pytest.raises(ValueError, match="n_clusters must be an integer"):
-        DPKTupleKMeans("auto", **options).privacy_plan(2)
 
 
 @pytest.mark.quick("2")

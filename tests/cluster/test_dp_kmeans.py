@@ -3,20 +3,14 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -32,31 +26,6 @@ def blobs():
     return centers[labels] + 0.05 * rng.normal(size=(8000, 2)), labels
 
 
-def test_it_finds_what_kmeans_finds(blobs):
-    X, labels = blobs
-    private = DPKMeans(4, epsilon=1.0, bounds=1.0, random_state=0).fit(X)
-    public = KMeans(4, n_init=5, random_state=0).fit(X)
-    assert private.score(X) >= -1.01 * public.inertia_
-    assert adjusted_rand_score(private.labels_, public.labels_) > 0.99
-    assert private.status_ == "ok"
-    assert np.array_equal(private.labels_, private.predict(X))
-    assert private.transform(X).shape == (8000, 4)
-
-
-def test_far_away_data_need_no_bounds(blobs):
-    X, labels = blobs
-    fitted = DPKMeans(4, epsilon=1.0, random_state=0).fit(1e5 * X + [3e5, -2e5])
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
-
-
-def test_a_box_may_be_anywhere_and_rows_outside_are_clipped(blobs):
-    X, labels = blobs
-    X = np.vstack([X * 10 + 500, [[1e12, -1e12]]])
-    fitted = DPKMeans(4, bounds=([490, 490], 510), random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_[:-1]) > 0.99
-    assert (fitted.cluster_centers_ >= 490).all() and (fitted.cluster_centers_ <= 510).all()
-
-
 def test_one_person_with_many_rows_moves_a_group_fit_little(blobs):
     """Weights of a group sum to one: 4,000 copies of a far row weigh as much as one."""
     X, labels = blobs
@@ -70,30 +39,6 @@ def test_one_person_with_many_rows_moves_a_group_fit_little(blobs):
     assert by_row.cluster_weights_.sum() == pytest.approx(12000, rel=0.05)
 
 
-def test_pipeline_search_and_frames(blobs):
-    X, labels = blobs
-    X = pd.DataFrame(X, columns=["east", "north"])
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=40.0, delta=1e-4))
-    pipeline = make_pipeline(
-        FunctionTransformer(lambda frame: frame / 2, feature_names_out="one-to-one"),
-        DPKMeans(4, bounds=1.0, ledger=ledger),
-    )
-    search = GridSearchCV(pipeline, {"dpkmeans__epsilon": [0.5, 2.0]}, cv=2).fit(X)
-    assert search.best_params_["dpkmeans__epsilon"] in (0.5, 2.0)
-    assert len(ledger.entries) == 5  # two folds of two budgets, and the refit
-    best = search.best_estimator_[-1].set_output(transform="pandas")
-    assert list(best.transform(X / 2).columns) == [f"dpkmeans{i}" for i in range(4)]
-    assert list(best.feature_names_in_) == ["east", "north"]
-
-
-def test_digits_beat_a_single_center():
-    X = load_digits().data
-    fitted = DPKMeans(10, epsilon=2.0, bounds=(0, 16), random_state=0).fit(X)
-    single = np.square(X - X.mean(axis=0)).sum()
-    best = KMeans(10, n_init=3, random_state=0).fit(X).inertia_
-    assert -fitted.score(X) < best + 0.5 * (single - best)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 1000.0])
 def test_too_few_rows_still_get_an_answer(n, epsilon):
@@ -102,14 +47,6 @@ def test_too_few_rows_still_get_an_answer(n, epsilon):
     assert fitted.cluster_centers_.shape == (8, 3)
     assert np.isfinite(fitted.cluster_centers_).all()
     assert fitted.privacy_report_.spent_rho <= fitted.privacy_report_.rho * (1 + 1e-12)
-
-
-def test_the_warning_about_poor_answers_tells_releases_only():
-    X = np.random.default_rng(0).normal(size=(5, 2))
-    with pytest.warns(UtilityWarning) as caught:
-        fitted = DPKMeans(3, epsilon=0.1, random_state=0).fit(X)
-    assert any(fitted.status_ in str(warning.message) for warning in caught)
-    assert "5" not in fitted.status_
 
 
 @pytest.mark.parametrize(
@@ -126,50 +63,6 @@ def test_unusual_data(X):
     fitted = DPKMeans(3, random_state=0).fit(X)
     assert fitted.cluster_centers_.shape == (3, X.shape[1])
     assert np.isfinite(fitted.cluster_centers_).all()
-
-
-def _lattice(side, n, dtype=np.float64):
-    """Tight clusters on a square lattice, and their labels."""
-    rng = np.random.default_rng(0)
-    axis = np.linspace(-0.6, 0.6, side)
-    centers = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    labels = rng.integers(side**2, size=n)
-    return (centers[labels] + 0.006 * rng.normal(size=(n, 2))).astype(dtype), labels
-
-
-def test_a_hundred_clusters():
-    X, labels = _lattice(10, 100_000)
-    fitted = DPKMeans(100, epsilon=2.0, bounds=1.0, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.98
-
-
-def test_five_hundred_features():
-    rng = np.random.default_rng(0)
-    centers = rng.normal(size=(3, 500)) * 0.6 / np.sqrt(500)
-    labels = rng.integers(3, size=6000)
-    X = (centers[labels] + 0.3 / np.sqrt(500) * rng.normal(size=(6000, 500))).astype(np.float32)
-    fitted = DPKMeans(3, epsilon=4.0, bounds=1.0, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
-
-
-def test_a_small_cluster_beside_one_a_hundred_times_larger():
-    rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1], [40_000, 400])
-    X = np.array([[-0.4, 0.0], [0.5, 0.3]])[labels] + 0.03 * rng.normal(size=(40_400, 2))
-    fitted = DPKMeans(2, epsilon=1.0, bounds=1.0, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
-
-
-def test_integers_and_single_precision_are_clustered_like_doubles():
-    X, _ = _lattice(2, 4000)
-    steps = np.rint(X * 1000)
-    doubles, integers, singles = (
-        DPKMeans(4, bounds=1000.0, random_state=0).fit(steps.astype(dtype))
-        for dtype in (np.float64, np.int32, np.float32)
-    )
-    assert np.array_equal(doubles.cluster_centers_, integers.cluster_centers_)
-    assert np.array_equal(doubles.cluster_centers_.astype(np.float32), singles.cluster_centers_)
-    assert singles.cluster_centers_.dtype == np.float32
 
 
 def test_callbacks_see_the_steps():
@@ -195,9 +88,6 @@ def test_callbacks_see_the_steps():
     assert seen[0] == "setup" and seen[-1] == "teardown" and len(seen) >= 5
 
 
-# -- private_score --------------------------------------------------------------------------------
-
-
 # -- the number of clusters ------------------------------------------------------------------------
 
 
@@ -213,31 +103,6 @@ def test_the_number_of_clusters_is_found(blobs):
     assert model.to_sklearn().n_clusters == 4
     assert pickle.loads(pickle.dumps(model)).n_clusters_criterion_ == model.n_clusters_criterion_
     assert clone(model).n_clusters == "auto"
-
-
-def test_more_than_five_features_take_a_sketch():
-    rng = np.random.default_rng(0)
-    X = 10 * np.eye(6, 12)[rng.integers(0, 6, 8000)] + rng.normal(size=(8000, 12))
-    model = DPKMeans("auto", random_state=0).fit(X)
-    assert model.n_clusters_ == 6
-    spent = {line["release"] for line in model.privacy_report_.releases}
-    assert "sketch/lloyd sums" in spent
-    by_gap = DPKMeans("auto", criterion="gap", random_state=0).fit(X)
-    assert "sketch/lloyd sums" not in {x["release"] for x in by_gap.privacy_report_.releases}
-
-
-def test_a_range_holds_and_one_number_is_a_given_one(blobs):
-    X, labels = blobs
-    assert DPKMeans((6, 9), bounds=1.0, random_state=0).fit(X).n_clusters_ in range(6, 10)
-    one, other = (DPKMeans(k, bounds=1.0, random_state=0).fit(X) for k in (3, (3, 3)))
-    assert np.array_equal(one.cluster_centers_, other.cluster_centers_)
-
-
-def test_an_unclear_number_is_told():
-    X = np.random.default_rng(0).uniform(-1, 1, size=(30, 2))
-    with pytest.warns(UtilityWarning):
-        model = DPKMeans("auto", bounds=1.0, random_state=0).fit(X)
-    assert model.n_clusters_ >= 1 and model.status_ != "ok"
 
 
 @pytest.mark.parametrize(
@@ -280,20 +145,6 @@ def test_given_centers_save_the_budget_of_the_search(blobs):
         costs.append([-model.score(X) / best for model in fits])
     found, given = np.median(costs, axis=0)
     assert given < 1.6 < 1.8 < found
-
-
-def test_given_centers_stay_where_noise_hides_the_rows():
-    given = np.array([[-0.5, 0.0], [0.5, 0.0]])
-    with pytest.warns(UtilityWarning):
-        model = DPKMeans(2, init=given, epsilon=0.01, bounds=1.0, random_state=0).fit(given)
-    assert np.abs(np.sort(model.cluster_centers_, axis=0) - given).max() < 0.1
-
-
-def test_no_cells_are_counted_for_given_centers():
-    """Nor is the spread of clusters, which merging and splitting need."""
-    plan = DPKMeans(2, init=np.eye(2)).privacy_plan(2)
-    names = {entry.name for entry in plan.entries}
-    assert not names & {"cells", "cell means", "second moment", "lloyd errors"}
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 1000.0])

@@ -105,26 +105,6 @@ def test_a_clusterer_that_is_kept_holds_releases_only():
     assert np.array_equal(model.predict(7 * X), model.predict(X))
 
 
-def test_without_texts_the_words_are_names_of_columns():
-    pandas = pytest.importorskip("pandas")
-    X, _, _ = corpus()
-    table = pandas.DataFrame(np.maximum(X - 1, 0), columns=["parcel", "login", "money"])
-    model = DPTopics(3, random_state=0).fit(table)
-    assert sorted(topic.label for topic in model.topics_) == ["login", "money", "parcel"]
-
-
-def test_what_is_lost_in_noise_is_told():
-    X, texts, _ = corpus(3000)
-    with pytest.warns(UtilityWarning, match="the size is lost in noise"):
-        model = DPTopics(20, epsilon=0.5, random_state=0).fit(X, texts=texts)
-    lost = [topic.status == "noise" for topic in model.topics_]
-    assert any(lost) and f"{sum(lost)} of 20 topics" in model.status_
-    with pytest.warns(UtilityWarning, match="no keyword stands out"):
-        model = DPTopics(3, random_state=0).fit(X, texts=["..."] * 3000)
-    assert [topic.label for topic in model.topics_] == ["topic 0", "topic 1", "topic 2"]
-    assert {topic.status for topic in model.topics_} == {"unnamed"} and not model.trustworthy_
-
-
 def test_replays(unit="group", vocabulary=None):
     """Texts of rows, in one topic: one unit more moves sizes and keywords by all of their claim."""
     X = np.repeat([[0.1], [0.3], [0.1], [0.1]], 10, axis=0)

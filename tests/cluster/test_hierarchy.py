@@ -1,7 +1,5 @@
 """The tree of released clusters: its levels, their errors, and sizes that are sure."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import dendrogram, is_valid_linkage
@@ -9,13 +7,11 @@ from sklearn.cluster import AgglomerativeClustering
 
 from sklearn_dp import (
     DPCoreset,
-    DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,
     DPTopics,
     FederatedDPKMeans,
-    FriendlyMean,
 )
 from sklearn_dp._privacy._domain import unit_rows
 from sklearn_dp.cluster import ClusterHierarchy
@@ -54,41 +50,6 @@ def test_the_attributes_are_those_of_agglomerative_clustering():
     assert sorted(dendrogram(tree.linkage_, no_plot=True)["leaves"]) == list(range(20))
 
 
-def test_levels_are_nested_and_the_lowest_is_the_fit(model, tree):
-    finest = tree.cut(5)
-    np.testing.assert_array_equal(finest.labels, np.arange(5))
-    np.testing.assert_allclose(finest.centers, model.cluster_centers_, rtol=1e-12)
-    for name in ("centers", "weights"):
-        attribute = getattr(model, f"cluster_{name}_std_error_")
-        np.testing.assert_allclose(getattr(finest, f"{name}_std_error"), attribute, rtol=1e-12)
-    assert finest.loss == finest.loss_std_error == 0
-    losses = [tree.cut(n).loss for n in range(1, 6)]
-    assert (np.diff(losses) < 0).all()
-    for n in range(1, 5):
-        pairs = set(zip(tree.cut(n + 1).labels.tolist(), tree.cut(n).labels.tolist(), strict=True))
-        assert len(pairs) == n + 1  # of each finer cluster, one coarser
-    added = np.square(tree.distances_) / 2
-    assert losses[0] == pytest.approx(added.sum(), rel=0.01)
-
-
-def test_a_level_is_weighted_means_and_sums(model, tree, rows):
-    level = tree.cut(3)
-    assert len(set(level.labels)) == 3 and (np.diff(level.weights) <= 0).all()
-    for label in range(3):
-        inside = level.labels == label
-        weights = model.cluster_weights_[inside]
-        mean = np.average(model.cluster_centers_[inside], axis=0, weights=weights)
-        np.testing.assert_allclose(level.centers[label], mean)
-        assert level.weights[label] == pytest.approx(weights.sum())
-    labels = level.predict(rows)
-    np.testing.assert_array_equal(labels, level.labels[model.predict(rows)])
-    truth = np.array([rows[labels == label].mean(axis=0) for label in range(3)])
-    assert (np.abs(level.centers - truth) < 6 * level.centers_std_error).all()
-    grown = sum(np.square(rows[labels == i] - truth[i]).sum() for i in range(3))
-    grown += model.score(rows)
-    assert abs(level.loss - grown) < 6 * level.loss_std_error
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_errors_by_simulation(metric):
     """Clusters of a sample of a million, with noise: the mean squared error of merged centers is
@@ -117,121 +78,6 @@ def test_errors_by_simulation(metric):
     np.testing.assert_allclose(level.weights_std_error, noise * np.sqrt(2))
 
 
-def test_directions_keep_their_length_and_the_loss_is_of_cosines():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 5)) + 3 * rng.normal(size=(4, 5)).repeat(1000, axis=0)
-    model = DPKMeans(4, epsilon=20.0, metric="cosine", random_state=0).fit(X)
-    tree = ClusterHierarchy.from_estimator(model)
-    level = tree.cut(2)
-    np.testing.assert_allclose(np.linalg.norm(level.centers, axis=1), 1)
-    np.testing.assert_array_equal(level.predict(X), level.labels[model.predict(X)])
-    weights, sums = model.cluster_weights_, np.zeros((2, 5))
-    np.add.at(sums, level.labels, weights[:, None] * model.cluster_centers_)
-    exact = ClusterHierarchy(tree.centers, weights, metric="cosine").merge(level.labels)
-    assert exact.loss == pytest.approx(weights.sum() - np.linalg.norm(sums, axis=1).sum())
-    assert exact.loss_std_error is exact.centers_std_error is None
-    assert 0 < level.loss < exact.loss
-
-
-def test_merge_small(rows, tree):
-    level = tree.merge_small(1000)
-    assert len(level.weights) == 4 and np.bincount(level.predict(rows)).min() >= 1000
-    far = np.argmin(np.abs(tree.centers - PLACES[4]).sum(axis=1))
-    near = np.argmin(np.abs(tree.centers - PLACES[3]).sum(axis=1))
-    assert level.labels[far] == level.labels[near]  # the others are as they were
-    assert len(tree.merge_small(10).weights) == 5
-    assert len(tree.merge_small(9000).weights) == 1
-    before = tree.cut(2).centers
-    with pytest.raises(ValueError, match="min_size: all clusters together have at least 10025"):
-        tree.merge_small(20_000)
-    np.testing.assert_array_equal(before, tree.cut(2).centers)
-
-
-def test_what_remains_is_as_large_as_said():
-    """In 300 draws of clusters just below the size, 5% may be wrong: 41 allowed, false alarms
-    below 1e-6. Bounds of one cluster at a time would be wrong in most draws."""
-    rng, wrong = np.random.default_rng(5), 0
-    true, centers = np.repeat([99.0, 40.0, 0.0], 10), np.random.default_rng(0).normal(size=(30, 2))
-    for _ in range(300):
-        weights = np.maximum(true + rng.normal(size=30) * 10, 0)
-        tree = ClusterHierarchy(centers, weights, weights_std_error=np.full(30, 10.0))
-        level = tree.merge_small(100)
-        assert len(level.weights) > 1
-        wrong += np.bincount(level.labels, true).min() < 100
-    assert wrong <= 41
-
-
-def test_weights_that_noise_has_taken():
-    """Without weight a center joins its nearest one, and moves nothing, whatever its error is."""
-    centers = np.array([[0.0], [1.0], [0.9], [0.1]])
-    tree = ClusterHierarchy(
-        centers, [100.0, 100.0, 0.0, -30.0],
-        centers_std_error=[[0.01], [0.01], [np.inf], [np.inf]], weights_std_error=[10.0] * 4,
-    )  # fmt: skip
-    level = tree.cut(2)
-    np.testing.assert_array_equal(level.labels, [1, 0, 0, 1])
-    np.testing.assert_array_equal(level.weights, [100.0, 70.0])
-    np.testing.assert_allclose(level.centers, [[1.0], [0.0]], atol=1e-9)
-    np.testing.assert_allclose(level.centers_std_error, np.hypot(0.01, 0.01), rtol=1e-6)
-    assert np.isinf(tree.cut(4).centers_std_error).sum() == 2
-    errors = np.full((4, 1), 0.01)
-    lost = ClusterHierarchy(
-        centers, [1.0, 1.0, 0.0, 0.0], centers_std_error=errors, weights_std_error=[1e9] * 4
-    )
-    assert (lost.merge([0, 1, 1, 0]).centers_std_error < 0.2).all()  # it is one of its points
-    none = ClusterHierarchy(centers, [0.0, 0.0, -1.0, -2.0], weights_std_error=[1.0] * 4)
-    np.testing.assert_allclose(none.cut(1).centers, [[0.5]])  # they all count the same
-    with pytest.raises(ValueError, match="at least 0 units"):
-        none.merge_small(1)
-
-
-@pytest.mark.parametrize("value", [0.0, 40.0])
-def test_a_column_of_one_visible_value_does_not_hide_the_loss(value):
-    """Its centers have infinite errors, which were taken for noise: every loss was 0 +- 1e107."""
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 4, 4000)
-    X = rng.normal(size=(4000, 2)) + np.array([[0, 0], [20, 20], [40, 0], [60, 20]])[label]
-    X = np.column_stack([X, np.full(4000, value)])
-    tree = ClusterHierarchy.from_estimator(DPKMeans(4, epsilon=4.0, random_state=0).fit(X))
-    assert np.isinf(tree.centers_std_error[:, 2]).all()
-    options = {"weights_std_error": tree.weights_std_error}
-    without = ClusterHierarchy(
-        tree.centers[:, :2], tree.weights, centers_std_error=tree.centers_std_error[:, :2],
-        **options,
-    )  # fmt: skip
-    for level, same in (
-        (tree.cut(2), without.cut(2)),
-        (tree.merge([0, 0, 1, 2]), without.merge([0, 0, 1, 2])),
-    ):
-        assert 0 < level.loss_std_error < 0.1 * level.loss
-        assert np.isinf(level.centers_std_error).all(axis=0).tolist() == [False, False, True]
-        assert level.loss == pytest.approx(same.loss, rel=1e-6)
-        assert level.loss_std_error == pytest.approx(same.loss_std_error, rel=1e-6)
-    rare = tree.centers.copy()  # a center elsewhere, and nobody knows how far off it is
-    rare[0, 2] = 90.0
-    level = ClusterHierarchy(
-        rare, tree.weights, centers_std_error=tree.centers_std_error, **options
-    ).cut(1)
-    assert level.loss > 0 and np.isinf(level.loss_std_error)
-
-
-def test_one_cluster_is_a_tree():
-    tree = ClusterHierarchy([[1.0, 2.0]], [5.0])
-    assert tree.children_.shape == (0, 2) and tree.linkage_.shape == (0, 4)
-    np.testing.assert_array_equal(tree.cut(1).centers, [[1.0, 2.0]])
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e149])
-def test_any_scale(scale):
-    rng = np.random.default_rng(0)
-    centers, errors = rng.normal(size=(9, 3)), rng.uniform(0.01, 0.1, size=(9, 3))
-    weights, options = rng.uniform(1, 5, size=9), {"weights_std_error": np.full(9, 0.1)}
-    one = ClusterHierarchy(centers, weights, centers_std_error=errors, **options).cut(4)
-    other = ClusterHierarchy(centers * scale, weights, centers_std_error=errors * scale, **options)
-    np.testing.assert_allclose(other.cut(4).centers_std_error, one.centers_std_error * scale)
-    assert other.cut(4).loss == pytest.approx(one.loss * scale * scale)
-
-
 @pytest.mark.parametrize(
     ("estimator", "has"),
     [
@@ -257,48 +103,3 @@ def test_estimators(estimator, has, rows):
     if not has[1]:
         with pytest.raises(ValueError, match="min_size: this fit released no standard errors"):
             tree.merge_small(10)
-
-
-def test_it_is_a_copy(rows):
-    model = DPKMeans(3, bounds=1.5, random_state=0).fit(rows.astype(np.float32))
-    tree = ClusterHierarchy.from_estimator(model)
-    before = model.cluster_centers_.copy()
-    model.set_params(n_clusters=4).fit(rows)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(tree)).cut(3).labels, np.arange(3))
-    np.testing.assert_allclose(tree.cut(3).centers, before, rtol=1e-12)
-    assert "centers" in repr(tree.cut(2)) and "object at" not in repr(tree.cut(2))
-
-
-def test_bad_input(model, tree, rows):
-    good = {"centers": [[0.0], [1.0]], "weights": [1.0, 2.0]}
-    for name, bad in (
-        ("centers", [[0.0], [np.nan]]), ("centers", [[1e200], [0.0]]), ("centers", [0.0, 1.0]),
-        ("weights", [1.0]), ("weights", [1.0, np.inf]), ("weights", ["a", "b"]),
-        ("centers_std_error", [[1.0, 1.0]]), ("centers_std_error", [[-1.0], [0.0]]),
-        ("weights_std_error", [1.0, np.nan]), ("weights_std_error", [[1.0], [2.0]]),
-        ("metric", "manhattan"), ("max_weight", 0.0),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=f"(?i){name}"):
-            ClusterHierarchy(**good | {name: bad})
-    with pytest.raises(ValueError, match="centers must have length 1"):
-        ClusterHierarchy([[0.0], [2.0]], [1.0, 2.0], metric="cosine")
-    for call, name in (
-        (lambda: tree.cut(0), "n_clusters"), (lambda: tree.cut(6), "n_clusters"),
-        (lambda: tree.merge([0, 1]), "labels"), (lambda: tree.merge([0.5] * 5), "labels"),
-        (lambda: tree.merge_small(-1.0), "min_size"),
-        (lambda: tree.merge_small(5, confidence=1.0), "confidence"),
-        (lambda: tree.cut(2).predict(rows[:, :1]), "X"),
-        (lambda: tree.cut(2).predict([[np.nan, 1.0]]), "X"),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=name):
-            call()
-    with pytest.raises(TypeError, match="n_clusters"):
-        tree.cut(2.5)
-    for wrong in (None, AgglomerativeClustering(), DPKMeans):
-        with pytest.raises(TypeError, match="estimator must be a fitted"):
-            ClusterHierarchy.from_estimator(wrong)
-    with pytest.raises(ValueError, match="not fitted"):
-        ClusterHierarchy.from_estimator(DPKMeans())
-    for wrong in (FriendlyMean(), DPGaussianMixture(2, bounds=2.0)):
-        with pytest.raises(TypeError, match="estimator: .* releases no centers with weights"):
-            ClusterHierarchy.from_estimator(wrong.fit(rows))

@@ -6,7 +6,7 @@ import pytest
 from sklearn_dp import PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import int_point as public_int_point
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -42,24 +42,3 @@ def test_the_median_of_neighbors():
         with trace(replay):
             assert public_int_point(other, **options).point == first.point
         assert replay.finish() == []
-
-
-@pytest.mark.parametrize("values", [[[1.0]], ["a"], [np.nan], [1j], [np.inf], 3.0, [object()]])
-def test_bad_values(values):
-    with pytest.raises(ValueError, match="values must be a vector"):
-        public_int_point(values, bounds=1.0, n_points=3)
-
-
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        ({"bounds": None}, ValueError),
-        ({"bounds": -1.0}, ValueError),
-        ({"n_points": 0}, ValueError),
-        ({"n_points": 2.5}, TypeError),
-        ({"epsilon": -1.0}, ValueError),
-    ],
-)
-def test_bad_parameters(options, error):
-    with pytest.raises(error, match=next(iter(options))):
-        public_int_point([1.0, 2.0], **{"bounds": 1.0, "n_points": 3, **options})

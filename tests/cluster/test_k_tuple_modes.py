@@ -5,14 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from block_tools import fit_blocks
 from joblib import parallel_backend
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA
-from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
@@ -20,9 +15,8 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp._rows import pieces as _pieces
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import FarBallsOptions
-from sklearn_dp.cluster._tuple_routes import centers_of
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -148,13 +142,6 @@ def test_replays(mode):
     assert violations == [] and voided <= 3 and "coreset" not in paths
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_replays_of_400_pairs(mode):
-    violations, paths, voided = audit(mode, 400, seed=1)
-    assert violations == [] and voided <= 80 and any(p.startswith("tuples") for p in paths)
-
-
 def _number_of_rows_in_the_seed(patch):
     known = blocks.fit_table_blocks
 
@@ -185,34 +172,6 @@ def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     except StopIteration:  # no draws on the trace
         return
     assert violations or voided > 4
-
-
-# -- inner clusterers -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "inner",
-    [
-        GaussianMixture(3, n_init=3, covariance_type="spherical"),
-        make_pipeline(PCA(1), KMeans(3, n_init=3)),
-        make_pipeline(StandardScaler(), "passthrough", KMeans(3, n_init=3)),
-    ],
-)
-def test_centers_of_mixtures_and_pipelines_are_mapped_back(inner):
-    X = blobs(4000)
-    if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
-        X = X * [1.0, 0.0]
-    found = fit_blocks(inner, X, np.arange(4000) % 4, range(4), centers_of, (3, 2))
-    goal = CORNERS * ([1.0, 0.0] if X[0, 1] == 0 else [1.0, 1.0])
-    for each in found:
-        assert max(np.linalg.norm(each - c, axis=1).min() for c in goal) < 0.01
-
-
-def test_a_pipeline_in_a_fit():
-    X = np.hstack([blobs(4500), np.zeros((4500, 3))]) + 0.2
-    inner = make_pipeline(PCA(2), KMeans(3, n_init=2))
-    fitted = model(inner=inner, rho=6.0, n_tuples=60, bounds=1.2).fit(X)
-    assert fitted.path_ == "tuples" and error(fitted.cluster_centers_[:, :2] - 0.2) < 0.01
 
 
 # -- data in pieces, on disk, elsewhere -------------------------------------------------------
@@ -255,59 +214,8 @@ def test_the_ledger_is_asked_before_the_second_piece():
     assert seen == [0]
 
 
-def test_a_memory_map_gives_the_same_bits(tmp_path):
-    X, estimator = blobs(1500), model(**MODES["core"])
-    np.save(tmp_path / "rows.npy", X)
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    assert np.array_equal(
-        clone(estimator).fit(mapped).cluster_centers_, clone(estimator).fit(X).cluster_centers_
-    )
-
-
 def test_threads_and_processes_give_the_same_bits():
     X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
     alone = clone(estimator).fit(X).cluster_centers_
     with parallel_backend("threading", n_jobs=2):
         assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
-
-
-def test_dask_gives_the_same_bits():
-    distributed = pytest.importorskip("distributed")
-    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
-    alone = clone(estimator).fit(X).cluster_centers_
-    with (
-        distributed.Client(
-            processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
-        ),
-        parallel_backend("dask"),
-    ):
-        assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
-
-
-def test_ray_gives_the_same_bits():
-    ray = pytest.importorskip("ray")
-    from ray.util.joblib import register_ray
-
-    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
-    alone = clone(estimator).fit(X).cluster_centers_
-    ray.init(num_cpus=2, include_dashboard=False)
-    register_ray()
-    try:
-        with parallel_backend("ray"):
-            assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
-    finally:
-        ray.shutdown()
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"aggregator": "mean"}, "aggregator"),
-        ({"sampling": "bootstrap"}, "sampling"),
-        ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
-        ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters"),
-    ],
-)
-def test_bad_parameters_are_named(change, match):
-    with pytest.raises(ValueError, match=match):
-        model(**change).privacy_plan(2)

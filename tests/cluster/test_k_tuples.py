@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions, aggregate_k_tuples
+from sklearn_dp.cluster import aggregate_k_tuples
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -18,43 +18,6 @@ def database(t, spread, seed=0):
     return np.stack([rng.permutation(each) for each in tuples])
 
 
-def error(found):
-    return max(np.linalg.norm(found - c, axis=1).min() for c in CENTERS)
-
-
-@pytest.mark.parametrize(
-    ("aggregator", "relation", "t", "spread", "limit"),
-    [
-        ("auto", "replace", 300, 0.01, 0.01),
-        ("friendly_core", "add or remove", 300, 0.01, 0.01),
-        ("noisy_centers", "replace", 400, 1e-4, 0.4),
-    ],
-)
-def test_aggregators_on_tuples(aggregator, relation, t, spread, limit):
-    found = aggregate_k_tuples(
-        database(t, spread),
-        bounds=1.0,
-        epsilon=6.0,
-        aggregator=aggregator,
-        relation=relation,
-        random_state=1,
-    )
-    assert found.status == "ok" and error(found.centers) < limit
-    report = found.privacy_report
-    assert report.epsilon <= 6.0 and report.spent_rho <= report.rho * (1 + 1e-12)
-    assert report.neighbors == f"{relation} one group"
-
-
-def test_a_single_step_gets_all_of_epsilon():
-    found = aggregate_k_tuples(
-        database(400, 1e-4), bounds=1.0, epsilon=6.0, random_state=1, aggregator="noisy_centers"
-    )
-    assert found.privacy_report.epsilon == 6.0
-    assert found.privacy_report.accounting == "one (epsilon, delta)-DP step"
-    with pytest.raises(ValueError, match="n_tuples"):  # as zCDP it is less
-        aggregate_k_tuples(database(400, 1e-4), bounds=1.0, rho=0.5, aggregator="noisy_centers")
-
-
 def test_disagreement_is_an_answer():
     rng = np.random.default_rng(2)
     with pytest.warns(UtilityWarning, match="do not agree"):
@@ -64,19 +27,6 @@ def test_disagreement_is_an_answer():
     assert found.centers is None and found.status == "the tuples do not agree"
 
 
-def test_null_tuples_and_boxes():
-    tuples = database(300, 0.01)
-    tuples[:9] = np.nan
-    tuples[9, 0, 0] = np.inf
-    tuples[10] *= 1e9
-    found = aggregate_k_tuples(tuples, bounds=(-1.0, 1.0), epsilon=6.0, random_state=1)
-    assert error(found.centers) < 0.01
-    empty = np.empty((0, 3, 2))
-    with pytest.warns(UtilityWarning):
-        none = aggregate_k_tuples(empty, bounds=1.0, relation="add or remove", random_state=0)
-    assert none.centers is None
-
-
 def test_the_ledger_is_asked_first():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group", relation="replace")
     aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
@@ -84,33 +34,6 @@ def test_the_ledger_is_asked_first():
     with pytest.raises(BudgetExceededError):
         aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
     assert len(ledger.entries) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"aggregator": "mean"}, "aggregator"),
-        ({"relation": "swap"}, "relation"),
-        ({"aggregator": "friendly_core", "options": FriendlyCoreOptions(0.25)}, "gamma"),
-        ({"options": FriendlyCoreOptions()}, "options"),
-        ({"bounds": None}, "bounds"),
-        ({"bounds": -1.0}, "bounds"),
-        ({"relation": "add or remove", "aggregator": "k_averages"}, "friendly_core"),
-        ({"tuples": np.zeros((4, 3))}, "tuples"),
-        ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
-        (
-            {"aggregator": "noisy_centers", "options": FarBallsOptions(5.0), "epsilon": 6.0},
-            "separation",
-        ),
-        ({"tuples": [["a"]]}, "tuples"),
-        ({"tuples": np.ones((4, 3, 2)) * 1j}, "tuples"),
-        ({"aggregator": "k_averages"}, "n_tuples"),
-    ],
-)
-def test_bad_parameters_are_named(change, match):
-    options = {"tuples": database(300, 0.01), "bounds": 1.0, **change}
-    with pytest.raises(ValueError, match=match):
-        aggregate_k_tuples(options.pop("tuples"), **options)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add or remove"])

@@ -5,14 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._units import Units
-from sklearn_dp.cluster._keywords import (
-    counted_pairs,
-    described,
-    keywords_of,
-    listed_texts,
-    status_of,
-)
+from sklearn_dp._queries.words import counted_pairs, keywords_of
+from sklearn_dp.cluster._keywords import described, status_of
 
 
 @pytest.mark.parametrize(
@@ -39,25 +33,16 @@ def test_of_a_vocabulary_only_its_words_count():
     assert keywords_of("The parcel is late", 1, known, frozenset()) == ["the"]
 
 
-def test_texts_are_read_one_by_one():
-    pandas = pytest.importorskip("pandas")
-    values = ["a", None, 3, ["b"]]
-    for texts in (values, tuple(values), pandas.Series(values), np.array(values, dtype=object)):
-        assert listed_texts(texts, 4) == values
-
-
 def test_a_unit_is_in_so_many_pairs_and_in_each_once():
     words = [["a", "b", "c"], ["a"], ["a", "d"], ["e"]]
-    rows = Units(4)
-    assert counted_pairs([0, 0, 1, 1], words, rows, 2) == Counter(
+    topics = [0, 0, 1, 1]
+    assert counted_pairs([(None, topics, words)], 2) == Counter(
         {(0, "a"): 2, (0, "b"): 1, (1, "a"): 1, (1, "d"): 1, (1, "e"): 1}
     )
-    groups = Units(4, ["ann", "ann", "ann", "bob"])
-    # Of ann: the first words of all her texts come first, and (0, "a") counts once.
-    assert counted_pairs([0, 0, 1, 1], words, groups, 2) == Counter(
-        {(0, "a"): 1, (1, "a"): 1, (1, "e"): 1}
-    )
-    assert counted_pairs([0, 0, 1, 1], words, groups, 1) == Counter({(0, "a"): 1, (1, "e"): 1})
+    # Of unit 0: the first words of all its texts come first, and (0, "a") counts once.
+    groups = [([0, 0], topics[:2], words[:2]), ([0, 1], topics[2:], words[2:])]
+    assert counted_pairs(groups, 2) == Counter({(0, "a"): 1, (1, "a"): 1, (1, "e"): 1})
+    assert counted_pairs(groups, 1) == Counter({(0, "a"): 1, (1, "e"): 1})
 
 
 def test_a_word_that_all_topics_use_is_no_keyword():
@@ -73,14 +58,3 @@ def test_a_word_that_all_topics_use_is_no_keyword():
         "1 of 3 topics (2): the size is lost in noise; use fewer topics or more budget; "
         "1 of 3 topics (1): no keyword stands out from the noise; clusters: few rows"
     )
-
-
-def test_noise_alone_seldom_makes_a_keyword():
-    """Topics of noise have a keyword in 5%, by a union bound; of 2,000 topics, at most 7.5%.
-
-    A false alarm has probability 2e-7 (binomial); a threshold that is lower by a tenth is seen.
-    """
-    counts = 10.0 * np.random.default_rng(0).normal(size=(2000, 50))
-    words, noise = [f"w{i}" for i in range(50)], np.full(2000, 10.0)
-    found = described(counts, noise, np.zeros(2000), np.ones(2000), words, 5)
-    assert 40 <= sum(bool(topic.keywords) for topic in found) <= 150

@@ -1,14 +1,9 @@
 """Topics that are merged after a fit: of released values, and with their errors."""
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPTopics
-from sklearn_dp.cluster import ClusterHierarchy
-from sklearn_dp.inspection import TopicDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 WORDS = ["parcel", "courier", "password", "account", "refund", "invoice"]
@@ -23,21 +18,6 @@ def fitted():
     texts = [WORDS[2 * subject : 2 * subject + 2] for subject in subjects.tolist()]
     model = DPTopics(8, vocabulary=WORDS, epsilon=4.0, random_state=0).fit(X, texts=texts)
     return model, X, subjects
-
-
-def test_pieces_of_a_topic_become_one_again(fitted):
-    model, X, subjects = fitted
-    before = pickle.dumps(model)
-    merged = model.merge()
-    assert adjusted_rand_score(subjects, model.predict(X)) < 0.9
-    assert adjusted_rand_score(subjects, merged.predict(X)) > 0.99
-    for number, topic in enumerate(merged.topics_):
-        (subject,) = np.unique(subjects[merged.predict(X) == number][:50])
-        assert set(topic.keywords) == set(WORDS[2 * subject : 2 * subject + 2])
-        assert topic.size == pytest.approx(4000, abs=5 * topic.size_std_error + 40)
-    assert merged.status_ == "ok" and pickle.dumps(model) == before
-    assert len(merged.merge().topics_) == 3
-    assert TopicDisplay.from_estimator(merged).n_hidden == 0
 
 
 def test_sums_and_their_errors_by_hand(fitted):
@@ -57,24 +37,3 @@ def test_sums_and_their_errors_by_hand(fitted):
     # Once more, and at once: the same.
     again = merged.merge([0, 1, 0])
     np.testing.assert_allclose(again.sizes_, model.merge((labels == 2).astype(int)).sizes_)
-
-
-def test_by_a_level_of_the_hierarchy(fitted):
-    model, X, _ = fitted
-    level = ClusterHierarchy.from_estimator(model.estimator_).cut(3)
-    merged = model.merge(level.labels)
-    np.testing.assert_array_equal(merged.predict(X), level.predict(X))
-    with pytest.raises(ValueError, match=r"pass the one before merge\(\)"):
-        ClusterHierarchy.from_estimator(merged)
-
-
-@pytest.mark.parametrize("labels", [[0, 1], np.zeros(8), np.zeros((8, 1), dtype=int), ["a"] * 8])
-def test_labels_are_one_integer_for_each_topic(fitted, labels):
-    with pytest.raises(ValueError, match="labels must hold one integer for each topic"):
-        fitted[0].merge(labels)
-
-
-def test_a_single_topic_stays():
-    X, texts = np.ones((500, 4)), [["tea"]] * 500
-    model = DPTopics(1, vocabulary=["tea", "x"], random_state=0).fit(X, texts=texts)
-    assert len(model.merge().topics_) == 1

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
-from sklearn_dp.cluster._options import aggregator_settings
+from sklearn_dp.cluster._k_tuples import aggregator_settings
 
 KIND = {
     "friendly_core": FriendlyCoreOptions,
@@ -43,19 +43,6 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
         model = DPKTupleKMeans(3, aggregator=aggregator, options=options, epsilon=8.0)
         with pytest.raises(error, match=word):
             model.privacy_plan(2)
-
-
-@pytest.mark.parametrize("aggregator", KIND)
-def test_options_of_another_aggregator_are_refused(aggregator):
-    for other in ({*KIND.values()} - {KIND[aggregator]}).pop()(), {}, "core", 3:
-        with pytest.raises(TypeError, match="options"):
-            aggregator_settings(aggregator, other)
-
-
-def test_auto_has_none():
-    assert aggregator_settings("auto", None) == {}
-    with pytest.raises(ValueError, match="options"):
-        DPKTupleKMeans(3, options=FriendlyCoreOptions()).privacy_plan(2)
 
 
 def test_they_reach_the_stage_and_survive_clone_and_pickle():

@@ -9,16 +9,15 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from sklearn_dp._aggregate.shared.axes import second_moment
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
-from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import PrivacyLedger
 
 pytestmark = [
@@ -109,16 +108,6 @@ def test_second_moments_move_as_far_as_is_claimed():
     assert worst == pytest.approx([1, np.sqrt(2)], rel=3e-4)  # but for rounding toward zero
 
 
-def test_too_little_data_warns_from_releases():
-    with pytest.warns(UtilityWarning):
-        model = DPPCA(1, epsilon=0.1, random_state=0).fit(table(30))
-    assert model.components_.shape == (1, 6) and np.isfinite(model.components_).all()
-    with pytest.raises(ValueError, match="n_components"):
-        DPPCA(9).fit(table(30))
-    with pytest.raises(ValueError, match="columns"):
-        DPPCA(1).fit(table(30)).inverse_transform(np.zeros((3, 2)))
-
-
 @pytest.mark.parametrize("d", [1, 2, 10])
 def test_noise_alone_is_not_called_a_direction(d):
     """The largest eigenvalue of noise is above its level in one of ten fits or so, else."""
@@ -193,24 +182,6 @@ def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
     assert any("second moment: distance" in text for text in result.violations)
 
 
-def test_errors_are_those_of_noise_and_drawing():
-    """40 fits; the error of a share of variance, and of variances that no clip touches."""
-    scale = np.array([3.0, 2.0, 1.0, 0.3, 0.3])
-    hits, ratios = [], []
-    for seed in range(40):
-        X = np.random.default_rng(seed).uniform(-1, 1, size=(4000, 5)) * scale * np.sqrt(3)
-        model = DPPCA(3, epsilon=2.0, bounds=2 * np.linalg.norm(scale), random_state=seed).fit(X)
-        low, high = model.confidence_interval()
-        values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
-        hits.append(low <= values[:3].sum() / values.sum() <= high)
-        ratios.append(
-            (model.explained_variance_ - values[:3]) / model.explained_variance_std_error_
-        )
-    assert np.mean(hits) >= 0.8
-    assert (np.abs(np.mean(ratios, axis=0)) < 1.5).all() and (np.std(ratios, axis=0) < 1.3).all()
-    assert model.summary().to_frame().loc["explained_", "value"] == model.explained_
-
-
 @pytest.mark.parametrize("bounds", [1e140, 1e100, 1e-140])
 def test_errors_are_finite_in_the_widest_and_narrowest_bounds(bounds):
     """Squares of the variances would overflow, and the fit would raise after its charge."""
@@ -244,61 +215,3 @@ def test_wrong_numbers_of_components_are_named_before_the_charge(n_components):
     with pytest.raises((TypeError, ValueError), match="n_components"):
         DPPCA(n_components, ledger=ledger).fit(X)
     assert ledger.entries == ()
-
-
-# -- means of columns ------------------------------------------------------------------------------
-
-
-def test_means_of_skewed_columns_in_their_own_units():
-    """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95%.
-
-    With intervals that hold 95% it fails once in 10^6 fits; a bias of 1.5 standard errors in one
-    column holds 67% there, and fails nine times in ten.
-    """
-    held = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        zeros = rng.exponential(size=10_000) * (rng.random(10_000) < 0.2)
-        X = np.column_stack([rng.normal(45, 15, 10_000), rng.lognormal(10.0, 0.5, 10_000), zeros])
-        model = DPPCA(1, random_state=seed).fit(X)
-        off = np.abs(model.mean_ - [45.0, np.exp(10.125), 0.2])
-        held += int((off < 1.96 * model.mean_std_error_).sum())
-    assert held >= 103
-
-
-def test_a_column_without_a_spread_is_named_and_takes_nothing_from_the_others():
-    """Of 99% zeros only the zeros stand out."""
-    rng = np.random.default_rng(0)
-    rare = 100.0 * (rng.random(20_000) < 0.01)
-    X = np.column_stack([rng.normal(5.0, 1.0, 20_000), rare])
-    model = DPPCA(1, random_state=0).fit(X)
-    assert model.status_.endswith("; no spread is visible in these columns: x1")
-    assert abs(model.mean_[0] - 5.0) < 3 * model.mean_std_error_[0] < 0.06
-
-
-@pytest.mark.parametrize("bounds", [([0, 0], [90, 400]), 400.0])
-def test_bounds_that_bite_are_told(bounds):
-    X = np.random.default_rng(0).normal(size=(20_000, 2)) * [9, 8000] + [45, 42_000]
-    status = DPPCA(1, bounds=bounds, random_state=0).fit(X).status_
-    assert "at a bound" in status or "at the bound" in status
-    assert DPPCA(1, bounds=([0, 0], [90, 1e5]), random_state=0).fit(X).status_ == "ok"
-
-
-def test_nothing_found_has_infinite_errors():
-    X = np.random.default_rng(0).normal(size=(20, 3)) * 1000
-    model = DPPCA(2, random_state=0).fit(X)
-    assert model.status_.startswith("too few rows")
-    assert np.isinf(model.mean_std_error_).all()
-    assert np.isinf(model.explained_variance_std_error_).all()
-    assert (model.components_std_error_ == 1).all() and model.explained_std_error_ == 1
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_the_mean_of_two_far_groups_starts_from_the_place_that_is_known(epsilon):
-    """The released origins of columns are those of one group; the spread is 4.6."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(2000, 4)), 9 + rng.normal(size=(2000, 4))])
-    off = [
-        DPPCA(2, epsilon=epsilon, random_state=s).fit(X).mean_ - X.mean(axis=0) for s in range(6)
-    ]
-    assert np.sqrt(np.mean(np.square(off))) < 1.0

@@ -44,13 +44,6 @@ def test_the_number_of_blocks_is_public_and_falls_with_the_budget(kind):
     assert Aggregation(kind, 77, 3.0, 0.5).size(TARGETS[0], 3) == 77
 
 
-def test_fewer_that_agree_need_more_blocks():
-    few, many = (
-        Aggregation("one_cluster", "auto", 3.0, share).size(TARGETS[1], 3) for share in (0.25, 0.5)
-    )
-    assert few == pytest.approx(2 * many, abs=2)
-
-
 @pytest.mark.parametrize("kind", AGGREGATORS)
 def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
     rng = np.random.default_rng(0)
@@ -87,14 +80,6 @@ def test_errors_are_those_of_the_noise(kind):
     assert np.mean(held) > 0.85
 
 
-def test_a_core_whose_average_is_noise_is_not_called_ok():
-    """Outputs as far apart as their bounds allow have a core, at a budget that hides its mean."""
-    results = np.random.default_rng(0).uniform(-1, 1, size=(400, 400)) / 20
-    found = aggregate(results, "friendly_core", epsilon=5.0, bounds=1.0)
-    assert found.error is not None and np.linalg.norm(found.error) > 0.5
-    assert found.status.startswith("mostly noise") and "; use about" in found.status
-
-
 @pytest.mark.parametrize("kind", ["one_cluster", "mean"])
 def test_what_the_noise_hides_is_not_called_ok(kind):
     """Ten blocks that agree are many at epsilon = 50, and none at .05, whatever the noise was."""
@@ -103,30 +88,6 @@ def test_what_the_noise_hides_is_not_called_ok(kind):
         words = aggregate(results, kind, epsilon=0.05, seed=seed).status
         assert words != "ok"
         assert aggregate(results, kind, epsilon=50.0, seed=seed).status == "ok"
-
-
-def test_the_error_of_a_mean_is_that_of_its_noise():
-    """In squares, over 150 draws and two outputs; a wrong factor of 1.2 would show."""
-    results = [1.0, -2.0] + 0.1 * np.random.default_rng(0).normal(size=(60, 2))
-    middle = results.mean(axis=0)
-    found = [aggregate(results, "mean", epsilon=4.0, seed=seed) for seed in range(150)]
-    assert {one.status for one in found} == {"ok"}
-    square = np.mean([np.square((one.vector - middle) / one.error) for one in found])
-    assert square == pytest.approx(1.0, abs=0.3)
-    assert all(one.n_working_sd == found[0].n_working_sd for one in found)
-    assert np.std([one.n_working for one in found]) == pytest.approx(
-        found[0].n_working_sd, rel=0.15
-    )
-
-
-def test_errors_of_a_ball_are_large_enough():
-    """120 numbers, of which 95% are to hold the median: at least 90%, or they are too small."""
-    held = []
-    for seed in range(40):
-        results = [1.0, -2.0, 9.0] + np.random.default_rng(seed).normal(size=(400, 3))
-        found = aggregate(results, "one_cluster", epsilon=4.0, bounds=None, seed=seed)
-        held.append(np.abs(found.vector - np.median(results, axis=0)) <= 1.96 * found.error)
-    assert np.mean(held) > 0.9
 
 
 class Picky(BaseEstimator):

@@ -12,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._rowwise import _released
+from sklearn_dp._partitions._dispatch import _released
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 METHODS = (
@@ -56,41 +56,6 @@ def test_answers_are_those_of_the_released_estimator_and_finite_for_huge_rows():
     np.testing.assert_allclose(model.predict(X), model.estimator_.predict(X), rtol=1e-12)
     assert model.score(X, X @ [1.0, -2.0]) == model.estimator_.score(X, X @ [1.0, -2.0])
     assert np.isfinite(model.predict(np.array([[1e300, -1e300]]))).all()
-
-
-@pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-def test_methods_are_those_of_the_fit_until_the_next_one():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = SampleAndAggregate(n_blocks=4, random_state=0).fit(X)
-    for other, next_fit in ((Ridge(), set()), (PCA(1), {"fit_transform"}), ("junk", set())):
-        model.set_params(estimator=other)
-        there = {name for name in METHODS if hasattr(model, name)}
-        assert there == {"transform"} | next_fit
-        assert model.transform(X).shape == X.shape
-
-
-@pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-@pytest.mark.parametrize(
-    "inner, output, method, missing",
-    [
-        (RobustScaler(), "center_", "transform", "scale_"),
-        (PCA(1), "components_", "score", "mean_"),
-        (Ridge(), "coef_", "predict", "intercept_"),
-    ],
-)
-def test_what_the_output_lacks_for_a_method_is_named(inner, output, method, missing):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = SampleAndAggregate(inner, output=(output,), n_blocks=4, output_bounds=3.0)
-    model.set_params(random_state=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=f"output must also name {missing}") as caught:
-        getattr(model, method)(X)
-    assert caught.value.__context__ is None
 
 
 ROWS = np.random.default_rng(0).normal(size=(90, 2))
@@ -141,38 +106,6 @@ def test_parts_have_the_answers_of_one_table(name):
         getattr(model, methods[0])([ROWS[:, :1]])
     with pytest.raises(TypeError, match="^X must be in memory here"):
         model.score(PARTS, ROWS[:, 0])  # of which kind, a mean or not, nobody knows
-
-
-@pytest.mark.parametrize("name", IN_PARTS)
-def test_answers_for_collections_are_lazy_and_of_their_kind(name):
-    da = pytest.importorskip("dask.array", reason="needs the extra dask")
-    delayed = pytest.importorskip("dask").delayed
-    calls = []
-
-    def read():
-        calls.append(1)
-        return ROWS[:50]
-
-    lazy = [da.from_delayed(delayed(read)(), (50, 2), float), da.from_array(ROWS[50:], chunks=20)]
-    X, model = da.concatenate(lazy), released(name)
-    for method in IN_PARTS[name][2]:
-        found, expected = getattr(model, method)(X), getattr(model, method)(ROWS)
-        assert isinstance(found, da.Array) and not calls
-        assert same(found.compute(scheduler="synchronous"), expected)
-        calls.clear()
-
-
-def test_what_is_not_there_in_memory_is_not_there_for_parts():
-    for model in (released("line"), SampleAndAggregate()):
-        with pytest.raises(AttributeError, match="score_samples"):
-            model.score_samples(PARTS)
-    model = SampleAndAggregate(PCA(1), output=("components_",), output_bounds=3.0, n_blocks=4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.set_params(random_state=0).fit(ROWS)
-    with pytest.raises(ValueError, match="output must also name") as caught:
-        model.score_samples(PARTS)
-    assert caught.value.__context__ is None
 
 
 def test_copies_that_travel_hold_what_was_released():

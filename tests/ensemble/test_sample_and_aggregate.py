@@ -10,20 +10,19 @@ import pytest
 from grid_tools import parts_in_memory
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
+from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._rows.table import Table
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._certificate.cases import Detector
+from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation
@@ -56,75 +55,6 @@ def test_coefficients_of_a_regression(aggregator):
     assert abs(model.estimator_.intercept_ - 0.5) < 0.5
     np.testing.assert_allclose(model.predict(X), model.estimator_.predict(X), rtol=1e-12)
     assert model.score(X, y) > 0.85
-
-
-@pytest.mark.slow
-def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
-    """The ball adapts to the spread of the outputs, the naive baseline to their bounds."""
-    X, y = linear_data(20000)
-    misses = {}
-    for aggregator in ("one_cluster", "mean"):
-        model = SampleAndAggregate(
-            Ridge(),
-            aggregator=aggregator,
-            epsilon=1.0,
-            n_blocks=600,
-            **{**LINEAR, "output_bounds": 100.0},
-        ).fit(X, y)
-        misses[aggregator] = np.linalg.norm(model.output_ - [1, -2, 0.5])
-    assert misses["one_cluster"] < 0.1 * misses["mean"]
-
-
-def test_classifier():
-    X, y = linear_data()
-    labels = np.where(y > 0.5, "yes", "no")
-    model = SampleAndAggregate(
-        LogisticRegression(), classes=["no", "yes"], epsilon=4.0, n_blocks=150, **LINEAR
-    ).fit(X, labels)
-    assert model.status_ == "ok" and model.score(X, labels) > 0.95
-    assert model.predict_proba(X[:3]).shape == (3, 2)
-    with pytest.raises(ValueError, match="classes"):
-        SampleAndAggregate(LogisticRegression(), **LINEAR).privacy_plan(2)
-
-
-def test_components_with_fixed_signs():
-    X, _ = linear_data()
-    X = X * [3.0, 1.0]
-    model = SampleAndAggregate(
-        TruncatedSVD(1),
-        output=("components_",),
-        output_bounds=3.0,
-        fix_signs=("components_",),
-        epsilon=4.0,
-        n_blocks=150,
-        random_state=0,
-    ).fit(X)
-    assert model.status_ == "ok"
-    assert abs(model.estimator_.components_[0, 0]) > 0.98
-    assert model.transform(X).shape == (len(X), 1)
-
-
-def test_median_by_default_without_bounds():
-    X, _ = linear_data()
-    model = SampleAndAggregate(epsilon=4.0, n_blocks=300, random_state=0).fit(X + [40, -7])
-    assert model.status_ == "ok"
-    assert np.abs(model.output_ - [40, -7]).max() < 0.3
-
-
-def test_intervals_where_they_are_honest():
-    """Of the outputs, for the noise."""
-    X = linear_data(600)[0]
-    options = {"n_blocks": 40, "output_bounds": 5.0, "epsilon": 4.0, "random_state": 0}
-    model = SampleAndAggregate(aggregator="mean", **options).fit(X)
-    low, high = model.confidence_interval()
-    assert np.allclose((low + high) / 2, model.output_)
-    assert np.allclose(high - low, 2 * 1.959964 * model.output_std_error_)
-    assert "output_[0]" in repr(model.summary()) and "n_working_" in repr(model.summary())
-    model.set_params(aggregator="friendly_core", epsilon=40.0).fit(X)
-    assert "output_[1]" in repr(model.summary()) and (model.output_std_error_ > 0).all()
-    model.set_params(aggregator="one_cluster", epsilon=4.0).fit(X)
-    assert model.confidence_interval().high.shape == model.output_.shape
-    assert "output_[1]" in repr(model.summary())
 
 
 @pytest.mark.parametrize("aggregator, most", [("one_cluster", 0.3), ("mean", 4.0)])
@@ -200,35 +130,6 @@ def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)
         assert np.isfinite(wild.fit(3 + X, y).output_).all()
-
-
-@pytest.mark.parametrize(
-    "options, error, word",
-    [
-        ({"output": ("weights_",)}, ValueError, "output"),
-        ({"output": ()}, ValueError, "output"),
-        ({"output": "coef_"}, TypeError, "output"),
-        ({"aggregator": "median"}, ValueError, "aggreg"),
-        ({"n_blocks": 1}, ValueError, "n_blocks"),
-        ({"n_blocks": "many"}, ValueError, "n_blocks"),
-        ({"agreement": 0.0}, ValueError, "agreement"),
-        ({"agreement": 1.5}, ValueError, "agreement"),
-        ({"output_bounds": -1.0}, ValueError, "output_bounds"),
-        ({"estimator": 3}, TypeError, "estim"),
-        ({"sampling": "bootstrap"}, ValueError, "sampling"),
-        ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds"),
-    ],
-)
-def test_bad_parameters_are_named(options, error, word):
-    model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
-    with pytest.raises(error, match=word):
-        model.privacy_plan(2)
-
-
-@pytest.mark.parametrize("y", [None, [1.0, 2.0], [np.nan] * 20, [1 + 1j] * 20, [["a"] * 2] * 20])
-def test_bad_targets(y):
-    with pytest.raises(ValueError, match="^y must"):
-        SampleAndAggregate(Ridge(), **LINEAR).fit(np.zeros((20, 2)), y)
 
 
 # -- one row, one output ----------------------------------------------------------------------
@@ -368,34 +269,6 @@ def test_replay_with_copies(options, one_copy):
     audit += replay_audit(SampleAndAggregate(**options), X, groups=groups, strangers=False)
     assert audit.violations == []
     assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
-
-
-@pytest.mark.slow
-def test_pairs_of_several_copies_are_left_out(monkeypatch):
-    """An audit of the estimator as it is: few rows have copies; one that has two shows nothing."""
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    model = SampleAndAggregate(**COPIES[0])
-    audit = replay_audit(model, X, repeats=3)
-    assert audit.violations == [] and audit.n_voided < 6
-    for name in ("drawn_rows", "unit_copies"):
-        function = getattr(_blocks, name)
-        monkeypatch.setattr(
-            _blocks,
-            name,
-            lambda *args, function=function: function(
-                *(3.0 if arg is module.COPY_RATE else arg for arg in args)
-            ),
-        )
-    crowded = replay_audit(model, X, repeats=3, strangers=False)
-    assert crowded.violations == [] and crowded.n_voided > crowded.n_pairs / 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", COPIES, ids=str)
-def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
-    assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
 
 
 REGRESSION = {"estimator": LastColumn(), "output": ("coef_",)}

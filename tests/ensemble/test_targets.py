@@ -9,9 +9,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp._aggregate.shared.table import ArraySource, Part
-from sklearn_dp._privacy._units import Units
-from sklearn_dp.ensemble._targets import with_targets
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
@@ -65,42 +62,6 @@ def test_parts_have_the_bits_of_one_array(name):
     assert known == fitted(name, cut(X.astype(np.float32), 7), cut(y, 7), groups=cut(GROUPS, 7))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_any_parts_have_the_bits_of_one_array(name, grouped, dtype):
-    y, rows = MODELS[name][1], X.astype(dtype)
-    known = fitted(name, rows, y, groups=GROUPS if grouped else None)
-    for n_parts in (1, 2, 3, 7, 20, 50):
-        groups = cut(GROUPS, n_parts) if grouped else None
-        assert fitted(name, cut(rows, n_parts), cut(y, n_parts), groups=groups) == known
-
-
-@pytest.mark.parametrize(
-    ("kind", "grouped"), [(list, False), (iter, True), (lambda parts: map(by_call, parts), True)]
-)
-def test_parts_without_a_type_come_with_targets(kind, grouped):
-    options = {"groups": cut(GROUPS, 7)} if grouped else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = clone(MODELS["line"][0])
-        found = model.fit_partitions(kind(cut(X, 7)), y=cut(Y, 7), **options)
-    known = fitted("line", X, Y, groups=GROUPS if grouped else None)
-    assert {key: pickle.dumps(value) for key, value in found.__getstate__().items()} == known
-
-
-def by_call(part):
-    return lambda: part
-
-
-def test_targets_that_nobody_needs_are_not_looked_at():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = clone(MODELS["median"][0]).fit_partitions(iter(cut(X, 7)), y="junk")
-    assert np.array_equal(found.output_, pickle.loads(fitted("median", X, None)["output_"]))
-
-
 def test_targets_are_refused_by_name_before_the_charge():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=99.0, delta=1e-4))
     model, before = clone(MODELS["line"][0]).set_params(ledger=ledger), ledger.remaining
@@ -132,13 +93,3 @@ def test_a_bad_target_of_a_part_is_told_by_its_number(spoiled):
         clone(MODELS["line"][0]).fit(parts, y)
     error = caught.value
     assert "7319" not in str(error) and error.__cause__ is None and error.__context__ is None
-
-
-def test_targets_are_the_last_column_of_what_is_read():
-    class Source(ArraySource):
-        def read_targets(self):
-            return ["b", "?", "a"]
-
-    part, sums = with_targets(Part(Source(X[:3], 4), Units(3)), np.array(["a", "b"]))
-    assert sums == () and part.source.number == 4 and part.source.n_rows() == 3
-    assert np.array_equal(part.source.read(), np.column_stack([X[:3], [1.0, -1.0, 0.0]]))

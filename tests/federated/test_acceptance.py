@@ -17,11 +17,10 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.federated import (
-    _answers,
     _learn,
     _round_sensitivities,
-    _statistics,
     client_update,
     elbow,
     first_message,
@@ -58,13 +57,14 @@ def walk(k, d, server, epsilon=1.0, radius=4.0):
 
 def releases_of(state, entries, budget, seeds):
     """Noisy sums of nothing, as each round releases them; many independent ones."""
-    found = {name: [] for name in _answers.ANSWERS[state.kind]}
-    state = replace(state, claims=_round_sensitivities.claims_of(state))
+    found = {name: [] for name in _rounds.ANSWERS[state.kind]}
+    asked = _round_sensitivities.round_of(state)
+    state = replace(state, asked=asked, claims=asked.bounds())
     nothing = client_update(state.kind, state.message, np.empty((0, state.setup.n_features)))
     for seed in range(seeds):
         session = PrivacySession(PrivacyPlan(budget, entries), random_state=seed)
-        for name in state.claims:
-            found[name].append(_round_sensitivities.release(state, session, name, nothing[name])[0])
+        for name, answer in asked.sealed_sums(nothing, "row").items():
+            found[name].append(_round_sensitivities.release(state, session, name, answer)[0])
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -98,7 +98,7 @@ def test_pure_noise_has_the_nominal_law(rounds, name):
     noise = releases_of(state, entries, budget, -(-5000 // size))[name]
     nominal = scale(state) / math.sqrt(2 * share_of(entries, name))
     if name == "second moment":
-        diagonal = np.equal(*_answers.upper_triangle(40))
+        diagonal = np.equal(*_rounds.upper_triangle(40))
         noise = np.where(diagonal, 1.0, math.sqrt(2)) * noise
     assert kstest(noise.ravel() / nominal, "norm").pvalue > 1e-6
     for wrong in (0.8, 1.2):
@@ -108,14 +108,14 @@ def test_pure_noise_has_the_nominal_law(rounds, name):
 def measured_mu(states, budget, entries, name, kind, far):
     """Nothing against one far row: how far the release moves, in units of its measured noise."""
     state, message = states[kind], states[kind].message
-    names = list(_answers.ANSWERS[kind])
+    names = list(_rounds.ANSWERS[kind])
     moved = (
         client_update(kind, message, far[None])[name]
         - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
     ).astype(float)
     step = list(_round_sensitivities.claims_of(state).values())[names.index(name)][2]
     noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
-    pattern = np.broadcast_to(_round_sensitivities._pattern(name, len(far)), moved.shape)
+    pattern = np.broadcast_to(_rounds._pattern(name, len(far)), moved.shape)
     return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)
 
 
@@ -134,9 +134,9 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
     accounted one.
     """
     states, budget, entries = rounds
-    exact = _statistics.row_bounds
+    exact = _rounds.row_bounds
     monkeypatch.setattr(
-        _round_sensitivities,
+        _rounds,
         "row_bounds",
         lambda kind, message: {name: bound / 4 for name, bound in exact(kind, message).items()},
     )

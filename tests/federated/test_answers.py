@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from federated_states import CLIENT_STATES, ROW_STATES, D, all_kinds, data, states
+from federated_states import CLIENT_STATES, ROW_STATES, all_kinds, data
 
-from sklearn_dp.federated import _client, _statistics, client_update
-from sklearn_dp.federated._answers import CLIENT_STEPS, check_answer
+from sklearn_dp._queries.client_rounds import CLIENT_STEPS
+from sklearn_dp.federated import client_update
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 
@@ -63,33 +64,6 @@ def test_what_has_no_bound_saturates_and_never_wraps(state):
                 moved = [int(a) - int(b) for a, b in zip(with_it[name], without[name], strict=True)]
                 assert all(abs(m) <= abs(int(v)) for m, v in zip(moved, value, strict=True))
                 assert np.abs(with_it[name]).max() <= 2**61
-
-
-@all_kinds(ROW_STATES)
-def test_who_holds_a_row_does_not_show_in_a_sum_that_saturates(state):
-    """The total is that of the exact sum: the same numbers in other hands, or in another order."""
-    good = client_update(state.kind, state.message, data(2, 10))
-    answers = [
-        {name: np.full(value.shape, number) for name, value in good.items()}
-        for number in (2**60, 2**61, 2**61, 7, -(2**61), -(2**60), -(2**60))
-    ]
-    for order in (answers, answers[::-1], answers[::2] + answers[1::2]):
-        total, _ = total_of(state.kind, state.message, [(answer, None) for answer in order])
-        assert all((value == 2**60 + 7).all() for value in total.values())
-
-
-def test_rows_of_one_client_are_added_exactly(monkeypatch):
-    """Where their sum would leave 63 bits, it is clamped and does not wrap."""
-
-    def large(message, X):
-        return {"center sum": np.full(D, 2**62), "center count": np.array([len(X)])}
-
-    state = next(state for state in states(server=False) if state.kind == "center")
-    monkeypatch.setattr(_client, "_BLOCK", 4)
-    monkeypatch.setitem(_statistics.STATISTICS, "center", large)
-    answer = client_update("center", state.message, data(2, 10))
-    assert (answer["center sum"] == 2**61).all() and answer["center sum"].dtype == np.int64
-    assert answer["center count"] == 10
 
 
 def test_a_client_that_exceeds_its_norm_is_refused():

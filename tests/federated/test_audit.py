@@ -11,10 +11,10 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
-from sklearn_dp.audit._player import Replay
-from sklearn_dp.audit._replay_result import ReplayResult
+from sklearn_dp.audit._replay import Replay, ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
     _answers,
@@ -26,7 +26,6 @@ from sklearn_dp.federated import (
     _round_sensitivities,
     _server,
     _state,
-    _statistics,
     first_message,
     server_update,
 )
@@ -48,7 +47,7 @@ MODULES = (
     _messages,
     _server,
     _state,
-    _statistics,
+    _rounds,
 )
 
 
@@ -174,24 +173,24 @@ def patched(module, name):
 BUGS = {}
 
 
-@patched(_statistics, "row_bounds")
+@patched(_rounds, "row_bounds")
 def radius_instead_of_its_square_in_step_1(original):
     def row_bounds(kind, message):
         found = original(kind, message)
         if kind == "moment":
             limit = float(message["limit"][0])
-            found["second moment"] = limit / _statistics.coarse_step(limit)
+            found["second moment"] = limit / _rounds.coarse_step(limit)
         return found
 
     return row_bounds
 
 
-@patched(_statistics, "_weights")
+@patched(_rounds, "_weights")
 def ties_counted_twice(original):
     def weights(message, X):
-        x = np.concatenate([x for _, x in _statistics._rows(message, X).chunks()])
+        x = np.concatenate([x for _, x in _rounds._rows(message, X).chunks()])
         if message["basis"].size:
-            x = _statistics.project(message, x)
+            x = _rounds.project(message, x)
         points = np.vstack([message["points"][:-1], message["points"][:1]])
         square = np.square(x[:, None] - points).sum(axis=2)
         return {"weights": (square == square.min(axis=1, keepdims=True)).sum(axis=0)}
@@ -199,7 +198,7 @@ def ties_counted_twice(original):
     return weights
 
 
-@patched(_statistics, "clipped_sums")
+@patched(_rounds, "clipped_sums")
 def clip_missing_when_the_start_is_server_side(original):
     def clipped_sums(rows, centers, labels, squared, limits, units):
         return original(rows, centers, labels, squared, 1e3 * limits, units)
@@ -245,7 +244,7 @@ def small_clients_skipped_at_row_level(original):
     return lambda kind, message, X: original(kind, message, X if len(X) > 3 else X[:0])
 
 
-@patched(_client, "_clip_whole")
+@patched(_rounds, "_clip_whole")
 def parts_clipped_one_by_one(original):
     def clip(name, value, n_rows, bound, share, message):
         if not name.endswith("sums"):
@@ -258,19 +257,19 @@ def parts_clipped_one_by_one(original):
     return clip
 
 
-@patched(_client, "_clip_whole")
+@patched(_rounds, "_clip_whole")
 def client_clip_missing(original):
     def clip(name, value, n_rows, bound, share, message):
-        return np.trunc(value * (_answers.CLIENT_STEPS / (bound * share))).astype(np.int64)
+        return np.trunc(value * (_rounds.CLIENT_STEPS / (bound * share))).astype(np.int64)
 
     return clip
 
 
-@patched(_client, "_reach")
+@patched(_rounds, "_reach")
 def client_reach_without_a_bound(original):
     def reach(kind, value, n_rows, message):
         length = math.sqrt(float(np.square(value.astype(np.float64)).sum()))
-        return np.array([int(_answers.CLIENT_STEPS * math.log2(max(length, 1e-9)))])
+        return np.array([int(_rounds.CLIENT_STEPS * math.log2(max(length, 1e-9)))])
 
     return reach
 
@@ -330,7 +329,7 @@ def plant(monkeypatch, bug):
         for key, value in list(vars(place).items()):
             if value is original:
                 monkeypatch.setattr(place, key, broken)
-    for table in (_statistics.STATISTICS, _learn.LEARN):
+    for table in (_rounds.STATISTICS, _learn.LEARN):
         for key, value in list(table.items()):
             if value is original:
                 monkeypatch.setitem(table, key, broken)
@@ -365,7 +364,7 @@ FOR_CLIENTS = {"parts clipped one by one", "client clip missing", *WITHOUT_SERVE
 
 
 def test_without_a_bug_there_is_no_violation(monkeypatch):
-    BUGS["none"] = (_statistics, "row_bounds", lambda original: lambda *args: original(*args))
+    BUGS["none"] = (_rounds, "row_bounds", lambda original: lambda *args: original(*args))
     plant(monkeypatch, "none")
     del BUGS["none"]
     assert violations(False) == [] and violations(True) == []

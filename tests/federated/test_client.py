@@ -1,7 +1,5 @@
 """What clients compute: exact sensitivities and invariances."""
 
-import warnings
-
 import numpy as np
 import pytest
 from federated_states import (
@@ -15,9 +13,9 @@ from federated_states import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, _clip_whole, norm_of
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, check_answer, norm_of
-from sklearn_dp.federated._client import _clip_whole
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 
@@ -77,15 +75,6 @@ def test_it_does_not_matter_which_client_holds_a_row(state, cuts, seed):
         assert np.array_equal(total[name], value)
 
 
-@all_kinds(ROW_STATES)
-def test_blocks_of_rows_change_nothing(state, monkeypatch):
-    X = data(4, 60, scale=2.0)
-    whole = client_update(state.kind, state.message, X)
-    monkeypatch.setattr("sklearn_dp.federated._client._BLOCK", 7)
-    for name, value in client_update(state.kind, state.message, X).items():
-        assert np.array_equal(value, whole[name])
-
-
 def test_rows_with_nan_are_left_out_one_by_one_and_the_input_is_untouched():
     state = ROW_STATES[0]
     X = data(4, 9)
@@ -110,26 +99,3 @@ def test_whatever_numpy_is_told_to_raise_a_row_does_not_take_its_client_with_it(
 def test_a_client_with_other_columns_fails():
     with pytest.raises(ValueError, match="columns"):
         client_update("moment", ROW_STATES[0].message, np.zeros((3, D + 1)))
-
-
-@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
-def test_arrays_of_complex_numbers_are_refused(dtype):
-    with pytest.raises(ValueError, match="rows must be real numbers"):
-        client_update("moment", ROW_STATES[0].message, np.zeros((3, D), dtype=dtype))
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.full((3, D), np.complex64(1j)).astype(object),
-        [[np.complex128(1 + 2j)] * D],
-        [[1.0] * (D - 1) + [1j]],
-    ],
-    ids=["objects", "scalars", "one"],
-)
-def test_complex_rows_are_left_out_and_not_cut(rows):
-    """Numpy drops imaginary parts with a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        answer = client_update("moment", ROW_STATES[0].message, rows)
-    assert not any(value.any() for value in answer.values())

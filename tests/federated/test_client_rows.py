@@ -1,6 +1,5 @@
 """Which rows of a client count: each on its own account, whatever they are held in."""
 
-import decimal
 import warnings
 
 import numpy as np
@@ -62,24 +61,6 @@ def test_a_row_that_is_no_row_of_numbers_takes_no_other_with_it(odd, held, reque
         answer = client_update("moment", ROW_STATES[0].message, rows)
     plain = client_update("moment", ROW_STATES[0].message, X)
     assert all(np.array_equal(answer[name], value) for name, value in plain.items())
-
-
-@pytest.mark.parametrize("length", [0, 1, D - 1, D + 1])
-def test_rows_of_another_length_in_a_list(length):
-    assert np.array_equal(usable_rows([*X, [1.0] * length], D), X)
-    assert np.array_equal(usable_rows([5.0, *X.tolist(), None], D), X)
-
-
-def test_an_entry_does_not_change_how_others_are_read():
-    """Numpy makes texts of all entries for the sake of one, and True is then no number."""
-    plain = [[True, 2**70], [np.float32(0.1), decimal.Decimal("0.5")], ["3", 0.1], [0, 1]]
-    expected = [[1.0, 2.0**70], [float(np.float32(0.1)), 0.5], [3.0, 0.1], [0.0, 1.0]]
-    assert usable_rows([*plain, ["x", 1]], 2).tolist() == expected
-    assert [usable_rows([row], 2).tolist()[0] for row in plain] == expected
-
-
-def test_an_empty_list_holds_no_rows():
-    assert usable_rows([], D).shape == (0, D)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +10,14 @@ import pytest
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._queries import client_rounds as _rounds
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import (
     _answers,
     _engines,
     _round_sensitivities,
     _server,
     _state,
-    _statistics,
     client_update,
 )
 from sklearn_dp.federated._engines import LocalEngine, check_distinct
@@ -171,13 +170,11 @@ def audit(seed, unit):
         ):
             wrong.append("clients are told different things")
     bounds = [
-        bound
-        for kind, message in told[::3]
-        for bound in _statistics.row_bounds(kind, message).values()
+        bound for kind, message in told[::3] for bound in _rounds.row_bounds(kind, message).values()
     ]
     events = [event for event in recorder.events if event.kind == "gaussian"]
     for event, bound in zip(events, bounds, strict=True):
-        if np.max(event.sensitivity) < (bound if unit == "row" else _answers.CLIENT_STEPS):
+        if np.max(event.sensitivity) < (bound if unit == "row" else _rounds.CLIENT_STEPS):
             wrong.append(f"{event.entry}: claimed less than clients were told")
     far = np.full((1, D), 1e300)
     near = [np.vstack([parts[0], far]), *parts[1:]] if unit == "row" else [*parts, 5 + rows(9)]
@@ -211,7 +208,7 @@ def claims_after_the_answers(patch):
     patch.setattr(
         "sklearn_dp.federated._federated_dp_kmeans.server_update",
         lambda state, *rest: update(
-            replace(state, claims=_round_sensitivities.claims_of(state)), *rest
+            replace(state, asked=_round_sensitivities.round_of(state)), *rest
         ),
     )
 
@@ -298,27 +295,6 @@ def _states():
     yield _server.first_message(setup, None)
 
 
-def test_a_message_is_nobodys_but_the_readers():
-    state = next(_states())
-    one, other = state.message, state.message
-    rewrite(one, np.random.default_rng(0))
-    assert all(np.array_equal(other[name], value) for name, value in state.message.items())
-    assert not any(value.flags.writeable for value in other.values())
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        other["limit"].flags.writeable = True
-
-
-def test_an_answer_that_hangs_when_it_is_read_is_given_up():
-    class Slow:
-        def __array__(self, *arguments, **options):
-            time.sleep(30)
-
-    state = next(_states())
-    engine = LocalEngine([Honest(rows(3)), Keeps({"second moment": Slow()})], seconds=1.0, n_jobs=2)
-    (good, _), (_, error) = engine.ask(state.kind, state.message)
-    assert good is not None and isinstance(error, TimeoutError)
-
-
 def test_operators_are_told_no_words_of_clients():
     state, deaths = next(_states()), [kind(SECRET) for kind in DEATHS]
     _, failed = _engines.total_of(state.kind, state.message, [(None, error) for error in deaths])
@@ -372,23 +348,6 @@ def test_the_same_rows_are_not_two_clients(clients):
     with pytest.raises(ValueError, match="clients: "):
         FederatedDPKMeans(2, ledger=ledger).fit_clients(clients, n_features=D)
     assert ledger.entries == ()
-
-
-@pytest.mark.parametrize(
-    "clients",
-    [
-        [X[:10], X[10:]],
-        [X[j::5] for j in range(5)],
-        [X, X.copy()],
-        [X, X[:0], X[:0]],
-        [X[:, :2], X[:, 2:]],
-        [Site().read, Site().read],
-        [],
-        np.array_split(X, 30),
-    ],
-)
-def test_rows_that_lie_apart_are(clients):
-    check_distinct(clients)
 
 
 def test_a_client_id_is_no_number_in_the_line():

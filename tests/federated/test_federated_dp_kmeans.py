@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.federated import FederatedOptions, client_update
 
@@ -26,14 +25,6 @@ LAPLACE = FederatedOptions(count_noise="laplace")
 def gap(fitted, means):
     """Largest distance of a true mean to the nearest center."""
     return np.linalg.norm(means[:, None] - fitted.cluster_centers_, axis=2).min(axis=1).max()
-
-
-def test_without_more_dimensions_than_clusters_step_1_costs_nothing():
-    X, means, server, _ = mixture(d=3)
-    fitted = FederatedDPKMeans(4, epsilon=5.0, random_state=0).fit(X, X_server=server)
-    assert fitted.subspace_ is None and fitted.n_rounds_ == 2
-    assert "second moment" not in {row["release"] for row in fitted.privacy_report_.releases}
-    assert gap(fitted, means) < 0.3
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -75,13 +66,6 @@ def test_variants_find_clusters(options):
     assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.8)
 
 
-def test_without_server_data_it_works_all_the_same():
-    X, means, _, _ = mixture(d=3)
-    fitted = FederatedDPKMeans(4, epsilon=10.0, random_state=0).fit(X)
-    assert gap(fitted, means) < 0.3
-    assert fitted.server_weights_ is None and fitted.server_points_ is None
-
-
 def test_who_holds_a_row_has_no_effect_at_row_level():
     X, _, server, clients = mixture(n=800)
     model = FederatedDPKMeans(4, privacy_unit="row", random_state=3)
@@ -120,27 +104,6 @@ def test_centers_are_finite_and_in_the_ball(X, epsilon, told):
         )
         away = np.linalg.norm(fitted.cluster_centers_ - server.mean(axis=0), axis=1)
         assert fitted.cluster_centers_.shape == (k, 5) and away.max() <= radius * (1 + 1e-9)
-
-
-def test_input_arrays_are_untouched():
-    X, _, server, clients = mixture(n=100)
-    copies = X.copy(), server.copy(), clients.copy()
-    FederatedDPKMeans(4, random_state=0).fit(X, groups=clients, X_server=server)
-    for array, copy in zip((X, server, clients), copies, strict=True):
-        assert np.array_equal(array, copy)
-
-
-def test_communication_is_told_from_public_shapes():
-    X, _, server, clients = mixture(n=100)
-    lines = [
-        FederatedDPKMeans(4, random_state=0)
-        .fit(X[:n], groups=clients[:n], X_server=server)
-        .communication_
-        for n in (100, 7)
-    ]
-    assert lines[0] == lines[1]
-    assert [line["numbers_up"] for line in lines[0]] == [78, 42, 4 * 12 + 4]
-    assert [line["kind"] for line in lines[0]] == ["moment", "weights", "lift"]
 
 
 # -- parameters ------------------------------------------------------------------------------------
@@ -206,45 +169,11 @@ def test_nobody_answers():
     assert np.isfinite(fitted.cluster_centers_).all() and fitted.cluster_centers_.shape == (3, 4)
 
 
-def test_clients_hand_out_rows_when_asked_and_are_known_by_their_ids():
-    X, means, server, clients = mixture()
-    seen = []
-
-    class Site:
-        def __init__(self, number, client_id):
-            self.number, self.client_id = number, client_id
-
-        def __call__(self):
-            seen.append(self.number)
-            return X[clients == self.number]
-
-    sites = [Site(j, f"site {j}") for j in range(60)]
-    model = FederatedDPKMeans(4, epsilon=200.0, random_state=0)
-    lazy = clone(model).fit_clients(iter(sites), X_server=server)
-    assert len(seen) == 3 * 60 and not hasattr(lazy, "labels_")
-    assert np.array_equal(lazy.predict(X), lazy.predict(X))
-    mapped = clone(model).fit_clients({site.client_id: site for site in sites}, X_server=server)
-    pooled = clone(model).fit(X, groups=clients, X_server=server)
-    for other in (mapped, pooled):
-        assert np.array_equal(other.cluster_centers_, lazy.cluster_centers_)
-    with pytest.raises(ValueError, match="client_id"):
-        model.fit_clients([Site(0, "a"), Site(1, "a")], X_server=server)
-    with pytest.raises(ValueError, match="n_features"):
-        model.fit_clients(sites)
-
-
 def test_an_exhausted_ledger_refuses_before_any_client_is_asked():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=0.5, delta=1e-6), unit="group")
     with pytest.raises(BudgetExceededError):
         FederatedDPKMeans(2, ledger=ledger).fit_clients([Silent()], n_features=3)
     assert ledger.entries == ()
-
-
-def test_more_clusters_than_dimensions():
-    X, means, server, _ = mixture(d=2, k=6)
-    fitted = FederatedDPKMeans(6, epsilon=5.0, random_state=0).fit(X, X_server=server)
-    assert fitted.cluster_centers_.shape == (6, 2)
-    assert np.median(np.linalg.norm(means[:, None] - fitted.cluster_centers_, axis=2).min(1)) < 0.2
 
 
 # -- clients of every kind, and the guarantee all the same -----------------------------------------
@@ -300,18 +229,6 @@ def test_a_misfit_is_dropped_with_words_and_the_noise_stays(name, unit):
     assert found.privacy_report_ == whole.privacy_report_
 
 
-@pytest.mark.parametrize("unit", ["row", "client"])
-def test_one_client_empty_clients_and_more_clusters_than_columns(unit):
-    X, _, server, _ = mixture(d=3, k=6, n=900)
-    for parts in ([X], [X, X[:0], X[:0]], [X[:0]], [X[i : i + 1] for i in range(30)]):
-        fitted = FederatedDPKMeans(6, epsilon=50.0, privacy_unit=unit, random_state=0).fit_clients(
-            parts, X_server=server
-        )
-        assert fitted.cluster_centers_.shape == (6, 3)
-        assert np.isfinite(fitted.cluster_centers_).all()
-        assert fitted.subspace_ is None  # no more dimensions than clusters: no first round
-
-
 # -- the number of clusters ------------------------------------------------------------------------
 
 
@@ -325,19 +242,3 @@ def test_the_number_of_clusters_is_found_on_server_points():
     plan = FederatedDPKMeans((4, 12), epsilon=5.0).privacy_plan(12, X_server=server)
     # Whether there is a moment follows from the largest number: 12 features, up to 12 clusters.
     assert {e.name for e in given.entries} - {e.name for e in plan.entries} <= {"second moment"}
-
-
-def test_a_public_start_needs_a_number():
-    X, _, server, _ = mixture(n=200)
-    for method in ("lloyd", "kmeans++", "sphere_packing"):
-        with pytest.raises(ValueError, match="n_clusters"):
-            FederatedDPKMeans("auto", method=method).fit(X, X_server=server)
-
-
-@pytest.mark.quick("False")
-@pytest.mark.parametrize("groups", [False, True])
-def test_neighbors_get_the_same_number(groups):
-    X = mixture(n=90)[0] / 10
-    names = {"groups": np.arange(90) // 3} if groups else {}
-    estimator = FederatedDPKMeans((1, 6), epsilon=100.0, bounds=2.0)
-    assert replay_audit(estimator, X, strangers=not groups, **names).violations == []

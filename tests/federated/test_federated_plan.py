@@ -12,9 +12,9 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries.client_rounds import coarse_step
 from sklearn_dp.federated import FederatedOptions, first_message, server_update
 from sklearn_dp.federated._state import Setup
-from sklearn_dp.federated._statistics import coarse_step
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -90,19 +90,6 @@ def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
     assert [row["release"] for row in report.releases].count("second moment") == (
         1 if options.get("method") != "sphere_packing" and (k < 6 or not with_server) else 0
     )
-
-
-def test_a_step_of_epsilon_one_has_the_noise_that_the_released_code_lacks():
-    """A budget that is all step 1: sigma = radius^2 * 4.2247 = 511.2, not 46.47."""
-    model = FederatedDPKMeans(3, bounds=11.0)
-    setup = Setup(3, 6, model._domain(6), np.eye(6))
-    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
-    plan = PrivacyPlan(budget, (PlanEntry("second moment", "gaussian", budget.to_rho()),))
-    session = PrivacySession(plan, random_state=0)
-    state = first_message(setup, session)
-    server_update(state, {"second moment": np.zeros(21, dtype=np.int64)}, session)
-    (row,) = session.report().releases
-    assert row["sigma"] == pytest.approx(121 * 4.2247, rel=1e-4)
 
 
 def test_the_noise_of_a_moment_is_isometric():

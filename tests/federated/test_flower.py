@@ -11,7 +11,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.federated._flower import FlowerEngine, is_grid
+from sklearn_dp.federated._flower import is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
 pytestmark = pytest.mark.filterwarnings(
@@ -59,14 +59,6 @@ def reply(node, value, failed=False):
         has_error=lambda: failed,
         content={"answer": {"weights": array}},
     )
-
-
-def test_answers_that_come_twice_late_or_not_at_all(monkeypatch):
-    monkeypatch.setattr("sklearn_dp.federated._flower._query", lambda kind, message, node: node)
-    first, second, third, *others = FlowerEngine(Grid(), seconds=5.0).ask("weights", {})
-    assert first[0]["weights"].tolist() == [10] and first[1] is None
-    assert isinstance(second[1], TimeoutError) and isinstance(third[1], RuntimeError)
-    assert [type(error) for _, error in others] == [KeyError, AttributeError]
 
 
 def test_a_grid_without_nodes_is_refused_before_anything_is_charged():

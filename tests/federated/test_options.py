@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp.federated import FederatedOptions
-from sklearn_dp.federated._options import METHODS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -51,18 +49,3 @@ def test_bad_parameters(options, match):
 def test_bad_server_data(server, match):
     with pytest.raises(ValueError, match=match):
         FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
-
-
-@pytest.mark.parametrize("timeout", [0, -1.0, np.inf, "long"])
-def test_bad_timeouts(timeout):
-    with pytest.raises((ValueError, TypeError), match="timeout"):
-        FederatedDPKMeans(2).fit_clients([np.zeros((9, 2))], n_features=2, timeout=timeout)
-
-
-def test_options_are_a_parameter_like_others():
-    options = FederatedOptions(client_bounds={"second moment": 0.4})
-    model = FederatedDPKMeans(2, options=options, method=METHODS[1])
-    assert clone(model).options == options and model.get_params()["options"] is options
-    assert "second moment" in repr(model) and len(model.get_params()) == 15
-    plans = [FederatedDPKMeans(2, options=o).privacy_plan(3) for o in (None, FederatedOptions())]
-    assert plans[0] == plans[1]

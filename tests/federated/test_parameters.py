@@ -5,14 +5,12 @@ import pandas as pd
 import pytest
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._door import Schema
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.federated._parameters import (
     check_parameters,
     plan_of,
-    public_ball,
     public_columns,
     refuse_clients,
     setup_of,
@@ -46,14 +44,6 @@ def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
     assert setup(server, **options).n_lloyd == n_lloyd
 
 
-def test_the_papers_method_averages_about_the_public_center():
-    """And with clients as the unit takes local means; ours never does."""
-    assert setup().residuals and not setup(per_client=True).local_means
-    paper = setup(method="paper", per_client=True)
-    assert paper.local_means and not paper.residuals
-    assert not setup(method="paper").local_means
-
-
 @pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
 def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
     one, other = (setup(method=method).start(BALL) for _ in range(2))
@@ -63,14 +53,6 @@ def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generat
     if method == "sphere_packing":
         assert np.abs(one).max() <= BALL.radius
     assert setup().start is None
-
-
-def test_options_and_neighbors_reach_the_setup():
-    options = FederatedOptions("laplace", {"weights": 0.5})
-    found = setup(options=options, relation="replace", max_rows_per_client=7)
-    assert found.laplace and found.shares == {"weights": 0.5} and found.swap
-    assert found.most_rows == 7 and found.n_honest is None and not found.clients_add
-    assert setup(n_honest=3).n_honest == 3
 
 
 @pytest.mark.parametrize(
@@ -91,13 +73,6 @@ def test_the_relation_that_a_plan_states(options, unit, relation):
     assert plan.relation == relation and plan.unit == unit
     assert ("client" in plan.notes[0]) is (unit == "group")
     assert len(plan.notes) == 1 + ("n_honest" in options)
-
-
-def test_a_plan_for_rows_of_a_model_for_clients_says_what_to_pass():
-    model = FederatedDPKMeans(2, bounds=1.0, privacy_unit="client")
-    with pytest.raises(ValueError, match="needs groups, .* in fit; and unit='group' in privacy_p"):
-        model.privacy_plan(2)
-    assert model.privacy_plan(2, unit="group").unit == "group"
 
 
 def test_noise_in_shares_is_refused_where_its_proof_does_not_hold():
@@ -123,37 +98,6 @@ def test_noise_in_shares_is_refused_where_its_proof_does_not_hold():
 def test_what_makes_no_sense_is_refused_by_name(options, match):
     with pytest.raises((ValueError, TypeError), match=match):
         check_parameters(FederatedDPKMeans(2, **options), 4, None)
-
-
-def test_the_public_ball_holds_the_servers_points_and_is_never_a_point():
-    ball = public_ball(SERVER)
-    away = np.linalg.norm(SERVER - ball.center, axis=1)
-    assert ball.center == pytest.approx(SERVER.mean(axis=0)) and ball.radius == away.max()
-    assert public_ball(np.full((3, 2), 1e6)).radius == pytest.approx(1e-3)
-    assert public_ball(np.zeros((3, 2))).radius > 0
-
-
-@pytest.mark.parametrize("scale", [0.0, 5e-324, 1e-160])
-def test_a_server_whose_points_are_one_place_has_an_answer(scale):
-    """The moment of the rows was a NaN: squares of the steps of so small a ball were zero."""
-    model = FederatedDPKMeans(1, random_state=0).fit(SERVER, X_server=scale * SERVER)
-    assert np.isfinite(model.cluster_centers_).all() and model.status_ != "ok"
-
-
-def test_the_number_of_columns_is_that_of_the_arrays():
-    arrays, frame = [np.zeros((n, 3)) for n in (0, 5)], pd.DataFrame(np.zeros((2, 3)))
-    assert public_columns(None, None, [*arrays, frame, print, [[1.0]]]) == Schema(3)
-    assert public_columns(None, np.zeros((9, 3)), arrays) == Schema(3)
-    assert public_columns(2, None, [print]) == Schema(2)
-    with pytest.warns():
-        fitted = FederatedDPKMeans(2, random_state=0).fit_clients({"a": np.ones((50, 3))})
-    assert fitted.n_features_in_ == 3
-
-
-@pytest.mark.parametrize("clients", [[], [print], [[[1.0]]]])
-def test_clients_that_do_not_tell_the_number_of_columns(clients):
-    with pytest.raises(ValueError, match="n_features is required"):
-        public_columns(None, None, clients)
 
 
 def test_clients_with_other_columns_are_told_apart():

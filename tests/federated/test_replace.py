@@ -8,10 +8,11 @@ import pytest
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._plan_consistency import check_claims
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._queries import client_rounds as _rounds
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import LedgerError
-from sklearn_dp.federated import FederatedOptions, _round_sensitivities
+from sklearn_dp.federated import FederatedOptions
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -112,14 +113,12 @@ def test_five_hundred_neighbors(number, told):
 
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_the_noise_of_one_unit_more_or_less_is_not_enough(told, monkeypatch):
-    monkeypatch.setattr(_round_sensitivities, "_bound_of_a_swap", lambda name, bound, state: bound)
+    monkeypatch.setattr(_rounds, "_bound_of_a_swap", lambda name, bound, state: bound)
     assert audit(model(), told, 8)[0]
 
 
 def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
-    monkeypatch.setattr(
-        _round_sensitivities, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound
-    )
+    monkeypatch.setattr(_rounds, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
     assert audit(model(method="kmeans++"), False, 12)[0]
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from federated_states import CLIENT_STATES, NASTY, ROW_STATES, D, all_kinds, clients, data
 
+from sklearn_dp._queries.client_rounds import is_count
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import is_count
 from sklearn_dp.federated._round_sensitivities import claims_of
 
 

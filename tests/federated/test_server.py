@@ -11,8 +11,8 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.federated import _server, client_update, first_message, server_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS
+from sklearn_dp._queries.client_rounds import ANSWERS
+from sklearn_dp.federated import client_update, first_message, server_update
 from sklearn_dp.federated._federated_plan import entries_of
 from sklearn_dp.federated._round_sensitivities import claims_of
 from sklearn_dp.federated._state import Setup
@@ -84,18 +84,6 @@ def test_the_next_state_is_a_function_of_releases():
         assert np.array_equal(value, messages[1][name])
 
 
-@pytest.mark.parametrize("per_client", [False, True])
-def test_claims_are_settled_with_the_message_that_clients_get(per_client):
-    setup, session = opened(server=server_points(), per_client=per_client)
-    for state in list(rounds(setup, session))[:-1]:
-        again = claims_of(state)
-        assert state.claims.keys() == again.keys() == set(ANSWERS[state.kind])
-        assert all(np.all(again[n].sensitivity == c.sensitivity) for n, c in state.claims.items())
-        if per_client:
-            assert {claim.bound for claim in state.claims.values()} == {CLIENT_STEPS}
-            assert state.message["shares"].tolist() == list(state.shares.values())
-
-
 def test_what_is_claimed_does_not_follow_a_message_that_was_rewritten():
     setup, session = opened(server=server_points())
     state = first_message(setup, session)
@@ -122,9 +110,3 @@ def test_too_few_answers_end_the_fit_where_clients_add_the_noise():
     with pytest.raises(RuntimeError, match="only 3 clients"):
         server_update(state, total, session, 3)
     assert server_update(state, total, session, 4).kind == "weights"
-
-
-def test_a_fit_that_is_done_asks_nothing():
-    setup, session = opened(server=server_points())
-    *_, last = rounds(setup, session)
-    assert _server.ask(last, session) == last

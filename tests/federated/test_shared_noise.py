@@ -9,14 +9,13 @@ from sklearn.base import clone
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms import shares as _shares
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
-from sklearn_dp.audit._plan_consistency import check_claims
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
-    FederatedOptions,
-    _answers,
     _client,
     _engines,
     _federated_dp_kmeans,
@@ -150,26 +149,6 @@ def test_a_share_of_a_second_moment_is_drawn_at_what_each_entry_is_told(monkeypa
     assert asked
 
 
-@pytest.mark.parametrize(
-    "least",
-    [
-        256.0,
-        np.nextafter(256, 0),
-        np.nextafter(256, 300),
-        1.0,
-        1e-9,
-        np.nextafter(2.0**-7, 0),
-        np.nextafter(2.0**-7, 1),
-        3.7,
-    ],
-)
-def test_shares_are_drawn_in_the_coarsest_steps_that_are_fine_enough(least):
-    """To the last bit: clients refuse a share below 256 steps, and that would end every fit."""
-    scale = _shares.share_scale(least * np.array([1.0, 2.0]), 0.5, 1)
-    assert np.min(scale.sigma) >= _shares.LEAST_SHARE
-    assert scale.bits == 0 or np.min(scale.sigma) / 2 < _shares.LEAST_SHARE
-
-
 PLANS = {
     per_client: model().privacy_plan(D, unit="group" if per_client else "row", X_server=SERVER)
     for per_client in (False, True)
@@ -179,24 +158,9 @@ PLANS = {
 # -- who is counted on -----------------------------------------------------------------------------
 
 
-class Failing:
-    def __call__(self):
-        raise OSError("no rows today")
-
-
 class Gone:
     def update(self, kind, message):
         raise ConnectionError
-
-
-@pytest.mark.parametrize("unit", ["row", "client"])
-def test_a_client_that_cannot_read_its_rows_is_an_empty_one(unit):
-    fits = [
-        model(privacy_unit=unit).fit_clients([*parties()[:-1], last], X_server=SERVER)
-        for last in (rows(0), Failing(), lambda: np.zeros((4, D + 2)), np.full((9, D), np.nan))
-    ]
-    for other in fits[1:]:
-        assert np.array_equal(other.cluster_centers_, fits[0].cluster_centers_)
 
 
 def test_a_round_with_too_few_answers_ends_the_fit():
@@ -210,21 +174,6 @@ def test_a_round_with_too_few_answers_ends_the_fit():
         model().fit_clients([], X_server=SERVER)
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"n_honest": 0}, "n_honest"),
-        ({"n_honest": 2.5}, "n_honest"),
-        ({"n_honest": 2**40}, "n_honest"),
-        ({"options": FederatedOptions(count_noise="laplace")}, "laplace"),
-        ({"epsilon": 800.0}, "too large"),
-    ],
-)
-def test_bad_parameters(options, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        model(**options).fit(rows(9))
-
-
 def test_the_report_tells_the_relation_and_the_trust():
     report = model().fit_clients(parties(), X_server=SERVER).privacy_report_
     assert report.neighbors == "add or remove the rows of one group"
@@ -232,22 +181,6 @@ def test_the_report_tells_the_relation_and_the_trust():
     assert all(row["delta"] > 0 for row in report.releases)
     by_rows = model(privacy_unit="row").fit_clients(parties(), X_server=SERVER).privacy_report_
     assert by_rows.neighbors == "add or remove one row"
-
-
-def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
-    """In a simulation the same accuracy as the server's noise: the same law of every release."""
-    sigma = [
-        {row["release"]: row["sigma"] for row in found.privacy_report_.releases}
-        for found in (
-            model(n_honest=None).fit(rows(60), X_server=SERVER),
-            model(n_honest=1).fit(rows(60), X_server=SERVER),
-            model(n_honest=50).fit(rows(60), X_server=SERVER),
-        )
-    ]
-    # Clip lengths come from released weights, so only the first two rounds are alike to the bit.
-    for name in ("second moment", "weights"):
-        assert sigma[1][name] == pytest.approx(sigma[0][name], rel=1e-9)
-        assert sigma[2][name] == pytest.approx(sigma[0][name], rel=1e-9)
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
@@ -356,22 +289,6 @@ def test_some_neighbors_in_a_simulation(told):
     assert result.passed, result
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_five_hundred_neighbors_in_a_simulation(told):
-    total, seed = None, 0
-    while total is None or total.n_pairs < 500:
-        for estimator in setups():
-            groups = np.random.default_rng(seed).integers(0, 8, 40) if told else None
-            found = replay_audit(
-                estimator, rows(40, seed), groups=groups, random_state=seed, repeats=2
-            )
-            total = found if total is None else total + found
-        seed += 1
-    assert total.violations == [] and total.n_voided == 0
-    assert max(total.ratios.values()) <= 1 + 1e-12
-
-
 def traces_of_clients(fits, **options):
     found = []
     for seed in range(fits):
@@ -429,10 +346,10 @@ def rounds_share_their_noise(patch):
 def clip_after_the_noise(patch):
     """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
     patch.setattr(
-        _client,
+        _rounds,
         "_clip_whole",
         lambda name, value, n, bound, share, message: np.trunc(
-            value * (_answers.CLIENT_STEPS / (bound * share))
+            value * (_rounds.CLIENT_STEPS / (bound * share))
         ).astype(np.int64),
     )
 

@@ -6,16 +6,15 @@ from federated_states import NASTY, ROW_STATES, D, all_kinds, data, states
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import NORM_EDGES, norm_of
-from sklearn_dp.federated._messages import empty_message
-from sklearn_dp.federated._statistics import (
+from sklearn_dp._queries.client_rounds import (
+    NORM_EDGES,
     STATISTICS,
     coarse_step,
-    message_domain,
-    project,
+    norm_of,
     row_bounds,
 )
+from sklearn_dp.federated import client_update
+from sklearn_dp.federated._messages import empty_message
 
 
 @all_kinds(ROW_STATES)
@@ -44,22 +43,6 @@ def test_ties_count_once():
     message["radius"] = np.array([1.0])
     answer = client_update("weights", message, np.zeros((7, 2)))
     assert answer["weights"].tolist() == [7, 0, 0]
-
-
-def test_a_subspace_is_known_up_to_rotation():
-    """Another orthonormal basis of the same plane changes no nearest point."""
-    rng = np.random.default_rng(0)
-    basis = np.linalg.qr(rng.normal(size=(D, 2)))[0]
-    turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
-    state = next(state for state in states() if state.kind == "weights")
-    points = np.rint(1e5 * rng.normal(size=(9, D)))
-    counts = []
-    for axes in (basis, basis @ turn, basis[:, ::-1]):
-        message = dict(state.message, basis=np.rint(axes * 2.0**20))
-        message["points"] = project(message, points)
-        counts.append(client_update("weights", message, data(9, 500))["weights"])
-    assert np.array_equal(counts[0], counts[1]) and np.array_equal(counts[0], counts[2])
-    assert np.count_nonzero(counts[0]) > 3
 
 
 def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
@@ -114,13 +97,6 @@ def test_norms_are_binned_before_any_bound_is_known():
     assert found.sum() == 4 and found[0] == 2 and found[-1] == 1
     (middle,) = np.flatnonzero(found[1:-1]) + 1
     assert NORM_EDGES[middle] <= 5.0 < NORM_EDGES[middle + 1]
-
-
-def test_the_domain_is_that_of_the_message():
-    ball = message_domain(empty_message(2, Domain.from_bounds(3.0, 2)))
-    assert ball.radius == 3.0 and ball.low is None
-    box = message_domain(empty_message(2, Domain.from_bounds((-1.0, 2.0), 2)))
-    assert box.low.tolist() == [-1, -1] and box.high.tolist() == [2, 2]
 
 
 def test_every_kind_of_round_has_bounds_for_the_vectors_of_its_answer():

@@ -1,10 +1,9 @@
-"""Public functions, classes that are no estimators, and the command line, with anything."""
+"""Public functions, and classes that are no estimators, with anything."""
 
-import contextlib
 import importlib
 import inspect
 import pkgutil
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from sklearn_dp.cluster import (
 )
 from sklearn_dp.federated import NoiseShares, client_update, elbow
 from sklearn_dp.federated._answers import AnswerError
-from sklearn_dp.ledger import LedgerCharge, main
+from sklearn_dp.ledger import LedgerCharge
 
 from .arguments import any_table, junk, seeds
 from .runner import Tally, problems, run
@@ -36,7 +35,7 @@ SETTINGS = {"suppress_health_check": list(HealthCheck), "deadline": None, "datab
 ELSEWHERE = {
     "accounting": "arithmetic of budgets, which sees no data; properties are tested there",
     "audit": "tools for developers, which call estimators and report whatever these raise",
-    "model_selection": "fuzzed in `test_searches.py`",
+    "model_selection": "searches, whose bad arguments are tested there",
     "inspection": "draws what is released or public; bad input is tested there",
     "profile": "one call of DPProfile, whose arguments have tests of their own",
     "first_message": "takes what only the package makes; fuzzed through `fit_clients`",
@@ -340,110 +339,4 @@ def test_nothing_public_is_left_out():
         for name, item in found
         if not (inspect.isclass(item) and issubclass(item, (BaseEstimator, Exception)))
     }
-    assert left - {*FUNCTIONS, *ELSEWHERE} == {"main"}  # the command line, below
-
-
-# -- the command line ------------------------------------------------------------------------------
-
-
-_WORDS = [
-    "create",
-    "show",
-    "--epsilon",
-    "--delta",
-    "--rho",
-    "--unit",
-    "--composition",
-    "--json",
-    "1",
-    "0.5",
-    "1e-6",
-    "0",
-    "-1",
-    "nan",
-    "inf",
-    "1e400",
-    "row",
-    "group",
-    "basic",
-    "zcdp",
-    "gaussian",
-    "junk",
-    "",
-    "\0",
-    "--",
-    "é",
-    "\ud800",
-    "LEDGER",
-    "NEW",
-    "FOLDER",
-    "TEXT",
-]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A ledger, a place for one, a folder and a file of another kind."""
-    folder = tmp_path_factory.mktemp("ledgers")
-    PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), folder / "ledger")
-    (folder / "text").write_text("person 7319\n" * 400)
-    return {
-        "LEDGER": folder / "ledger",
-        "NEW": folder / "new",
-        "FOLDER": folder,
-        "TEXT": folder / "text",
-    }
-
-
-def command_line(files, calls):
-    """Calls of the command line; returns the tally."""
-    tally, word = Tally(), st.sampled_from(_WORDS)
-    budget = st.sampled_from([["--epsilon", "1"], ["--rho", "0.5"]])
-    whole = st.one_of(
-        st.builds(
-            lambda file, more: ["create", file, *more, "--delta", "1e-6"],
-            st.one_of(st.just("NEW"), word),
-            budget,
-        ),
-        st.builds(
-            lambda budget, more: ["create", "NEW", *budget, "--delta", *more],
-            budget,
-            st.lists(word, min_size=1, max_size=3),
-        ),
-        st.builds(
-            lambda file, more: ["show", file, *more],
-            st.one_of(st.just("LEDGER"), word),
-            st.sampled_from([[], ["--json"]]),
-        ),
-    )
-
-    @settings(max_examples=calls, phases=[Phase.generate], **SETTINGS)
-    @given(st.one_of(st.lists(word, max_size=8), whole, whole))
-    def calls_of(words):
-        arguments = [str(files.get(name, name)) for name in words]
-        outcome = run(partial(main, arguments))
-        tally.add("ledger", outcome)
-        if isinstance(outcome.error, SystemExit):  # argparse's own refusal
-            assert outcome.error.code in (0, 2) and "usage" in outcome.printed
-        else:
-            assert outcome.error is None, repr(outcome.error)
-            assert outcome.value == 0 or outcome.printed.startswith("error: ")
-            assert "person" not in outcome.printed and "Traceback" not in outcome.printed
-        with contextlib.suppress(FileNotFoundError):
-            files["NEW"].unlink()
-
-    calls_of()
-    return tally
-
-
-def test_some_command_lines(files, record_property, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    record_property("fuzz", ("command line", command_line(files, FAST).table()))
-
-
-@pytest.mark.slow
-def test_many_command_lines(files, record_property, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tally = command_line(files, 2 * LONG)
-    record_property("fuzz", ("command line", tally.table()))
-    assert {"ok", "SystemExit"} <= {kind for _, kind in tally.outcomes}
+    assert left - {*FUNCTIONS, *ELSEWHERE} == {"main"}  # the command line: test_ledger.py

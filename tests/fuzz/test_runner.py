@@ -11,7 +11,7 @@ import pytest
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 
 from . import runner
-from .runner import problems, run, wrong_numbers
+from .runner import problems, run
 
 NAMES = ("X", "epsilon")
 
@@ -74,11 +74,6 @@ def test_what_is_wrong(name):
     assert words in " ".join(problems(run(call), NAMES))
 
 
-def test_documented_errors_are_allowed():
-    outcome = run(raises(RuntimeError("X")))
-    assert problems(outcome, NAMES) and not problems(outcome, NAMES, allowed=(RuntimeError,))
-
-
 def busy():
     end = time.process_time() + 30
     while time.process_time() < end:
@@ -90,14 +85,3 @@ def test_a_call_that_takes_too_long_is_stopped(monkeypatch):
     monkeypatch.setattr(runner, "SECONDS", 0.2)
     assert "raises Slow" in " ".join(problems(run(busy), NAMES))
     assert run(lambda: 1).value == 1
-
-
-def test_a_call_that_takes_too_much_memory_is_stopped():
-    outcome = run(lambda: np.ones(2**28))
-    assert "raises MemoryError" in " ".join(problems(outcome, NAMES, allowed=()))
-    assert run(lambda: np.ones(2**26).size).value == 2**26
-
-
-def test_numbers():
-    assert wrong_numbers([1.0, np.nan]) and wrong_numbers(np.array([[np.inf]]))
-    assert not wrong_numbers([1.0]) and not wrong_numbers(["a"])

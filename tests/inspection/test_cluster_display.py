@@ -1,12 +1,10 @@
 """Pictures of centers: what is drawn is what was released."""
 
-import re
-
 import matplotlib
 import numpy as np
 import pytest
 
-from sklearn_dp import DPGaussianMixture, DPKMeans, DPOneCluster
+from sklearn_dp import DPKMeans
 from sklearn_dp.exceptions import PrivacyWarning
 from sklearn_dp.inspection import ClusterDisplay
 
@@ -26,14 +24,6 @@ def ax():
 @pytest.fixture(scope="module")
 def model():
     return MODEL.fit(ROWS)
-
-
-def widths(display):
-    return [bar.get_width() for bar in display.bars_]
-
-
-def names(display):
-    return [text.get_text() for text in display.ax_.get_yticklabels()]
 
 
 def test_centers_and_intervals_are_those_released(ax, model):
@@ -56,35 +46,3 @@ def test_no_private_row_unless_it_is_said_by_name(ax, model, recwarn):
     with pytest.warns(PrivacyWarning, match="do not publish"):
         display = ClusterDisplay.from_estimator(model, private_rows=ROWS, ax=ax)
     assert "private rows: do not publish" in ax.get_legend_handles_labels()[1]
-
-
-def test_without_released_errors_there_are_centers_only(ax):
-    model = DPGaussianMixture(2, random_state=0).fit(ROWS)
-    display = ClusterDisplay.from_estimator(model, ax=ax)
-    assert np.array_equal(display.centers_.get_offsets(), model.means_[:, :2])
-
-
-@pytest.mark.parametrize(
-    "change, error, words",
-    [
-        ({"features": (0, 3)}, ValueError, "features must be"),
-        ({"features": (1, 1)}, ValueError, "features must be two"),
-        ({"features": 1}, TypeError, "features must be a pair"),
-        ({"level": 1}, ValueError, "level must be"),
-        ({"X_public": ROWS[:, :2]}, ValueError, "X_public must have as many"),
-        ({"X_public": ROWS, "private_rows": ROWS}, TypeError, "X_public and private_rows"),
-        ({"estimator": 3}, TypeError, "estimator must be"),
-        ({"estimator": DPKMeans()}, ValueError, "not fitted"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_name(change, error, words, model):
-    with pytest.raises(error, match=words):
-        ClusterDisplay.from_estimator(**{"estimator": model} | change)
-
-
-def test_an_estimator_without_centers_is_refused():
-    model = DPOneCluster(n_points=500, bounds=30.0, epsilon=8.0, random_state=0).fit(ROWS)
-    with pytest.raises(
-        TypeError, match=re.escape("estimator: DPOneCluster has no cluster_centers_")
-    ):
-        ClusterDisplay.from_estimator(model)

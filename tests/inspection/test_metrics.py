@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, DPOneCluster
-from sklearn_dp.inspection._metrics import cost_floor, yardstick
+from sklearn_dp.inspection._curve import cost_floor, yardstick
 
 X = np.random.default_rng(0).normal(size=(300, 2)) + np.arange(300)[:, None] % 3 * 9.0
 
@@ -23,15 +23,6 @@ def test_costs_are_compared_by_ratio_and_densities_by_difference():
     best = GaussianMixture(3, n_init=5, random_state=1).fit(X)
     assert density.value(best) == pytest.approx(0, abs=1e-6) and density.reference == 0
     assert not density.is_cost
-
-
-def test_the_metric_of_a_user_is_asked_of_the_twin_too():
-    given = yardstick(DPKMeans(3), X, lambda model, rows: len(rows) + model.n_clusters, 0)
-    assert given.reference == 303 and not given.is_cost
-    with pytest.raises(TypeError, match="metric must return a number, got str"):
-        yardstick(DPKMeans(3), X, lambda model, rows: "good", 0)
-    with pytest.raises(TypeError, match="metric must be None or a function"):
-        yardstick(DPKMeans(3), X, "accuracy", 0)
 
 
 def test_without_a_twin_or_lloyd_sums_there_is_no_floor():

@@ -5,16 +5,9 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from sklearn_dp import DPKMeans, DPTopics, PrivacyBudget, PrivacyLedger
-from sklearn_dp.inspection import (
-    BudgetDisplay,
-    ClusterDisplay,
-    HierarchyDisplay,
-    PrivacyUtilityDisplay,
-    TopicDisplay,
-)
+from sklearn_dp import DPTopics
+from sklearn_dp.inspection import TopicDisplay
 
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
@@ -58,49 +51,7 @@ def test_a_page_escapes_its_words_and_has_no_scripts(model):
     assert model.topics_[0].label not in ("", None)
 
 
-def test_fewer_topics_are_shown_and_told(model):
-    display = TopicDisplay.from_estimator(model, n_topics=1)
-    assert len(display.topics) == 1 and "2 more topics not shown" in display._repr_html_()
-    assert "2 more topics" in display.ax_.get_xlabel()
-    assert display.plot(Figure().subplots()) is display
-
-
-def test_pages_need_no_matplotlib(model, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    display = TopicDisplay.from_estimator(model)
-    assert not hasattr(display, "ax_") and "sk-dp-topics" in display.to_html()
-    assert TopicDisplay.from_estimator(model, ax=Figure().subplots()).ax_.patches
-
-
 X = np.repeat([[0.0, 0.0], [1.0, 1.0], [3.0, 0.0]], 300, axis=0)
-CENTERS = DPKMeans(3, bounds=4.0, random_state=0)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda **where: ClusterDisplay.from_estimator(clone(CENTERS).fit(X), **where),
-        lambda **where: HierarchyDisplay.from_estimator(clone(CENTERS).fit(X), **where),
-        lambda **where: BudgetDisplay.from_plan(CENTERS.privacy_plan(2), **where),
-        lambda **where: BudgetDisplay.from_report(clone(CENTERS).fit(X).privacy_report_, **where),
-        lambda **where: BudgetDisplay.from_ledger(
-            PrivacyLedger(budget=PrivacyBudget(1.0, 1e-6)), **where
-        ),
-        lambda **where: TopicDisplay.from_estimator(
-            DPTopics(2, epsilon=20.0, random_state=0).fit(X, texts=["tea"] * len(X)), **where
-        ),
-        lambda **where: PrivacyUtilityDisplay.from_estimator(
-            CENTERS, X, n_units=900, epsilons=[1.0, 2.0], **where
-        ),
-    ],
-)
-def test_displays_are_drawn_when_they_are_made(made):
-    ax = Figure().subplots()
-    assert made(ax=ax).ax_ is ax
-    own = made()
-    for axes in (ax, own.ax_):
-        assert axes.get_children() and (axes.patches or axes.lines or axes.collections)
-    assert own.ax_ is not ax
 
 
 def test_topics_of_noise_are_not_shown_unless_they_are_asked_for():
@@ -111,11 +62,3 @@ def test_topics_of_noise_are_not_shown_unless_they_are_asked_for():
     assert 0 < shown.n_hidden == 12 - len(shown.topics)
     page = TopicDisplay.from_estimator(model, n_topics=12).to_html()
     assert "size lost in noise" in page and 'class="sk-dp-lost"' in page
-
-
-def test_other_estimators_are_refused():
-    for wrong in (DPKMeans(2), DPTopics, None):
-        with pytest.raises(TypeError, match="fitted DPTopics"):
-            TopicDisplay.from_estimator(wrong)
-    with pytest.raises(ValueError, match="not fitted"):
-        TopicDisplay.from_estimator(DPTopics())

@@ -1,21 +1,16 @@
 """DPGaussianMixture: accuracy, interface, methods."""
 
 import math
-import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 from mixture_tools import FORMS, GENEROUS, Mixture
 from scipy.stats import multivariate_normal
-from sklearn.cluster import KMeans
 from sklearn.datasets import make_spd_matrix
-from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
 
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.mixture import (
     DPGaussianMixture,
     KTupleOptions,
@@ -56,15 +51,6 @@ def test_components_are_found(cell, limit, bounds):
         for w, m, c in zip(truth.weights, truth.means, truth.covariances, strict=True)
     )
     assert model.score(X) > np.log(law).mean() - (0.1 if limit > 0.05 else 0.03)
-
-
-def test_more_privacy_costs_more():
-    truth = Mixture(3, 2, 12, 20000)
-    worst = [
-        truth.variations(DPGaussianMixture(3, epsilon=e, random_state=0).fit(truth.X)).mean()
-        for e in (0.1, 1.0, 8.0)
-    ]
-    assert worst[0] > 1.2 * worst[1] and worst[1] < 0.03 and worst[2] < 0.02
 
 
 @pytest.mark.quick("full", "tied")
@@ -108,29 +94,6 @@ def test_an_answer_for_everything(X, form):
     assert np.isfinite(model.score_samples(model.sample(50, random_state=0)[0])).all()
 
 
-def test_too_few_rows_and_bad_parameters():
-    with pytest.warns(UtilityWarning):
-        DPGaussianMixture(4, epsilon=0.5, random_state=0).fit(Mixture(4, 10, 12, 400).X)
-    for options, error in (
-        ({"n_components": 0}, ValueError),
-        ({"n_components": 1.5}, TypeError),
-        ({"covariance_type": "round"}, ValueError),
-    ):
-        with pytest.raises(error, match=next(iter(options))):
-            DPGaussianMixture(**options).fit(np.zeros((5, 2)))
-
-
-def test_groups_share_a_weight():
-    truth = Mixture(2, 2, 12, 8000)
-    groups = np.where(truth.labels == 0, np.arange(8000) // 4, 10000 + np.arange(8000))
-    model = DPGaussianMixture(2, epsilon=4.0, random_state=0).fit(truth.X, groups=groups)
-    first = len(np.unique(groups[truth.labels == 0]))
-    assert model.weights_[truth.match(model)][0] == pytest.approx(
-        first / len(np.unique(groups)), abs=0.05
-    )
-    assert truth.variations(model).max() < 0.1
-
-
 # -- end to end -----------------------------------------------------------------------------------
 
 
@@ -160,26 +123,6 @@ def test_other_methods_find_them_too(method, cell, epsilon, limit):
     assert truth.variations(model).max() < limit
     X, labels = truth.draw(2000, np.random.default_rng(5))
     assert (truth.match(model)[labels] == model.predict(X)).mean() > 0.98
-
-
-@pytest.mark.quick("default", "mixture")
-@pytest.mark.parametrize(
-    "inner",
-    [
-        None,
-        KMeans(3, n_init=2),
-        make_pipeline(PCA(2), KMeans(3, n_init=2)),
-        GaussianMixture(3, init_params="k-means++"),
-    ],
-    ids=["default", "k-means", "PCA", "mixture"],
-)
-def test_any_inner_clusterer(inner):
-    truth = Mixture(3, 3, 12, 20000)
-    model = DPGaussianMixture(
-        3, method="k_tuples", options=KTupleOptions(60, inner=inner), epsilon=20.0, random_state=0
-    ).fit(truth.X)
-    assert model.path_ == "k_tuples" and truth.variations(model).max() < 0.05
-    assert inner is None or not hasattr(inner, "n_features_in_")  # a clone is fitted
 
 
 @pytest.mark.slow
@@ -261,42 +204,6 @@ def test_more_rows_are_better():
         for truth in (Mixture(4, 10, 12, n) for n in (20000, 50000, 100000))
     ]
     assert worst[0] > worst[1] > worst[2] and worst[2] < 1.6 * 0.022
-
-
-def test_parameters_of_the_next_fit_do_not_change_this_one():
-    X = Mixture(2, 3, 12, 400).X
-    model = DPGaussianMixture(2, epsilon=4.0, random_state=0).fit(X)
-    before = [model.score(X), model.aic(X), model.bic(X), model.predict_proba(X)]
-    model.set_params(covariance_type="diag", n_components=5)
-    after = [model.score(X), model.aic(X), model.bic(X), model.predict_proba(X)]
-    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-    assert model.sample(3, random_state=0)[0].shape == (3, 3)
-
-
-def test_bad_options_are_named():
-    for options, error in (
-        ({"method": "best"}, ValueError),
-        ({"covariance_type": "x"}, ValueError),
-        ({"options": KTupleOptions()}, ValueError),
-        ({"options": "x"}, ValueError),
-        ({"n_components": 0}, ValueError),
-    ):
-        with pytest.raises(error, match=next(iter(options))):
-            DPGaussianMixture(**{"n_components": 2, **options}).fit(np.zeros((5, 2)))
-
-
-@pytest.mark.quick("coreset")
-@pytest.mark.parametrize("method", ["coreset", "partition"])
-def test_memory_is_linear_in_the_rows(method):
-    """At most a few copies of the rows: 4.3 and 3.8 of them at 80000; a pair of anything is n^2."""
-    most = []
-    for n in (20000, 80000):
-        X = Mixture(3, 10, 12, n).X
-        tracemalloc.start()
-        DPGaussianMixture(3, method=method, bounds=200.0, random_state=0).fit(X)
-        most.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert most[1] < 4.4 * most[0] and most[1] < 6 * X.nbytes
 
 
 def test_spherical_estimate_far_from_the_origin():
@@ -392,24 +299,6 @@ def test_the_number_of_components_is_found(d):
     assert max(model.n_components_criterion_, key=model.n_components_criterion_.get) == 4
     spent = {line["release"] for line in model.privacy_report_.releases}
     assert ("partition/sketch/lloyd sums" in spent) == (d == 10)
-
-
-def test_groups_have_a_number_of_components():
-    truth = Mixture(3, 2, 10, 30000)
-    order = np.argsort(truth.X[:, 0], kind="stable")  # rows of a group lie together
-    groups = np.arange(30000) // 3
-    model = DPGaussianMixture((1, 8), bounds=200.0, random_state=0)
-    assert model.fit(truth.X[order], groups=groups).n_components_ == 3
-    assert model.privacy_report_.unit == "group"
-
-
-def test_other_methods_need_a_number():
-    for method in ("k_tuples", "partition"):
-        with pytest.raises(ValueError, match="n_components must be an integer"):
-            DPGaussianMixture("auto", method=method).privacy_plan(2)
-    for value in ("three", (0, 4), (5, 4)):
-        with pytest.raises(ValueError, match="n_components"):
-            DPGaussianMixture(value).privacy_plan(2)
 
 
 @pytest.mark.quick("2")

@@ -88,16 +88,6 @@ def test_five_hundred_pairs_of_every_way(way):
     assert result.violations == [] and result.n_pairs - result.n_voided >= 500, result
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_five_hundred_pairs(form):
-    X = Mixture(3, 2, 8, 120).X
-    result = replay_audit(
-        DPGaussianMixture(3, covariance_type=form, epsilon=10.0), X, repeats=11, recordings=4
-    )
-    assert result.passed and result.n_pairs >= 500, result
-
-
 # -- what a fit shows ------------------------------------------------------------------------------
 
 

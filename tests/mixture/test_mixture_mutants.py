@@ -8,17 +8,12 @@ import pytest
 from grid_tools import parts_in_memory, rows_in_memory
 from mixture_tools import WAYS, Mixture, audit_data
 
-from sklearn_dp._aggregate.mixture import (
-    fit as _mixture,
-)
-from sklearn_dp._aggregate.mixture import (
-    start as _start,
-)
+from sklearn_dp._aggregate.mixture import fit as _mixture
+from sklearn_dp._aggregate.mixture import start as _start
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
-from sklearn_dp._aggregate.shared.rows import ROWS
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._published import halves as _mixture_halves
 from sklearn_dp._published.separated_gaussians import partition as _mixture_partition
@@ -26,6 +21,7 @@ from sklearn_dp._published.separated_gaussians import terrific as _terrific
 from sklearn_dp._published.separated_gaussians import tree as _mixture_tree
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.active import ACTIVE
+from sklearn_dp._rows.rows import ROWS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (
     DPGaussianMixture,

@@ -33,21 +33,6 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
         model.privacy_plan(2)
 
 
-@pytest.mark.parametrize("method", ["auto", "coreset"])
-def test_a_method_without_options_has_none(method):
-    assert options_of(method, None) is None
-    with pytest.raises(ValueError, match="options"):
-        options_of(method, KTupleOptions())
-
-
-@pytest.mark.parametrize("kind", [KTupleOptions, PartitionOptions])
-def test_none_are_the_defaults_and_those_of_another_method_are_refused(kind):
-    assert options_of(METHOD[kind], None) == kind()
-    for other in ({KTupleOptions, PartitionOptions} - {kind}).pop()(), {}, "joint", 3:
-        with pytest.raises(TypeError, match="options"):
-            options_of(METHOD[kind], other)
-
-
 def test_they_survive_clone_set_params_and_pickle():
     inner = KMeans(3, n_init=1)
     model = DPGaussianMixture(3, method="k_tuples", options=KTupleOptions(20, inner=inner))
@@ -57,12 +42,3 @@ def test_they_survive_clone_set_params_and_pickle():
     model.set_params(method="partition", options=PartitionOptions(separation=2.0))
     assert pickle.loads(pickle.dumps(model)).options == PartitionOptions(separation=2.0)
     assert clone(model).get_params()["options"] == PartitionOptions(separation=2.0)
-
-
-def test_the_plan_is_a_function_of_the_options():
-    plain = DPGaussianMixture(3, method="partition", epsilon=50.0)
-    names = {entry.name for entry in plain.privacy_plan(2).entries}
-    points = plain.set_params(options=PartitionOptions("points")).privacy_plan(2)
-    assert "partition/level 0/ball/counts" in names
-    assert "partition/level 0/ball/test" in {entry.name for entry in points.entries}
-    assert points.delta_failure > 0

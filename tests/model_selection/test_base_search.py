@@ -62,8 +62,3 @@ def test_with_all_every_score_is_released():
     assert sorted(found.cv_results_["rank_test_score"]) == [1, 2, 3]
     assert [each.n_clusters for each in found.estimators_] == [2, 3, 4]
     assert list(found.cv_results_["param_n_clusters"]) == [2, 3, 4]
-
-
-def test_y_is_checked():
-    with pytest.raises(ValueError, match="y must be"):
-        search().fit(corners(30), np.zeros(29))

@@ -9,9 +9,9 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
-from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidate_plan import (
     SCORE,
+    BudgetSplit,
     Maker,
     only_gaussian,
     releases_are_gaussian,
@@ -31,12 +31,6 @@ def maker(score_share=0.25):
     return Maker(
         TARGET, BudgetSplit(prefix=0.01, run=0.04, refit=0.02, delta=0.0), 5, "row", score_share
     )
-
-
-@pytest.mark.parametrize("estimator, gaussian", [(DPKMeans, True), (DPKTupleKMeans, False)])
-def test_whether_releases_are_gaussian_is_read_from_the_plan(estimator, gaussian):
-    step = steps_of(2, estimator(3, bounds=3.0))[1]
-    assert releases_are_gaussian(step, 1e-6, (2,), "row") is gaussian
 
 
 def test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem():

@@ -8,14 +8,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 
-from sklearn_dp import (
-    DPPCA,
-    DPKMeans,
-    DPKTupleKMeans,
-    PublicScaler,
-    privacy_report,
-    privatize,
-)
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler, privatize
 from sklearn_dp.exceptions import ConversionWarning
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
@@ -139,18 +132,6 @@ def test_steps_without_fitting_and_public_steps():
     assert found.best_params_ == {"dpkmeans__n_clusters": 3}
     np.testing.assert_array_equal(found.best_estimator_.steps[0][1].mean_, scaler.mean_)
     assert found.predict(X[:5]).shape == (5,)
-
-
-def test_public_scalers_need_no_fit():
-    rows = np.random.default_rng(0).uniform(0, 50, size=(300, 2))
-    pipeline = make_pipeline(PublicScaler((0, 50)), DPKMeans(bounds=(0, 1)))
-    grid = {"dpkmeans__n_clusters": [2, 3]}
-    search = DPGridSearch(pipeline, grid, epsilon=50.0).fit(rows)
-    assert search.best_estimator_[-1].cluster_centers_.max() <= 1
-    assert privacy_report(search.best_estimator_).epsilon < np.inf
-    pipeline[0].fit(rows)
-    again = DPGridSearch(pipeline, grid, epsilon=50.0, public_steps=("publicscaler",)).fit(rows)
-    assert again.best_estimator_[-1].cluster_centers_.max() <= 1
 
 
 def test_the_search_sets_the_budgets_of_a_privatized_pipeline():

@@ -2,7 +2,6 @@
 
 import contextlib
 import pickle
-import signal
 import warnings
 from types import SimpleNamespace
 
@@ -16,7 +15,6 @@ from sklearn_dp._privacy._selection_rules import CappedGeometric, Thin
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
-from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,
     DPGridSearch,
@@ -165,32 +163,6 @@ def runs_in_the_report(monkeypatch):
 def test_a_number_of_runs_that_shows_is_caught(monkeypatch, broken):
     broken(monkeypatch)
     assert shown(monkeypatch, [1, 0]) != shown(monkeypatch, [1, 0, 2])
-
-
-@pytest.mark.parametrize("selection", ["all", "best"])
-def test_an_interrupt_leaves_nothing_but_the_charge(monkeypatch, selection):
-    """Control-C in the second run: a partial result would tell how many runs there had been."""
-    original, made = _runs.Runner._scored, []
-    # A program that runs in the background may have been told to ignore it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def interrupted(self, number, session):
-        made.append(number)
-        if len(made) == 2:
-            signal.raise_signal(signal.SIGINT)
-        return original(self, number, session)
-
-    monkeypatch.setattr(_runs.Runner, "_scored", interrupted)
-    monkeypatch.setattr(Thin, "draw", lambda self, source: np.array([1, 0, 2]))
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    found = search(selection=selection, ledger=ledger)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            found.fit(corners(90))
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert len(made) == 2 and len(ledger.entries) == 1
-    assert {name for name in vars(found) if name.endswith("_")} <= {"n_features_in_"}
 
 
 def test_fits_of_one_search_have_noise_of_their_own():

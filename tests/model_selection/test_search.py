@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 from search_tools import corners, pipeline, search
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import SeededNoiseWarning
-from sklearn_dp.model_selection import (
-    BestOf,
-    DPGridSearch,
-    DPRandomizedSearch,
-)
+from sklearn_dp.model_selection import BestOf, DPGridSearch
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
@@ -115,31 +110,3 @@ def test_scikit_learns_checks(selection):
     results = check_estimator(estimator, on_fail=None, on_skip=None)
     failed = [each["check_name"] for each in results if each["status"] == "failed"]
     assert failed == []
-
-
-def test_random_candidates_are_public_and_repeat():
-    options = {"n_iter": 3, "candidates_state": 1, "random_state": 0, "epsilon": 5.0}
-    grid = {"n_clusters": range(2, 9)}
-    one = DPRandomizedSearch(DPKMeans(bounds=2.0), grid, **options).fit(corners(600))
-    two = clone(one).fit(corners(600))
-    assert one.cv_results_["params"] == two.cv_results_["params"]
-    assert one.n_candidates_ == 3
-
-
-def test_feature_names_pass_to_the_answer():
-    pd = pytest.importorskip("pandas", reason="feature names come with pandas")
-    X = pd.DataFrame(corners(300), columns=["a", "b"])
-    found = search().fit(X)
-    assert list(found.best_estimator_.feature_names_in_) == ["a", "b"]
-    assert found.predict(X).shape == (300,)
-
-
-@pytest.mark.parametrize("final", ["refit", "winner"])
-def test_a_status_calls_the_columns_by_their_names(final):
-    pd = pytest.importorskip("pandas", reason="feature names come with pandas")
-    rows = pd.DataFrame(corners(600), columns=["age", "share"])
-    narrow = DPKMeans(bounds=([-2, -2], [2, -0.2]))
-    found = search(estimator=narrow, final=final).fit(rows)
-    assert "share" in found.status_ and "x1" not in found.status_
-    assert found.best_estimator_.status_ == found.status_
-    assert "_names_of_search" not in vars(found.best_estimator_)

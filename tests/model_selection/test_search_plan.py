@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from search_tools import GRID, corners, pipeline, search, spending
+from search_tools import corners, pipeline, spending
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
-from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,
@@ -70,17 +69,6 @@ def test_one_candidate_is_a_plain_fit(monkeypatch):
     )
 
 
-def test_candidates_that_are_not_gaussian_are_composed_as_zcdp():
-    found = DPGridSearch(
-        DPKTupleKMeans(bounds=2.0, n_tuples=20), GRID, epsilon=60.0, random_state=0
-    )
-    plan = found.privacy_plan(2)
-    assert not plan.gaussian
-    assert 0 < plan.delta_failure <= 0.5e-6
-    assert plan.epsilon <= 60.0
-    assert found.fit(corners(900)).best_params_["n_clusters"] in (2, 3, 4)
-
-
 def of_cells(number=3, **options):
     """Candidates whose releases are Gaussian, and fail with a probability."""
     return DPGridSearch(
@@ -114,22 +102,3 @@ def test_releases_have_to_be_gaussian_at_the_budget_of_a_run():
     assert best.set_params(epsilon=10.0).privacy_plan(2).one_step
     plan = best.set_params(epsilon=60.0, selection="all").privacy_plan(2)
     assert not plan.gaussian and 0 < plan.delta_failure <= 0.5e-12
-
-
-def test_auto_releases_few_and_hides_many():
-    few = search().privacy_plan(2)
-    many = DPGridSearch(DPKMeans(bounds=2.0), {"n_clusters": range(2, 11)}).privacy_plan(2)
-    assert few.gaussian
-    assert many.one_step
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), composition="gaussian")
-    assert (
-        DPGridSearch(DPKMeans(bounds=2.0), {"n_clusters": range(2, 11)}, ledger=ledger)
-        .privacy_plan(2)
-        .gaussian
-    )
-
-
-def test_best_does_not_fit_a_gaussian_ledger():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), composition="gaussian")
-    with pytest.raises((ValueError, LedgerError), match="selection='all'"):
-        search(selection="best", ledger=ledger).fit(corners(30))

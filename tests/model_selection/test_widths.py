@@ -7,10 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
-from sklearn_dp.model_selection._budget_split import BudgetSplit
-from sklearn_dp.model_selection._candidate_plan import Maker
-from sklearn_dp.model_selection._candidates import candidate, plan_of
-from sklearn_dp.model_selection._widths import widths
+from sklearn_dp.model_selection._candidate_plan import BudgetSplit, Maker
+from sklearn_dp.model_selection._candidates import candidate, plan_of, widths
 
 N_FEATURES = 4
 CHOOSING = [
@@ -53,38 +51,6 @@ def test_a_step_after_one_that_chooses_pays_for_the_dearest_number_of_columns(fi
         run = run_of(steps, float(rho))
         paid = run.plan[steps[1].name].rho
         assert all(plan_of(run.steps[1].estimator, k, "row").rho <= paid for k in columns)
-
-
-def test_a_search_after_twelve_distances_can_pay_for_all_of_its_fits():
-    """At this budget a fit to twelve columns costs more than one to two, by a rounding."""
-    rng = np.random.default_rng(0)
-    X = 3 * rng.uniform(-1, 1, size=(12, 2))[rng.integers(12, size=300)]
-    search = DPGridSearch(
-        make_pipeline(DPKMeans((12, 12), bounds=6.0), DPKMeans(bounds=9.0)),
-        {"dpkmeans-2__n_clusters": [2, 3]},
-        epsilon=20 + 4 * 0.37,
-        selection="all",
-        max_distance=5.0,
-        random_state=4,
-    )
-    assert len(search.fit(X).best_estimator_[0].cluster_centers_) == 12
-
-
-def test_what_a_chosen_number_of_columns_would_make_wrong_is_refused_before_the_charge():
-    steps = steps_of(DPKMeans((2, 8)), DPPCA(5))
-    with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
-        run_of(steps, 0.04)
-
-
-def test_preflight_follows_the_numbers_of_columns_that_may_be_chosen():
-    class Search:
-        refit, cv, param_grid = False, 2, {}
-
-    Search.estimator = make_pipeline(DPKMeans((9, 12)), DPPCA(9))
-    assert preflight(Search(), np.zeros((10, 2))).n_fits == 4
-    Search.estimator = make_pipeline(DPKMeans((2, 8)), DPPCA(5))
-    with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
-        preflight(Search(), np.zeros((10, 6)))
 
 
 def test_a_number_of_columns_that_only_a_release_tells_is_refused_before_the_charge():

@@ -1,8 +1,12 @@
-"""Seeded bugs of this package, beside those of `sklearn_dp.audit.mutants` that fit any estimator.
+"""Seeded bugs, each with the checks that must fail.
 
-What only this package can get wrong: the law and the entropy of the sampler (`law`), the coding of
-groups (`units`), charges and the ledger (`charging`, `accounting`), clips and counts (`kernel`),
-and the algorithms (`building_blocks`). An author of another estimator cannot make these mistakes.
+Bugs of any estimator are planted at what every estimator uses (the session, the noise source, the
+base class): a sensitivity that is too small (`releases`), missing noise (`noise`), a fit that shows
+what is no release (`contract`), and all of this behind a rare condition (`triggers`).
+
+Bugs of this package alone: the law and the entropy of the sampler (`law`), the coding of groups
+(`units`), charges and the ledger (`charging`, `accounting`), clips and counts (`kernel`), and the
+algorithms (`building_blocks`).
 
 Importing this registers them all in `sklearn_dp.audit.MUTANTS`.
 """
@@ -13,8 +17,12 @@ from . import (  # noqa: F401 - they register their mutants
     accounting,
     building_blocks,
     charging,
+    contract,
     kernel,
     law,
+    noise,
+    releases,
+    triggers,
     units,
 )
 

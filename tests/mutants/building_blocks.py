@@ -7,27 +7,22 @@ import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp._aggregate.columns import moments as _moments
-from sklearn_dp._aggregate.friendly import (
-    average as _averages,
-)
-from sklearn_dp._aggregate.friendly import (
-    core as _friendly_core,
-)
-from sklearn_dp._aggregate.friendly import (
-    refine as _refine,
-)
+from sklearn_dp._aggregate.friendly import average as _averages
+from sklearn_dp._aggregate.friendly import refine as _refine
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
-from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
 from sklearn_dp._privacy import _aggregates
-from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._privacy._sealed import exact_of, opened
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import columns as _columns
+from sklearn_dp._queries import cores as _friendly_core
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
+from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._queries.handles import AnyTable
 from sklearn_dp._rows import row_sums as _row_sums
@@ -208,7 +203,7 @@ def _(original):
     return released_cells
 
 
-@mutant("radius of the data without noise", "check_replay", _location, "mean_radius")
+@mutant("radius of the data without noise", "check_replay", _coreset, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         _, size = original(context, *others)
@@ -217,7 +212,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("number of rows without noise", "check_replay", _location, "mean_radius")
+@mutant("number of rows without noise", "check_replay", _coreset, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         radius, size = original(context, *others)
@@ -286,17 +281,9 @@ def _(original):
     return aligned
 
 
-@mutant("radius of the tuples without noise", "check_replay", _tuples, "_find_radius")
+@mutant("radius of the tuples without noise", "check_replay", _core_aggregation, "_find_radius")
 def _(original):
-    def find_radius(session, entry, distances, grid, score):
-        near = distances[np.isfinite(distances)]
-        return (
-            float(np.median(near))
-            if near.size
-            else original(session, entry, distances, grid, score)
-        )
-
-    return find_radius
+    return lambda session, entry, scores, grid: float(grid[np.argmax(exact_of(scores) <= 0)])
 
 
 @mutant("everybody in the core", "check_replay", _friendly_core, "core_fixed_size")

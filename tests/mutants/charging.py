@@ -6,7 +6,8 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import MUTANTS, Mutant, mutant
-from sklearn_dp.audit._mutation import after_fit
+
+from .changes import after_fit
 
 
 def _release_twice(original):

@@ -20,28 +20,29 @@ from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._days import BaseByDays
-from sklearn_dp._partitions._check_part import CheckedSource
+from sklearn_dp._partitions._steps import CheckedSource
 from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp._published.easy_instances import k_averages as _k_averages
-from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
-from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp._queries import blocks as _blocks
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
+from sklearn_dp._queries import k_averages as _k_averages
+from sklearn_dp._queries import noisy_centers as _noisy_centers
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
+from sklearn_dp._queries import separated_balls as _separated_balls
+from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.audit import Mutant
-from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
-from sklearn_dp.federated import _client, _round_sensitivities
+from sklearn_dp.federated import _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _candidate_plan
 from sklearn_dp.model_selection._runs import Runner
@@ -248,7 +249,7 @@ OUTSIDE = [
     ),
     Edit(
         "moments of clients in one another's place without their rounding",
-        _round_sensitivities,
+        _rounds,
         "_bound_of_a_swap",
         "_ROOT_2 * (bound + rounded)",
         "_ROOT_2 * bound",
@@ -542,30 +543,21 @@ OUTSIDE = [
     ),
     Edit(
         "as many words of a person as there are",
-        _keywords,
+        _words,
         "counted_pairs",
         " and len(taken[unit]) < most",
         "",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "group", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "topic_words"},
     ),
     Edit(
         "counts of words with the noise of one word",
-        _keywords,
-        "released_counts",
-        "sensitivity=math.sqrt(most)",
-        "sensitivity=1.0",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "row", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
-    ),
-    Edit(
-        "words that nobody listed with half of the noise",
-        _keywords,
-        "_found_counts",
-        "sensitivity=math.sqrt(most),\n        cells",
-        "sensitivity=math.sqrt(most) / 2,\n        cells",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "row"},
+        _words.TopicWords,
+        "claims",
+        "self.most",
+        "1",
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "topic_words"},
     ),
     Edit(
         "a threshold for one word of a text",

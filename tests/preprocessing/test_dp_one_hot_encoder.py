@@ -1,6 +1,5 @@
 """Private lists of categories."""
 
-import pickle
 import warnings
 from decimal import Decimal
 
@@ -8,12 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from sklearn_dp import DPKMeans, DPOneHotEncoder, PrivacyBudget, PrivacyLedger, PublicEncoder
+from sklearn_dp import DPOneHotEncoder, PrivacyBudget, PrivacyLedger
 from sklearn_dp._queries import names
-from sklearn_dp.audit import neighboring_pairs, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 
 pandas = pytest.importorskip("pandas")
@@ -57,23 +55,6 @@ def test_rows_are_encoded_as_scikit_learn_encodes_them():
     assert ignoring.transform(table)[0, :3].tolist() == [0, 0, 0]
     assert ignoring.inverse_transform(ignoring.transform(table[:1])).tolist()[0][0] is None
     assert ignoring.transform(table).shape[1] == 7 == model.transform(table).shape[1] - 2
-
-
-def test_what_it_finds_is_a_schema_for_the_encoder_of_mixed_tables():
-    table = persons().assign(name=[f"person {i}" for i in range(5000)], age=40.0)
-    with pytest.warns(UtilityWarning, match=r"enough units \(about \d+\) in these columns: name"):
-        found = DPOneHotEncoder(epsilon=1.0).fit(table[["work", "name"]])
-    assert found.column_status_.tolist() == ["ok", "noise"] and not found.trustworthy_
-    encoder = PublicEncoder({"age": (15, 95), **found.schema_}).fit(table)
-    assert encoder.get_feature_names_out().tolist() == [
-        "age_missing",
-        "age",
-        "work_full",
-        "work_none",
-        "work_part",
-    ]
-    model = make_pipeline(DPOneHotEncoder(epsilon=0.5), DPKMeans(2, epsilon=0.5))
-    assert model.fit(persons()).predict(persons()[:3]).shape == (3,)
 
 
 VALUES = [1, 1.0, "1", "01", True, "True", -0.0, 0, None, np.nan, pandas.NaT, np.datetime64("NaT")]
@@ -147,12 +128,6 @@ def test_replays(unit):
         assert bool(audit.violations) == (unit == "group")
 
 
-def test_many_neighbors():
-    X = np.random.default_rng(1).integers(0, 4, size=(40, 3)).astype(float)
-    pairs = neighboring_pairs(X, 0, repeats=8)
-    assert replay_audit(DPOneHotEncoder(epsilon=5.0), X, pairs).violations == []
-
-
 def test_of_a_group_one_row_counts_whatever_its_size():
     """One group of 4,000 rows is one unit; of a group of two kinds each is drawn half of the time.
 
@@ -200,27 +175,6 @@ def test_the_threshold_is_what_it_says_it_is():
     assert sum(len(found(often, seed)[0]) for seed in range(60)) > 50
 
 
-def test_hidden_rows_are_told():
-    rng = np.random.default_rng(0)
-    kinds = np.where(rng.random(8000) < 0.7, rng.integers(0, 4000, 8000), 9999)[:, None]
-    with pytest.warns(UtilityWarning, match="most of the units may be in unreleased"):
-        model = DPOneHotEncoder(epsilon=1.0, random_state=0).fit(kinds)
-    assert model.column_status_.tolist() == ["hidden"]
-    low, high = model.confidence_interval(0.9999, "hidden_share_")
-    assert low[0] < (kinds != 9999).mean() < high[0]
-    with pytest.warns(UtilityWarning, match=r"enough units \(about \d+\) in these columns: x0"):
-        few = DPOneHotEncoder(epsilon=0.1, random_state=0).fit(kinds[:20])
-    assert np.isinf(few.hidden_share_std_error_).all() and few.categories_[0].tolist() == []
-
-
-def test_nothing_hidden_travels():
-    secret = "a name that nobody else has"
-    table = persons()
-    table.loc[7, "work"] = secret
-    model = DPOneHotEncoder(epsilon=1.0).fit(table)
-    assert secret.encode() not in pickle.dumps(model) and secret not in repr(vars(model))
-
-
 def test_parts_are_refused_before_the_charge():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     dask = pytest.importorskip("dask.dataframe")
@@ -228,9 +182,3 @@ def test_parts_are_refused_before_the_charge():
     with pytest.raises(TypeError, match="X must be in memory for DPOneHotEncoder"):
         DPOneHotEncoder(ledger=ledger).fit(parts)
     assert not ledger.entries and not hasattr(DPOneHotEncoder(), "fit_partitions")
-
-
-@pytest.mark.parametrize("value", ["error", "warn", None, 3])
-def test_bad_parameters_are_named(value):
-    with pytest.raises((TypeError, ValueError), match="handle_unknown"):
-        DPOneHotEncoder(handle_unknown=value).privacy_plan(2)

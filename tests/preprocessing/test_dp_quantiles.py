@@ -36,44 +36,6 @@ def test_medians_of_a_plain_table(bounds):
     assert "quantiles_[1, 2]" in repr(model.summary())
 
 
-def test_more_quantiles_cost_nothing():
-    levels = np.linspace(0.05, 0.95, 19)
-    model = DPQuantiles(levels, epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
-    assert (np.diff(model.quantiles_, axis=0) >= 0).all()
-    one = DPQuantiles([0.5], epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
-    assert one.rank_std_error_[0] == pytest.approx(model.rank_std_error_[9], rel=1e-3)
-    plans = [each.privacy_plan(3).rows() for each in (model, one)]
-    assert plans[0] == plans[1]
-
-
-def test_weights_and_groups():
-    """Rows of weight 3 count three times; a group of ten rows counts once."""
-    X = np.concatenate([np.zeros((3000, 1)), np.ones((3000, 1))])
-    weights = np.repeat([3.0, 1.0], 3000)
-    options = {"quantiles": [0.5, 0.7, 0.8], "epsilon": 5.0, "bounds": (-1, 2), "random_state": 0}
-    model = DPQuantiles(max_weight=3.0, **options).fit(X, sample_weight=weights)
-    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 1], atol=0.01)
-    assert model.size_ == pytest.approx(12_000, abs=5 * model.size_std_error_)
-    groups = np.concatenate([np.arange(3000), 3000 + np.arange(3000) // 10])
-    model = DPQuantiles(**options).fit(X, groups=groups)
-    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 0], atol=0.01)
-    assert model.privacy_report_.unit == "group"
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-def test_tables_in_parts_give_the_same_bits():
-    X = people(900)
-    weights = np.random.default_rng(1).uniform(0, 3, 900)
-    groups = np.arange(900) % 211
-    model = DPQuantiles(epsilon=1.0, max_weight=3.0, random_state=0)
-    cut = [slice(0, 100), slice(100, 500), slice(500, 900)]
-    for more in ({}, {"groups": groups}, {"sample_weight": weights, "groups": groups}):
-        whole = model.fit(X, **more).quantiles_
-        parts = {name: [values[part] for part in cut] for name, values in more.items()}
-        again = model.fit_partitions([X[part] for part in cut], **parts)
-        assert again.quantiles_.tobytes() == whole.tobytes()
-
-
 def test_the_status_names_columns_and_remedies():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(people(), columns=["age", "salary", "hours"])
@@ -128,21 +90,3 @@ def test_replays(unit):
     for options in ({}, {"bounds": ([0, 0, 0], [120, 1e5, 60])}):
         audit = replay_audit(DPQuantiles(epsilon=20.0, **options), X, groups=groups)
         assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"quantiles": 0.5}, TypeError),
-        ({"quantiles": ((0.5,), [[0.6]])}, TypeError),
-        ({"quantiles": []}, ValueError),
-        ({"quantiles": [0.0]}, ValueError),
-        ({"quantiles": [1.0]}, ValueError),
-        ({"quantiles": ["a"]}, TypeError),
-        ({"quantiles": [[0.5]]}, TypeError),
-        ({"quantiles": np.linspace(0.1, 0.9, 101)}, ValueError),
-    ],
-)
-def test_bad_parameters_are_named(options, error):
-    with pytest.raises(error, match="quantiles"):
-        DPQuantiles(**options).privacy_plan(2)

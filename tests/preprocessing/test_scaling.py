@@ -4,10 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPRobustScaler, DPStandardScaler
-from sklearn_dp.preprocessing._scaling import Scaling
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -40,20 +38,6 @@ def test_transformed_rows_depend_on_themselves_alone(cls):
     assert list(named.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="feature names"):
         named.inverse_transform(frame[["c", "b", "a"]])
-
-
-def test_by_hand():
-    class Known(Scaling, BaseEstimator):
-        n_features_in_ = 2
-
-        def _validate_predict(self, X):
-            return np.asarray(X, dtype=float)
-
-        def _center_and_scale(self):
-            return np.array([1.0, 2.0]), 4.0
-
-    assert Known().transform([[5.0, 10.0]]).tolist() == [[1.0, 2.0]]
-    assert Known().inverse_transform([[1.0, 2.0]]).tolist() == [[5.0, 10.0]]
 
 
 @pytest.mark.parametrize("cls", [DPStandardScaler, DPRobustScaler])

@@ -1,13 +1,11 @@
 """One estimator for each segment, and one charge."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import (
@@ -15,7 +13,6 @@ from sklearn_dp import (
     DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
-    DPOneHotEncoder,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -26,11 +23,9 @@ from sklearn_dp import (
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import neighboring_pairs, replay_audit
-from sklearn_dp.audit._charges import charge_problems
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
-from sklearn_dp.model_selection import DPGridSearch
 from sklearn_dp.segments._rows import UnitsBySegment
 
 pytestmark = pytest.mark.filterwarnings(
@@ -68,19 +63,6 @@ def test_means_of_regions():
     rows = X[X.region != "abroad"]
     assert np.array_equal(model.predict(rows)[0], means[REGIONS.index(rows.region.iloc[0])])
     assert model.transform(rows).shape == (len(rows), 2)
-
-
-def test_the_key_beside_the_rows():
-    X = table(2000)
-    rows = X[["age", "salary"]].to_numpy()
-    shared = {"values": REGIONS, "random_state": 0}
-    one = DPBySegment(FriendlyMean(**BOX), **shared).fit(rows, by=X.region)
-    other = DPBySegment(FriendlyMean(**BOX), by="region", **shared).fit(X)
-    assert np.array_equal(one.estimators_["east"].mean_, other.estimators_["east"].mean_)
-    inside = (X.region != "abroad").to_numpy()
-    assert len(one.predict(rows[inside], by=X.region[inside])) == inside.sum()
-    with pytest.raises(ValueError, match="not in values"):
-        one.predict(rows, by=X.region)
 
 
 def test_a_region_of_another_fit_knows_nothing_of_this_one():
@@ -151,36 +133,6 @@ def test_replays_of_rows_and_groups(estimator):
         assert result.violations == [] and max(result.ratios.values()) > 0.5
 
 
-@pytest.mark.slow
-@of_each_segment
-@pytest.mark.parametrize("seed", range(4))
-def test_replays_of_five_hundred_pairs(estimator, seed):
-    """In each of the segments, and in none: 24 runs of 24 pairs or more."""
-    X, keys = near_and_far(), [0.0, 1.0, 2.0, 7.0, 9.0]
-    model = DPBySegment(estimator, values=keys[:4], by=0, epsilon=[5.0, 50.0][seed % 2])
-    sizes = seed >= 2 and not isinstance(estimator, DPGaussianMixture)  # which releases none
-    model.set_params(min_size=15 if sizes else None)
-
-    def neighbors():
-        for number, each in enumerate(neighboring_pairs(X, seed, repeats=2)):
-            rows = each.X.copy()
-            rows[each.units < 0, 0] = keys[number % 5]
-            yield replace(each, X=rows)
-
-    pairs = list(neighbors())
-    assert 24 * len(pairs) >= 500
-    result = replay_audit(model, X, neighbors=pairs)
-    assert result.violations == [] and max(result.ratios.values()) > 0.5
-
-
-def test_replays_know_the_plan_without_the_column_of_the_key():
-    """Three features have other shares than four: replays said that more was spent than planned."""
-    X = near_and_far()
-    X = np.c_[X, X[:, 1]]
-    model = DPBySegment(DPKMeans(2, bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
-    assert replay_audit(model, X).violations == [] == charge_problems(model, X)
-
-
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
     """The mutant: the rows of the first segment are in the second one too."""
 
@@ -241,24 +193,6 @@ def test_clusters_of_small_regions_start_from_those_of_all():
     assert np.mean(costs[True]) < 1.8 < np.mean(costs[False]) - 0.5
 
 
-def test_means_of_small_regions_borrow():
-    """Of 40 regions of 400 rows that differ little: half of the error is gone."""
-    rng = np.random.default_rng(1)
-    truth = 0.003 * rng.normal(size=40)
-    region = np.repeat(np.arange(40), 400)
-    X = (truth[region] + 0.2 * rng.normal(size=16_000))[:, None]
-    errors = []
-    for borrow in (False, True):
-        model = DPBySegment(
-            FriendlyMean(bounds=1.0), values=range(40), borrow=borrow, random_state=0
-        ).fit(X, by=region)
-        means = np.array([fitted.mean_[0] for fitted in model.estimators_.values()])
-        stated = np.array([fitted.mean_std_error_[0] for fitted in model.estimators_.values()])
-        errors.append(np.sqrt(np.mean(np.square(means - truth))))
-        assert (np.abs(means - truth) < 4.5 * stated).all()
-    assert errors[1] < errors[0] / 2
-
-
 def test_small_segments_are_suppressed():
     X = table(2000)
     X = X[(X.region != "east") | (np.arange(2000) < 100)]
@@ -279,22 +213,6 @@ def test_small_segments_are_suppressed():
         model.predict(X[X.region == "east"])
     hidden = DPBySegment(FriendlyMean(**BOX), values=["west"], by="region", min_size=250).fit(X)
     assert hidden.to_frame().empty
-
-
-def test_noise_in_a_segment_that_is_of_use_is_told():
-    """Three centers of two values: one has no rows, which was told by its codes alone."""
-    rng = np.random.default_rng(0)
-    age, member = rng.normal(45, 10, 8000), (rng.random(8000) < 0.3).astype(float)
-    X = np.where(np.arange(8000) % 2, age, 100 * member)[:, None]
-    by = np.array(["north", "south"])[1 - np.arange(8000) % 2]
-    model = DPBySegment(DPKMeans(3, bounds=(0.0, 100.0)), values=["north", "south"], borrow=False)
-    model.set_params(random_state=0).fit(X, by=by)
-    assert "noise" in model.estimators_["south"].cluster_centers_status_
-    assert "noise" not in model.estimators_["north"].cluster_centers_status_
-    assert model.status_ == "ok, but some numbers are noise: south" and model.trustworthy_
-    model.set_params(values=["north", "south", "west"]).fit(X, by=by)
-    assert model.status_.startswith("1 of 3 segments: west: ")
-    assert model.status_.endswith("; some numbers are noise: south")
 
 
 def test_weights_and_empty_segments():
@@ -332,63 +250,6 @@ def test_what_is_wrong_is_refused_before_the_charge(options, error, words):
     options = {"values": ["a", "b"], **options}
     with pytest.raises(error, match=words):
         DPBySegment(ledger=ledger, **options).fit(np.zeros((4, 2)), by=list("abab"))
-    assert not ledger.entries
-
-
-def test_the_key_is_given_once():
-    X, key = np.zeros((4, 2)), list("abab")
-    for options, by in (({}, None), ({"by": 0}, key)):
-        with pytest.raises(ValueError, match="^by"):
-            DPBySegment(values=["a", "b"], **options).fit(X, by=by)
-    with pytest.raises(ValueError, match="^by"):
-        DPBySegment().fit(X, by=key)
-    with pytest.raises(TypeError, match="^by"):
-        DPBySegment(by=0).fit(X)
-    with pytest.raises(ValueError, match=r"^by: .* DPBySegment\(by=...\)"):
-        DPBySegment(values=["a", "b"]).fit(X, by="region")
-    with pytest.raises(ValueError, match="^by must be a column"):
-        DPBySegment(values=["a"], by="region").fit(table(20)[["age"]].assign(salary=1.0))
-
-
-def test_estimators_of_categories_are_refused_by_name():
-    with pytest.raises(TypeError, match="^estimator must be .* rows of numbers"):
-        DPBySegment(DPOneHotEncoder(), values=["a", "b"]).fit(np.zeros((4, 2)), by=list("abab"))
-
-
-@pytest.mark.parametrize("estimator", [-0.0, "mean"])
-def test_what_is_no_estimator_is_refused_by_fit_alone(estimator):
-    """Its tags are asked for by other methods too, whose errors are about themselves."""
-    model = DPBySegment(estimator)
-    with pytest.raises(NotFittedError):
-        model.to_frame()
-    with pytest.raises(TypeError, match="estimator"):
-        model.fit(np.zeros((5, 2)))
-
-
-def test_searches_refuse_segments_before_the_charge():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
-    search = DPGridSearch(
-        DPBySegment(DPKMeans(bounds=4.0), values=[0, 1], by=0),
-        {"estimator__n_clusters": [2, 3]},
-        ledger=ledger,
-    )
-    with pytest.raises(TypeError, match="DPBySegment.* cannot be searched over"):
-        search.fit(near_and_far())
-    assert not ledger.entries
-
-
-def test_wrong_values_are_told_before_a_missing_key():
-    with pytest.raises(TypeError, match="^values must"):
-        DPBySegment(values=True).fit(np.zeros((3, 2)))
-
-
-@pytest.mark.parametrize("values", [None, [0, 1]])
-def test_weights_that_the_estimator_does_not_take_are_refused_before_the_charge(values):
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
-    model = DPBySegment(SampleAndAggregate(n_blocks=4), values=values, ledger=ledger)
-    by = {} if values is None else {"by": [0, 1, 0, 1]}
-    with pytest.raises(ValueError, match="^sample_weight: the estimator does not accept weights"):
-        model.fit(np.zeros((4, 2)), sample_weight=2.0, **by)
     assert not ledger.entries
 
 

@@ -1,54 +1,16 @@
 """Where the fits of segments start, and whether that start may mislead them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from sklearn_dp import DPBySegment, DPKMeans
 from sklearn_dp._aggregate.kmeans import engine
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.segments._pooled import CommonStart
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
-
-
-def fitted(centers, error=1e-6):
-    centers = np.array(centers, dtype=float)
-    errors = np.full(centers.shape, error)
-    return SimpleNamespace(cluster_centers_=centers, cluster_centers_std_error_=errors)
-
-
-def test_misplaced_centers_by_hand():
-    """Centers 4 apart along one column, which scatter by 1 there and by 3 along the other."""
-    start = CommonStart(fitted([[0.0, 0.0], [4.0, 0.0]]))
-    assert start.misplaced() == 0.0
-    start.learn(fitted([[5.0, -3.0], [1.0, 3.0]]))  # in the other order
-    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2))
-    start.learn(fitted([[0.0, 0.0], [4.0, 0.0]]))
-    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2 / np.sqrt(0.5)))
-    start.learn(fitted([[900.0, 0.0], [4.0, 0.0]], error=np.inf))
-    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2 / np.sqrt(0.5)))
-
-
-def test_errors_are_no_distance_between_segments():
-    start = CommonStart(fitted([[0.0], [4.0]], error=0.6))
-    start.learn(fitted([[1.0], [3.0]], error=0.8))
-    assert start.misplaced() == 0.0
-
-
-@pytest.mark.parametrize("unit", [[1.0, 1e150], [1e-150, 1e-150], [1e250, 1e250]])
-def test_units_of_columns_do_not_matter_alone(unit):
-    """A common one changes nothing; where one rules all distances only its scatter counts."""
-    common, found = np.array([[0.0, 0.0], [4.0, 4.0]]), np.array([[1.0, 1.0], [5.0, 5.0]])
-    start = CommonStart(fitted(common * unit, 0.0))
-    start.learn(fitted(found * unit, 0.0))
-    length = np.sqrt(32) if unit[0] == unit[1] else 4.0
-    assert start.misplaced() == pytest.approx(2 * ndtr(-length / 2))
 
 
 def different_regions(number=6, n=3000):

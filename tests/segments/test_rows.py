@@ -8,7 +8,6 @@ import pytest
 
 from sklearn_dp.segments._rows import (
     checked_values,
-    part_labels,
     segment_of_rows,
     units_in_one_segment,
     without_column,
@@ -31,21 +30,6 @@ ODD = [None, np.nan, pd.NA, ["a"], {"a": 1}, Odd(), 10**400, b"a"]
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_an_odd_key_takes_itself_out_and_nothing_else(odd):
     assert segment_of_rows(["a", odd, "b", 1.0], ["b", "a", 1], 4).tolist() == [1, -1, 0, 2]
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        np.array(["a", "c", "b"]),
-        pd.Series(["a", "c", "b"]),
-        pd.Series(["a", None, "b"], dtype="string"),
-        pd.Series(["a", "c", "b"], dtype="category"),
-        ("a", None, "b"),
-    ],
-    ids=lambda key: str(getattr(key, "dtype", "tuple")),
-)
-def test_keys_of_all_kinds(key):
-    assert segment_of_rows(key, ["a", "b"], 3).tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize("key", [None, "aaa", ["a"], [["a"], ["b"], ["c"]], 3, np.zeros((3, 1))])
@@ -77,12 +61,6 @@ def test_wrong_values(values, kind):
         checked_values(values)
 
 
-def test_rows_are_units_without_groups():
-    segment = np.array([0, 0, 1, -1])
-    units, own = units_in_one_segment(None, segment)
-    assert units is None and own is segment
-
-
 @pytest.mark.parametrize(
     ("groups", "segment", "own"),
     [
@@ -106,20 +84,6 @@ def test_a_group_is_in_the_segment_of_most_of_its_rows(groups, segment, own):
         rest = [i for i, group in enumerate(groups) if group != gone]
         few = units_in_one_segment([groups[i] for i in rest], segment[rest])[1]
         assert few.tolist() == [own[i] for i in rest]
-
-
-def test_the_column_of_the_key_is_taken_out():
-    frame = pd.DataFrame({"a": [1.0, 2.0], "key": ["x", "y"], "b": [3.0, 4.0]})
-    for column in ("key", 1, -2):
-        X, key = without_column(frame, column, None)
-        assert list(X.columns) == ["a", "b"] and list(key) == ["x", "y"]
-    X, key = without_column(pytest.importorskip("polars").from_pandas(frame), "key", None)
-    assert X.columns == ["a", "b"] and key.to_list() == ["x", "y"]
-    X, key = without_column([[1.0, 7, 3.0], [2.0, 8, 4.0]], 1, None)
-    assert X == [[1.0, 3.0], [2.0, 4.0]] and key == [7, 8]
-    for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
-        with pytest.raises(ValueError, match="^by must be a column"):
-            without_column(table, column, None)
 
 
 @pytest.mark.parametrize("odd", ["x", "nan", None, ["x"], 10**400, 1e300, b"x"], ids=repr)
@@ -148,8 +112,3 @@ def test_a_missing_key_changes_no_other(column):
     """As an array of floats, with NaN for what is missing, the column would have lost 2**53 + 1."""
     key = column([1, 2**53 + 1, None])
     assert segment_of_rows(key, [1, 2**53 + 1], 3).tolist() == [0, 1, -1]
-
-
-def test_labels_of_a_report_differ():
-    assert part_labels(["a/b", "a|b"]) == ["segment 0", "segment 1"]
-    assert part_labels(["", "b"]) == ["segment 0", "segment 1"]

@@ -3,7 +3,7 @@
 * "ok".
 * "constant": nearly all rows have one value, as far as can be seen.
 * "noise": the standard error of the mean is at least half of the spread, or nothing was found.
-* "unknown": it may be, as noise hides the spread.
+* "unknown": it may be, as noise hides the spread. This is no "ok", either.
 * "scale": noise hides the standard deviation alone.
 * "bound": many rows are beyond the public bounds, so that they were moved.
 
@@ -20,16 +20,14 @@ from ..shared.advice import Budget, advice, hidden_in_noise, listed
 from .moments import FEWEST, Moments
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
-_UNSEEN = 0.2  # the same, of the most that a spread may be which noise hides
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
 _BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
 
 
 def codes_of_means(moments: Moments) -> np.ndarray:
     """A code for the mean of each column."""
-    codes = np.where(moments.error <= _UNSEEN * moments.spread, "unknown", "noise").astype("<U8")
-    codes[moments.error <= _HIDDEN * moments.least] = "ok"
-    return _told_before(moments, codes)
+    known = moments.error <= _HIDDEN * moments.least
+    return _told_before(moments, np.where(known, "ok", "unknown").astype("<U8"))
 
 
 def codes_of_scales(moments: Moments) -> np.ndarray:
@@ -68,6 +66,7 @@ def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budg
     names = names or range(len(codes))
     wrong: dict[str, Callable[..., str]] = {
         "noise": _noise,
+        "unknown": _unknown,
         "bound": told_beyond,
         "scale": _scale,
     }
@@ -81,18 +80,9 @@ def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budg
     status = moments.weights.told("ok")
     if status != "ok":
         return status
-    limits = {
-        "noise hides the spread of these columns, so their errors may be large beside it": (
-            codes == "unknown"
-        ),
-        "only a single value is visible in these columns": codes == "constant",
-    }
-    found = [
-        f"{words}: {listed(names, np.flatnonzero(where))}"
-        for words, where in limits.items()
-        if where.any()
-    ]
-    return f"ok, but {'; '.join(found)}" if found else "ok"
+    single = np.flatnonzero(codes == "constant")
+    words = f"only a single value is visible in these columns: {listed(names, single)}"
+    return f"ok, but {words}" if len(single) else "ok"
 
 
 def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
@@ -107,6 +97,13 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
     part = moments.error[lost] / np.maximum(moments.spread[lost], 1e-300)
     worst, least = max(float(part.max()), _HIDDEN * (1 + 1e-9)), moments.size - 2 * moments.size_sd
     return hidden_in_noise(what, worst, 1.0, budget, moments.size, least)
+
+
+def _unknown(moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget) -> str:
+    return (
+        "noise hides the spread of these columns, so their errors may be large beside it: "
+        f"{listed(names, hidden)}; more rows, a larger epsilon or narrower bounds would help"
+    )
 
 
 def told_beyond(

@@ -30,6 +30,7 @@ class Ends:
     told: np.ndarray  # known, and a look has shown a spread, where it was needed
     single: np.ndarray  # whether a look has shown one value alone
     value: np.ndarray  # that value
+    spread: np.ndarray  # standard deviations that looks have shown; 0 where there are none
     expected: np.ndarray  # number of rows that are likely to be beyond released ends
 
     @classmethod
@@ -38,7 +39,7 @@ class Ends:
         closed, no = np.isfinite(low) & np.isfinite(high), np.zeros(len(low), dtype=bool)
         least, most = (np.where(closed, end, 0.0) for end in (low, high))
         zero = np.zeros(len(low))
-        return cls(np.array([low, high]), least, most, closed, closed, closed, no, zero, zero)
+        return cls(np.array([low, high]), least, most, closed, closed, closed, no, zero, zero, zero)
 
     def looked_at(
         self,
@@ -52,12 +53,14 @@ class Ends:
         far narrower than their box."""
         if not where.any():
             return self
-        seen = look_at_columns(session, table, size, self.outer, where)
+        seen = look_at_columns(session, table, size, self.outer, where, rest=True)
         # About half of the budget will be for squares.
         *released, beyond = seen.ends(session.remaining() / 2)
         low, high = np.maximum(self.outer[0], released[0]), np.minimum(self.outer[1], released[1])
         found = where & ~seen.unseen
-        found &= ~self.closed | (high - low < narrow * (self.outer[1] - self.outer[0]))
+        # A box is kept where no spread is seen: rows may be anywhere in it.
+        width = self.outer[1] - self.outer[0]
+        found &= ~self.closed | (seen.told & (high - low < narrow * width))
         single = where & seen.single
         return replace(
             self,
@@ -68,6 +71,7 @@ class Ends:
             told=np.where(found | (where & ~self.closed), seen.told, self.told),
             single=single,
             value=np.where(single, seen.center, self.value),
+            spread=np.where(where & seen.told & ~seen.single, seen.spread, self.spread),
             expected=np.where(found, beyond, self.expected),
         )
 

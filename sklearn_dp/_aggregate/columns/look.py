@@ -26,8 +26,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OCTAVES, EqualBins, Octaves
+from ..._queries.coordinates import Columns
 from ..._queries.handles import AnyTable, TableRows
-from ..shared.columns import Columns
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for looks at columns."""
@@ -48,6 +48,7 @@ _PRECISE = 3000.0  # standard deviations of a bin that make up all rows: more wo
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
 _TOLD = 0.4  # the same, above which three bins or more tell a spread
 _STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
+_MOST = 0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
 _OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
 POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 3.0  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
@@ -153,10 +154,12 @@ def look_at_columns(
     size: float | None = None,
     ends: np.ndarray | None = None,
     where: np.ndarray | None = None,
+    *,
+    rest: bool = False,
 ) -> Profile:
     """The profile of columns, `where` they are to be looked at, between public `ends` (2, d) that
     may be infinite. At a released `size` only as much is spent as it takes, and nothing where it
-    could not succeed."""
+    could not succeed; all of it, with `rest`, where nearly all rows of a column have one value."""
     rows, d = TableRows(table), table.n_features
     low, high = np.array([[-np.inf], [np.inf]]).repeat(d, axis=1) if ends is None else ends
     found, anchor = [_NOTHING] * d, np.clip(0.0, low, high)
@@ -187,7 +190,32 @@ def look_at_columns(
                     further.append((column, np.linspace(*ends_of, _BINS + 1)))
         active = np.array([column for column, _ in further], dtype=np.intp)
         edges = np.array([own for _, own in further])
+    alone = np.array([column for column in range(d) if found[column].single], dtype=np.intp)
+    if rest and len(alone) and size is not None and session.remaining(COLUMNS) > 0:
+        _look_about(session, rows, found, alone, size, low, high)
     return Profile.of(found)
+
+
+def _look_about(
+    session: PrivacySession,
+    rows: TableRows,
+    found: list[_Seen],
+    alone: np.ndarray,
+    size: float,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
+    """Look for rows that are elsewhere than nearly all, by octaves of the distance from those, with
+    all that is left."""
+    rho = session.remaining(COLUMNS) * (1 - 1e-9)
+    center = np.array([found[column].center for column in alone])
+    answer = rows.ask(Octaves(alone, low[alone], high[alone], center))
+    counts = session.release(COLUMNS, answer, rho=rho)
+    sd, clear = max(math.sqrt(len(alone) / (2 * rho)), _WHOLE), _clear(len(alone), counts.shape[1])
+    for column, about, noisy in zip(alone, center, counts, strict=True):
+        seen = _read(noisy, _OCTAVE_EDGES + about, sd, clear, size, found[column])
+        if seen is not None and seen.high - seen.low > _DIGITS * abs(about):
+            found[column] = seen
 
 
 def _number(counts: np.ndarray, sd: float) -> float:
@@ -230,7 +258,7 @@ def _read(
     at_anchor = octaves and high - low < _NIL
     one = at_anchor or last - first == 1
     narrow = at_anchor or high - low < _DIGITS * max(abs(low), abs(high))
-    single = one and narrow and held > _ALL * size - 2 * sd
+    single = one and narrow and held > max(_ALL * size - 2 * sd, _MOST * size + 2 * sd)
     # Some rows at the anchor do not tell where the others are.
     if not held > (_ALL if one else _STILL) * before.held or (at_anchor and not single):
         return None

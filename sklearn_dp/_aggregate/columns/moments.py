@@ -29,6 +29,7 @@ from ..._queries.handles import AnyTable, TableRows
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries
+from .tail import tail_shares
 from .vectors import Clipped, clipped_mean, summed
 
 SQUARES = "squares"
@@ -43,7 +44,6 @@ _BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyon
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
-_SINGLE = 1.1  # the longest that a row is that is far out in one column
 _DIGITS = 1e-9  # of half a box: less is no spread
 _HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
 FEWEST = 3.0
@@ -54,6 +54,9 @@ _ALONE = 0.8  # of a clip: what is left of it where other columns take their par
 # Of what a clip may take, with and without spreads: a mean that has less of the budget is clipped
 # sooner.
 _BIAS = {True: 1.5, False: 0.75}
+_LOOKED = 0.7  # of a standard deviation that a look has shown: it is at least so large
+_VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a single value by
+_ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
@@ -165,6 +168,8 @@ class Place(NamedTuple):
     spread: np.ndarray  # at least its noise
     most: np.ndarray  # what the spread may be, but for the noise
     clear: np.ndarray  # whether it stands out
+    variance: np.ndarray  # as it was released
+    noise: np.ndarray  # standard deviation of its noise
 
     @classmethod
     def known(cls, ends: Ends, mean: np.ndarray, spread: np.ndarray) -> Self:
@@ -172,7 +177,8 @@ class Place(NamedTuple):
         half = (ends.high - ends.low) / 2
         clear = spread > _DIGITS * half
         most = np.where(clear, np.minimum(spread, half), half)
-        return cls(np.clip(mean, ends.low, ends.high), most, most, clear)
+        center, none = np.clip(mean, ends.low, ends.high), np.full(len(mean), math.inf)
+        return cls(center, most, most, clear, np.zeros(len(mean)), none)
 
 
 def measured(
@@ -197,6 +203,9 @@ def measured(
         changed = ends.closed & ~narrow.closed
         ends, again = _approached(session, table, narrow, changed, count.size)
         place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+    looked = ~place.clear & (ends.spread > 0)
+    spread = np.where(looked, ends.spread, place.spread)
+    place = place._replace(spread=spread, clear=place.clear | looked)
     at = np.flatnonzero(ends.known)
     nothing = _nothing(ends, count)
     if not len(at):
@@ -207,7 +216,7 @@ def measured(
     left = (session.remaining() - keep) * (1 - 1e-9)
     ends = ends.widened(first.found, at, count.size, left)
     second = _squares(session, table, ends, at, place, first, count, left)
-    return _told(nothing, ends, at, count, first, second)
+    return _told(nothing, ends, at, count, place, first, second)
 
 
 def _mean_share(spreads: bool, d: int) -> float:
@@ -226,7 +235,8 @@ def _approached(
     """Means and standard deviations of some columns from sums in the box of their ends, which are
     widened if that shows many rows beyond them."""
     d, at = len(where), np.flatnonzero(where)
-    place = Place(np.zeros(d), np.ones(d), np.ones(d), np.zeros(d, dtype=bool))
+    no, zero, one = np.zeros(d, dtype=bool), np.zeros(d), np.ones(d)
+    place = Place(zero, one, one.copy(), no, zero.copy(), np.full(d, math.inf))
     if not len(at):
         return ends, place
     middle = (ends.low[at] + ends.high[at]) / 2
@@ -242,6 +252,7 @@ def _approached(
     place.center[at] = vectors.center + vectors.half * mean * _UNIFORM / (_UNIFORM + sd**2)
     place.spread[at] = vectors.half * np.sqrt(np.clip(variance, min(wide, 1.0), 1.0))
     place.most[at] = vectors.half * np.sqrt(np.clip(np.maximum(variance, _WIDE * noise), 0.0, 1.0))
+    place.variance[at], place.noise[at] = vectors.half**2 * variance, vectors.half**2 * noise
     place.clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
     ends = ends.widened(found, at, size, session.remaining() / 2)
     return ends, place
@@ -286,7 +297,6 @@ def _mean(
         "mean",
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
-        most=math.inf,
         likely=_LIKELY / math.sqrt(len(at)),
     )
     half, offset = vectors.half, np.clip(found.parts[0], -1.0, 1.0)
@@ -317,11 +327,9 @@ def _squares(
     wide = vectors.half / place.spread[at]
     # The middle of the ball: what is typical of many columns, or the middle for a single one.
     typical = np.minimum(1 / wide**2, 0.5) if len(at) > 1 else np.full(1, 0.5)
+    typical = typical * place.clear[at]  # of a hidden one, none: a clip would leave it large
     shifts = typical, np.minimum(3 * typical**2, typical)
     vectors = replace(vectors, shifts=shifts)
-    # A row that is far out in one column is no longer than this, but for the other columns.
-    parts = [w * np.maximum(s, 1 - s) for (_, w), s in zip(powers, shifts, strict=True)]
-    longest = float(np.linalg.norm(parts, axis=0).max()) * (_SINGLE if len(at) > 1 else 1.0)
     found = clipped_mean(
         session,
         table,
@@ -330,52 +338,59 @@ def _squares(
         SQUARES,
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
-        most=longest,
         likely=_LIKELY,
     )
     return _Squares(vectors, found)
 
 
 def _told(
-    moments: Moments, ends: Ends, at: np.ndarray, count: Count, first: _Mean, second: _Squares
+    moments: Moments,
+    ends: Ends,
+    at: np.ndarray,
+    count: Count,
+    place: Place,
+    first: _Mean,
+    second: _Squares,
 ) -> Moments:
     """What the releases say of all columns, those `at` some places being known."""
     size, drawn = count.size, count.weights.square / count.size
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
     variance = square - np.square(first.noise / far)
-    taken = _shares(fourth, found.sds[1])
+    taken = tail_shares(fourth, found.sds[1])
     expected = ends.expected[at] / size
     tail = np.maximum(ends.beyond(first.found, at, public=False)[at], expected)
     lost = found.lost * taken + _TAIL[1] * expected
-    unsure = sd**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
-    unsure += np.square((square - second.vectors.shifts[0]) * count.sd / size)
-    seen = variance > _HIDDEN * sd
-    most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * sd)
-    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _SURE * sd, 0.0))
+    noise = np.hypot(sd, (square - second.vectors.shifts[0]) * count.sd / size)
+    # An approach in a box has seen the squares, too, and with as little noise as they have beside
+    # means alone.
+    whole = ends.closed[at] & bool(first.vectors.powers)
+    part = whole * noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
+    variance += part * (place.variance[at] / far**2 - variance)
+    noise *= np.sqrt(1 - part)
+    unsure = noise**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
+    seen = variance > _HIDDEN * noise
+    most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * noise)
+    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _SURE * noise, 0.0))
     offset = np.abs(first.mean - first.vectors.center)
     if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
         deviation = half * (first.found.parts[1] - _SURE * first.found.sds[1])
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
-    # What the clip takes from a column, by its own powers, for rows far out in it alone.
-    clip = _ALONE * first.found.radius * half / far
-    own = np.minimum(
-        (np.maximum(square, 0.0) + found.most + _HIDDEN * sd) * _excess(clip, 2),
-        (fourth + found.most / _FOURTHS + _HIDDEN * found.sds[1]) * _excess(clip, 4),
-    )
-    # A hidden column may have all that is taken, and one that is mostly at an end: few rows, far
-    # out at the other one, are in no law of distances.
-    near = np.minimum(first.mean - ends.low[at], ends.high[at] - first.mean)
-    part = np.where(seen & (near > _PILED * spread), taken, 1.0)
-    factor = _BIAS[not first.vectors.powers]
-    bias = factor * np.minimum(half * first.found.most * part, far * own)
+    least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
+    bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
     bias += half * _TAIL[0] * tail
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
+    # Few rows have another value than the visible one: a mean that noise hides is no better.
+    away = np.abs(first.mean - ends.value[at]) * ends.single[at]
+    alone = ends.single[at] & (away <= _VISIBLE * first.noise)
+    error += np.square(away * alone)
+    least = np.maximum(least, np.where(alone, 0.0, _ELSEWHERE * (away - first.noise)))
     if not size > FEWEST * count.sd:  # by which all is divided: the mean is anywhere
         error = np.maximum(error, far**2)
     columns = {
-        "mean": first.mean,
+        "mean": np.where(alone, ends.value[at], first.mean),
+        "single": alone,
         "noise": first.noise,
         "error": np.sqrt(error),
         "bias": bias,
@@ -397,19 +412,35 @@ def _told(
     )
 
 
+def _bias(
+    ends: Ends,
+    at: np.ndarray,
+    first: _Mean,
+    second: _Squares,
+    taken: np.ndarray,
+    spread: np.ndarray,
+) -> np.ndarray:
+    """What the clip takes from means: from each a part of it, or what its own powers allow for, for
+    rows far out in it alone."""
+    half, far, found = first.vectors.half, second.vectors.half, second.found
+    square, fourth = np.maximum(found.parts[0], 0.0), np.clip(found.parts[1], 0.0, 1.0)
+    clip = _ALONE * first.found.radius * half / far
+    own = np.minimum(
+        (square + found.most + _HIDDEN * found.sds[0]) * _excess(clip, 2),
+        (fourth + found.most / _FOURTHS + _HIDDEN * found.sds[1]) * _excess(clip, 4),
+    )
+    # A hidden column may have all that is taken, and one that is mostly at an end: few rows, far
+    # out at the other one, are in no law of distances.
+    near = np.minimum(first.mean - ends.low[at], ends.high[at] - first.mean)
+    part = np.where(near > _PILED * spread, taken, 1.0)
+    factor = _BIAS[not first.vectors.powers]
+    return factor * np.minimum(half * first.found.most * part, far * own)
+
+
 def _excess(clip: np.ndarray, power: int) -> np.ndarray:
     """At most by how much numbers of up to 1 exceed a clip, of a mean 1 of their powers."""
     worst = np.minimum(power / (power - 1) * clip, 1.0)
     return np.maximum(worst - clip, 0.0) / worst**power
-
-
-def _shares(fourths: np.ndarray, noise: float) -> np.ndarray:
-    """Which part of what clips take is taken from each column: most where tails are longest, by
-    noisy fourth powers. Noise cut off at zero adds 0.4 of its standard deviations for each to their
-    sum; what is left of that is at least a quarter."""
-    total = float(fourths.sum())
-    total = max(total - 0.4 * len(fourths) * noise, total / 4, 1e-300)
-    return np.sqrt(fourths / total).clip(max=1.0)
 
 
 def _nothing(ends: Ends, count: Count) -> Moments:
@@ -425,7 +456,7 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         public=ends.closed,
         known=ends.known,
         told=ends.told,
-        single=ends.single,
+        single=ends.single.copy(),
         mean=np.where(ends.single, ends.value, 0.0),
         noise=infinite,
         error=infinite.copy(),

@@ -48,17 +48,16 @@ def clipped_mean(
     *,
     rho: float,
     counts: float,
-    most: float,
     likely: float,
 ) -> Clipped:
-    """The mean of the vectors of rows, clipped to a radius of at most `most`.
+    """The mean of the vectors of rows, clipped to a radius that noisy counts show.
 
     `size` is a released number of rows. `counts` is what the entry "distances" pays for the counts
     that the radius is chosen by. `likely` is the part of what the clip takes from all vectors that
     a coordinate may lose.
     """
     d = len(vectors.low)
-    edges = min(most, vectors.most) * 2.0 ** (_FEW if d <= _FEW_COLUMNS else _MANY)
+    edges = vectors.most * 2.0 ** (_FEW if d <= _FEW_COLUMNS else _MANY)
     ranks = VectorRanks(vectors, edges)
     answer, decode = TableRows(table).ask(ranks), prefix_noise(ranks.n_bins)
     longer = (session.release("distances", answer, rho=counts) @ decode.T)[0, ::-1]

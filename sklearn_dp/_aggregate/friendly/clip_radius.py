@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..._rows.row_sums import counted
 from ..columns.tail import FREE, OF_MEANS, OF_SPREADS, UPPER, PowerLaw, at_most, heaviest, tail_of
 from ..columns.tail import tail_shares as tail_shares
 from ..shared.quantiles import noisy_prefix_sums, prefix_noise
-from ..shared.row_sums import counted
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .mean_facts import Candidate, PublicFacts

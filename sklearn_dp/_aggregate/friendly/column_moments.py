@@ -11,11 +11,11 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
 from ..shared.bounds import with_caveat
-from ..shared.columns import Columns
 from ..shared.table import Table
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer

@@ -20,8 +20,8 @@ from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..shared.centering import Weights
-from ..shared.columns import Columns
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
 from .days import alone
 from .mean_answer import answer

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import chdtri
 
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.answer import codes_of_means, status_of
 from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise, listed
 from ..shared.bounds import is_ok
 from ..shared.column_codes import told_of_single
-from ..shared.columns import Columns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined

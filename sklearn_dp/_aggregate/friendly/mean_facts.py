@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..._queries.coordinates import Columns
 from ..shared.centering import Weights
-from ..shared.columns import Columns
 
 
 @dataclass(frozen=True)

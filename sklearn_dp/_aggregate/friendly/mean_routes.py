@@ -29,10 +29,10 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._session import PrivacySession
+from ..._queries.averages import basic_average_budget, friendly_average
+from ..._queries.cores import core_add_remove, core_basic, friend_counts
 from ..shared.rows import row_slices
 from ..shared.table import Part, Summed
-from .average import basic_average_budget, friendly_average
-from .core import core_add_remove, core_basic, friend_counts
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 

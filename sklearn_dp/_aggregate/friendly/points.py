@@ -15,11 +15,11 @@ import numpy as np
 
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns, ColumnSource
+from ..._queries.cores import sample_bound
 from ..._queries.group_points import group_points, unit_points  # noqa: F401 - for others
-from ..shared.columns import Columns, ColumnSource
-from ..shared.samples import ByPart, drawn_places
+from ..._queries.samples import ByPart, drawn_places
 from ..shared.table import Part, Table
-from .core import sample_bound
 from .mean_facts import most_pairs
 
 

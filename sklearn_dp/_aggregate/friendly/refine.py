@@ -11,8 +11,9 @@ and then spends all that is left (:func:`refine`).
 A neighbor adds or removes one point: it moves the sum by at most the clipping radius and the number
 by one, wherever the point is; a point with a weight moves both by that part. Both go into one
 Gaussian release, with sensitivities weighed so that their squares add up to one; the weight says
-how much of the budget each gets. (The factors of :func:`..shared.row_sums.clipped_sums` cost up to
-a thousandth of each clipped row; here a unit is one point, and rows are clipped to the step.)
+how much of the budget each gets. (The factors of :func:`sklearn_dp._rows.row_sums.clipped_sums`
+cost up to a thousandth of each clipped row; here a unit is one point, and rows are clipped to the
+step.)
 """
 
 import math

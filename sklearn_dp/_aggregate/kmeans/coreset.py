@@ -1,8 +1,8 @@
 """A released coreset: a few hundred weighted points that stand for the rows; and where to start.
 
 1. Rows are projected onto the released axes (:mod:`..shared.axes`), as integers.
-2. A noisy cell tree finds the cells that hold rows (:mod:`.cell_tree`).
-3. Where the rows have long tails, coarse cells catch rows far out (:mod:`.cell_grid`).
+2. A noisy cell tree finds the cells that hold rows (:func:`grow`).
+3. Where the rows have long tails, coarse cells catch rows far out (:func:`tail_cells`).
 4. The mean of the rows of each leaf is released. Counts alone would put all rows of a cell at its
    middle, and clusters of very different sizes are then missed (`unbalance` in the table of pieces
    of `doc/benchmarks/ablation.md`).
@@ -13,10 +13,14 @@ What is solved on the coreset is post-processing.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
+from ..._privacy._aggregates import NoisyNorms, quantile_from_histogram
+from ..._privacy._domain import Domain
+from ..._privacy._rounding import exact_integers
 from ..._queries.cells import (
     CellGrid,
     Coded,
@@ -24,15 +28,233 @@ from ..._queries.cells import (
     FarLeaves,
     Forgotten,
     LeafSums,
+    Level,
+    Moved,
+    Prefixes,
+    Rays,
+    Rooted,
+    Settled,
     TailCells,
 )
-from ..._queries.grids import Axes
-from ..shared.axes import normal_points
-from ..shared.centering import noise_sd
+from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.handles import GridRows
+from ..._queries.places import LengthCounts
+from ..._queries.ranks import LineRanks, prefix_noise
+from ..shared.axes import normal_points, plain_axes, second_moment
+from ..shared.centering import Size, center_and_count, geometric_edges, noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
-from .cell_grid import tail_cells
-from .cell_tree import CELLS, Leaves, depths_of_levels, detection_threshold, grow
-from .fit_context import Context, SizedFacts
+from .fit_context import Context, Facts, Run, SizedFacts, Tuning, coarse_pays
+
+
+def tail_cells(
+    axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
+) -> TailCells:
+    """Where axes are measured, rays from where the searched box ends. Where they are the
+    coordinates, rays from where a round cluster ends, if data is small; else coarser cells of the
+    tree's grid."""
+    if axes.basis is not None:
+        return Rays(axes.half_widths, limit, tuning.shell_ratio, tuning.shells, searched=False)
+    if not size.small:
+        return Prefixes(grid, max(1, round(tuning.first_depth * first_depth)))
+    # A coordinate of a round cluster: the median distance over the root of the features.
+    spread = size.median / math.sqrt(len(axes.spread))
+    start = np.full(len(axes.spread), tuning.box_reach * spread)
+    return Rays(start, axes.limit, tuning.shell_ratio, tuning.shells, searched=True)
+
+
+# -- cell tree -------------------------------------------------------------------------------------
+# A noisy tree of cells: where the rows are, in as much detail as the noise allows.
+#
+# The first level counts all cells of a public depth. Each further level counts, in one release,
+#
+# 1. the children of those cells that were far above the noise, and
+# 2. all the leaves so far, once more: their counts are averaged.
+#
+# So a level is one histogram with noise, and each row is in at most one of its cells: the one that
+# continues the cell where the row went before, or that cell itself. Each part
+# stores the nodes of its rows; they are unreleased, and only feed the next noisy sums.
+#
+# A cell is *believed* when its count exceeds a threshold that grows with the number of cells, so
+# that few false ones are expected. Empty cells are never stored: `sparse_histogram` draws which of
+# them exceed the threshold exactly, whatever their number (see
+# `doc/development/kmeans_engine.md`, "Sparse histograms").
+
+
+CELLS = "cells"
+"""Name of the plan entry that pays for the levels of the tree."""
+
+MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
+MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
+
+
+@dataclass
+class Leaves:
+    """Released cells that are not split further."""
+
+    centers: np.ndarray  # (m, q), of their boxes, in grid steps; rounded to integers
+    widths: np.ndarray  # (m, q), of their boxes, in grid steps
+    counts: np.ndarray  # (m,), released, positive
+
+
+def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> list[int]:
+    """Depths of the levels of the tree, increasing, between 1 and 44.
+
+    A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
+    them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
+    log2(signal), where the signal is the number of rows in sd.
+
+    Each level has its share of the budget. Clusters of few rows hardly stand out from the noise of
+    one of four: then there are fewer, in the end the first one alone.
+    """
+    factor = tuning.flat_depth if q <= 3 else 1.0
+    signal = max(size.signal / tuning.depth_signal, 1.0)
+    full = round(factor * 2 * q / (2 + q) * math.log2(signal))
+    fewest = int(n_clusters).bit_length()  # a cell for each cluster
+    full = min(max(full, fewest), MOST_BITS)
+    if q >= 6:
+        # In many directions hardly any cell has parent and child above the noise: one level.
+        depths = np.array([tuning.sparse_depth * full])
+    else:
+        seen = max(1, int(size.signal / (n_clusters * tuning.level_signal)))
+        levels = tuning.levels - 1 if q > 3 else min(tuning.levels, seen)
+        depths = np.linspace(tuning.first_depth * full, full, levels)
+        depths[-1] = max(depths[-1], fewest)
+    depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
+    return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
+
+
+def detection_threshold(n_cells: int, tuning: Tuning) -> float:
+    """Standard deviations above which a cell is believed: few false ones among `n_cells`. The
+    largest of m standard normal numbers is about sqrt(2 log m); a little less finds more."""
+    return max(tuning.certain_count_sd, tuning.threshold * math.sqrt(2 * math.log(n_cells)))
+
+
+class Tree:
+    """Released nodes of a cell tree, as parallel arrays that grow level by level.
+
+    Node 0 is the whole box, which is never a leaf. Node 1 is for rows that the tree is not to
+    count: never a parent nor a leaf.
+
+    A leaf has to reach `keep_sd` standard deviations of its mean. `depth` is that of the nodes that
+    may be split next, `prefix` and `depths` are the code of each node and its number of bits.
+
+    `weight` is the released count of the rows that are in a node and in none of its children; 0
+    where that is noise: such a node is no leaf. `precision` is that of the weight, in units of that
+    of one release. `threshold` is the count above which a node of its level is believed.
+    """
+
+    def __init__(self, keep_sd: float) -> None:
+        self.keep_sd = keep_sd
+        self.depth = 0
+        self.prefix, self.depths = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        self.weight, self.threshold = np.zeros(2), np.full(2, np.inf)
+        self.precision = np.zeros(2)
+
+    def leaf_nodes(self, parents: np.ndarray) -> np.ndarray:
+        """Nodes with weight that are not to be split."""
+        return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
+
+    def slots(self, parents: np.ndarray, again: np.ndarray, bits: int) -> np.ndarray:
+        """Where the cells of each node begin in the next level, (n_nodes,).
+
+        Parents, all of the present depth, are split, `bits` deeper; nodes of `again`, none of them
+        a parent, are counted again. Child c of parent p is cell ``(p << bits) | c``, and p is the
+        slot of the parent; node i of `again` is cell ``(len(parents) << bits) + i``, which is its
+        slot; rows elsewhere are in no cell (-1). So a row is in one cell at most.
+        """
+        slots = np.full(len(self.prefix), -1, dtype=np.int64)
+        slots[parents] = np.arange(len(parents))
+        slots[again] = (len(parents) << bits) + np.arange(len(again))
+        return slots
+
+    def grow(
+        self,
+        parents: np.ndarray,
+        bits: int,
+        cells: np.ndarray,
+        values: np.ndarray,
+        threshold: float,
+    ) -> np.ndarray:
+        """Add the released children (m,) of some nodes, numbered as by `cells`, with their noisy
+        counts; a parent keeps what they leave of it. Returns the new nodes (m,)."""
+        above = parents[cells >> bits]
+        rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
+        self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
+        # The variance of a difference from m counts is 1 + m times that of a count.
+        self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
+        self.depth += bits
+        self.prefix = np.append(
+            self.prefix, (self.prefix[above] << bits) | (cells & ((1 << bits) - 1))
+        )
+        self.depths = np.append(self.depths, np.full(len(cells), self.depth))
+        self.weight = np.append(self.weight, values)
+        self.threshold = np.append(self.threshold, np.full(len(cells), threshold))
+        self.precision = np.append(self.precision, np.ones(len(cells)))
+        return np.arange(len(self.prefix) - len(cells), len(self.prefix))
+
+    def measure_again(self, nodes: np.ndarray, values: np.ndarray, sd: float) -> None:
+        """Average weights with new counts; what does not stand out is no leaf any more."""
+        old = self.precision[nodes]
+        mean = (old * self.weight[nodes] + values) / (old + 1)
+        self.precision[nodes] = old + 1
+        self.weight[nodes] = np.where(mean > self.keep_sd * sd / np.sqrt(old + 1), mean, 0.0)
+
+    def prune_unconfirmed(self) -> None:
+        """Forget what passed the lower threshold of the first level and had no second look."""
+        self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
+
+    def leaves(self, grid: CellGrid) -> tuple[Leaves, np.ndarray]:
+        """The nodes with weight left, as boxes; and the leaf of each node, or -1."""
+        leaf = np.flatnonzero(self.weight > 0)
+        centers = np.empty((len(leaf), len(grid.half_widths)))
+        widths = np.empty_like(centers)
+        for depth in np.unique(self.depths[leaf]):
+            at = self.depths[leaf] == depth
+            centers[at], widths[at] = grid.boxes(self.prefix[leaf[at]], depth)
+        index = np.full(len(self.prefix), -1, dtype=np.int32)
+        index[leaf] = np.arange(len(leaf))
+        return Leaves(np.rint(centers), widths, self.weight[leaf]), index
+
+
+def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
+    """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
+    of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
+    tuning, rows = context.tuning, context.rows
+    tree, sd = Tree(tuning.evidence), noise_sd(rho)
+    rows.apply(Rooted())
+    parents = np.zeros(1, dtype=np.int64)
+    for depth in depths:
+        if len(parents) == 0:
+            break
+        again = tree.leaf_nodes(parents)
+        # Parents that keep a rest of their own can be leaves beside as many cells as there may be.
+        most = max(2**MOST_BITS_A_LEVEL - len(again), 0) // len(parents)
+        bits = min(depth - tree.depth, most.bit_length() - 1)
+        if bits < 1:
+            break
+        n_new = len(parents) << bits
+        detection = detection_threshold(n_new, tuning) * sd
+        # Where later levels measure cells again, the first one may believe them sooner.
+        early = depth == depths[0] and len(depths) > 1 and not context.coarse
+        threshold = detection * (tuning.early_threshold if early else 1.0)
+        shift = grid.depth - tree.depth - bits
+        slots = tree.slots(parents, again, bits)
+        counts = rows.ask(Level(slots, len(parents), len(again), shift, bits))
+        cells, values = context.released_cells(CELLS, counts, threshold, rho)
+        first = np.searchsorted(cells, n_new)
+        tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
+        cells, values = cells[:first], values[:first]
+        nodes = tree.grow(parents, bits, cells, values, detection)
+        rows.apply(Moved(n_new + len(again), cells, nodes))
+        parents = nodes[values > tuning.split_cells * threshold]
+    tree.prune_unconfirmed()
+    leaves, leaf_of_node = tree.leaves(grid)
+    rows.apply(Settled(leaf_of_node))
+    return leaves
+
+
+# -- coreset ---------------------------------------------------------------------------------------
+
 
 MEANS = "cell means"
 """Name of the plan entry that pays for the means of the leaves."""
@@ -93,7 +315,9 @@ def with_guesses(
     noise: float,
 ) -> Coreset:
     """The coreset of such leaves, with public guesses of next to no weight."""
-    guesses = _public_guesses(context, axes)
+    # Points of a Gaussian with the released spread: what to go by where no cell was seen.
+    n_guesses = max(2 * context.n_clusters, context.tuning.guesses)
+    guesses = normal_points(context.session.rng("guesses"), n_guesses, axes.spread)
     weight = _guess_weight(weights, context) * noise / len(guesses)
     return Coreset(
         np.concatenate([points, guesses]),
@@ -144,12 +368,6 @@ def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     return leaves.centers + residual / counts * prior / (prior + error)
 
 
-def _public_guesses(context: Context, axes: Axes) -> np.ndarray:
-    """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
-    n_guesses = max(2 * context.n_clusters, context.tuning.guesses)
-    return normal_points(context.session.rng("guesses"), n_guesses, axes.spread)
-
-
 def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nearest center of each released point, and the squared distance to it, in plain floats."""
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
@@ -166,3 +384,230 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
         k0 = max(n_clusters, min(surplus, coreset.n_leaves))
     rng = context.session.rng("start")
     return coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
+
+
+# -- location --------------------------------------------------------------------------------------
+# Where the rows are: their center, how many there are, how far they reach, and along which axes.
+#
+# The center is about the noisy mean. A histogram of the distances from it has public bins: their
+# edges fall from the bound of the rows by 2^(1/4) each, 28 of them to a hundredth of it; the first
+# bin takes all that is nearer. From the noisy counts follow, as post-processing,
+#
+# 1. the number of rows, averaged with an earlier release;
+# 2. the radius that all but a small part of the rows are within: later steps clip to it, so their
+#    noise is proportional to it. In small data the inner bins count as one for it, from a fifth of
+#    the bound on: noise of many bins would hide whole clusters beyond a tight one;
+# 3. the tail: how far out the last rows are, in median distances.
+#
+# The axes come from a released second moment. The cell tree affords at most 2 log2(signal) splits,
+# about 20 where there is much data: in many features not even one across each. Separated clusters
+# scatter more between them than within, so the leading eigenvectors are the axes to split across.
+# Up to 10 features all of them are kept; above, those that stand out from the noise. With 3
+# features or fewer nothing is rotated.
+
+
+CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
+
+
+def release_location(run: Run, mu: float) -> Context:
+    """The rows of a run, moved to a released center, with their released number and radius. `mu` is
+    the GDP parameter of all that is still to come, by which the signal (`Size`) goes."""
+    entry = run.name(CENTER)
+    left = run.left(CENTER)
+    center = center_and_count(run.session, entry, run.rows, left)
+    run.rows.recenter(center.origin)
+    radius, size = mean_radius(run, center.number, center.variance, mu)
+    return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
+
+
+def mean_radius(context: Run, count: float, count_variance: float, mu: float) -> tuple[float, Size]:
+    """A radius that holds nearly all rows, in steps, and the size, averaged with an earlier
+    `count`. `mu` is the GDP parameter of the whole fit."""
+    rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
+    n_bins, sd = tuning.radius_bins, noise_sd(rho)
+    edges = geometric_edges(rows.limit, n_bins, 2**0.25)
+    counts = context.released(RADIUS, rows.ask(LengthCounts(edges)), rho)
+    # The inverse-variance mean of both numbers, at least two of its standard deviations.
+    sum_variance = n_bins * sd**2
+    variance = 1 / (1 / count_variance + 1 / sum_variance)
+    n, n_sd = variance * (count / count_variance + counts.sum() / sum_variance), math.sqrt(variance)
+    size = Size(max(n, 2 * n_sd), mu, sd=n_sd)
+    tail, median = _tail(counts, edges, sd, size.n, tuning)
+    size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
+    if size.small:
+        n_bins = tuning.small_radius_bins
+        counts = np.append(counts[: 1 - n_bins].sum(), counts[1 - n_bins :])
+        edges = np.append(0.0, edges[-n_bins:])
+    if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
+        return rows.ball / 2, size  # nothing but noise: half of the public radius
+    target = _outside(context, size) * size.n
+    # More than the noise is asked for: where the public bounds are far too wide, many empty bins
+    # are passed before the first one that holds data, and empty bins must not stop the search.
+    radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
+    return radius or rows.ball / 2, size
+
+
+def _tail(
+    counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
+) -> tuple[float, float]:
+    """How far out the last rows are, in median distances, and the median; (1, 0) where noise hides
+    it."""
+    parts = 1 - max(tuning.inside), 0.5
+    far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
+    return (far / half, half) if far and half else (1.0, 0.0)
+
+
+def _outside(facts: Facts, size: Size) -> float:
+    """Part of the rows that the radius may leave out: noise of a second moment grows with its
+    square. In few dimensions none is released, and a small cluster far out is not to be lost."""
+    tuning = facts.tuning
+    if coarse_pays(facts, size):
+        return tuning.small_outside
+    return tuning.outside if size.small or facts.rows.n_features > 3 else 0.0
+
+
+def axes_of(context: Context, fraction: float = 1.0) -> Axes:
+    """Measured axes from 4 features on; a part of the share, or the most in small data."""
+    if context.rows.n_features <= 3:
+        return plain_axes(context.rows.n_features, context.radius)
+    entry = context.session.plan[context.name(MOMENT)]
+    rho = fraction * (entry.cap if context.size.small else entry.rho)
+    # With that of a projection the whole cap, up to its rounding.
+    return principal_axes(context, min(rho, context.left(MOMENT)))
+
+
+def principal_axes(context: Context, rho: float) -> Axes:
+    """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
+    along an axis is at least what noise alone would show, and at most the radius."""
+    rows, limit, size = context.rows, context.radius, context.size
+    moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
+    noise = limit**2 * noise_sd(rho)
+    values, vectors = np.linalg.eigh(moment)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    rest, wide = 0.0, rows.n_features > context.tuning.wide_features
+    if wide:
+        q = _n_axes(values, noise, context.n_clusters, context.tuning)
+        rest = max(0.0, float(values[q:].sum())) / size.n
+        values, vectors = values[:q], vectors[:, :q]
+    few = size.small and not wide  # cells are scarce, and cut along all axes
+    reach = context.tuning.box_reach / (2 if few else 1)
+    spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
+    return Axes(
+        np.rint(vectors * 2.0**BASIS_BITS),
+        spread,
+        np.minimum(limit, reach * spread),
+        float(limit),
+        rest,
+    )
+
+
+def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
+    """How many eigenvalues (d,), falling, stand out from the noise, of which k - 1 are of means.
+
+    The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
+    deviation s off the diagonal, where it is `noise` on it, is about 2 s sqrt(d) (Wigner). The cut
+    is just below that, on top of the median eigenvalue.
+    """
+    edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
+    edge += max(0.0, float(np.median(values)))
+    fewest, most = max(2, min(3, n_clusters - 1)), min(tuning.most_axes, max(n_clusters - 1, 2))
+    return int(np.clip(np.count_nonzero(values > edge), fewest, most))
+
+
+# -- line ----------------------------------------------------------------------------------------
+# The coreset of one column or of one axis that rules the table: bins of noisy ranks, out to the
+# bound of the rows. The number of rows below each edge has little more noise than a single count,
+# so rows that are few and far out show where they are, and no clip radius is needed. In a skewed
+# column half of the squares may be theirs.
+
+LINE = "ranks"
+"""Name of the plan entry that pays for them."""
+
+_BINS = 1024
+_OUTER = 128  # of them on either side, beyond the radius: each wider than the last
+
+
+@dataclass(frozen=True)
+class Line(Coreset):
+    """A coreset along a single axis."""
+
+    ends: tuple[float, float]  # of the axis
+    sd: float  # of the number of rows between two edges far from each other
+
+    def beyond(self, centers: np.ndarray, caps: np.ndarray) -> float:
+        """About the most that caps (k,) take of the squared distances to centers (k, d): of the
+        rows that are seen, and of those that noise may hide at an end."""
+        seen, weights = self.leaves
+        points = np.concatenate([seen, np.array(self.ends)[:, None]])
+        near, squares = nearest_centers(points, self.axes.flatten(centers))
+        taken = np.maximum(squares - np.square(caps[near]), 0.0)
+        return float(weights @ taken[:-2] + self.sd * taken.max())
+
+
+def column_coreset(context: Context, fraction: float) -> Line:
+    """That of a table with one column, for a part of what the plan has for it."""
+    rows = context.rows
+    axis, ends = plain_axes(1, rows.limit), _ends(rows, rows.ball)
+    return axis_coreset(context, axis, ends, LINE, fraction * context.left(LINE))
+
+
+def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, tuple] | None:
+    """The column whose side of a public box is so much longer than the others that these hardly
+    count within the radius, as an axis, and its ends; or None. The variance of the others, at most
+    that of columns that fill their sides, or as it was measured along `axes`, is its `rest`."""
+    rows = context.rows
+    if domain.low is None or rows.n_features == 1:
+        return None
+    sides = (domain.high - domain.low) / 2 / rows.unit
+    column = int(np.argmax(sides))
+    rest = float(np.square(np.delete(sides, column)).sum())
+    if rest > context.tuning.ruled * context.radius**2:
+        return None
+    basis = np.zeros((rows.n_features, 1))
+    basis[column] = 2.0**BASIS_BITS
+    if axes.basis is not None:
+        along = np.square(axes.basis[column] * 2.0**-BASIS_BITS)
+        rest = min(rest, 3 * float(np.square(axes.spread) @ (1 - along) + axes.rest))
+    plain = plain_axes(1, context.radius)
+    axis = Axes(basis, plain.spread, plain.half_widths, float(rows.limit), rest / 3)
+    return axis, _ends(rows, sides[column], column)
+
+
+def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
+    """Return the ends of a column in a box about the first origin, extended to a noisy center
+    outside of it."""
+    return min(-half - rows.origin[column], 0.0), max(half - rows.origin[column], 0.0)
+
+
+def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
+    """Bins along one axis with weight as points, at their middles."""
+    edges = _edges(context.radius, *ends)
+    answer = context.rows.ask(LineRanks(axis, edges))
+    decode = prefix_noise(_BINS)
+    ranks = context.released(entry, answer, rho)[0] @ decode.T
+    # Ranks do not fall. Where noise says so, rows between are taken to be at the edges about it.
+    weights = np.diff(isotonic_regression(ranks, y_min=0.0), prepend=0.0)
+    # Of the number of rows between two edges that are far from each other.
+    sd = answer.claim.l2 * answer.claim.unit / np.sqrt(2 * rho) * np.linalg.norm(decode[_BINS // 2])
+    leaf = np.flatnonzero(weights)
+    if not weights.sum() > context.tuning.evidence * sd:
+        leaf = leaf[:0]
+    all_edges = np.concatenate([ends[:1], edges, ends[1:]])
+    centers, widths = (all_edges[1:] + all_edges[:-1]) / 2, np.diff(all_edges)
+    # The errors of neighbors cancel: those of a cluster's bins together are that of a rank.
+    noise = sd / np.sqrt(max(1.0, len(leaf) / context.n_clusters))
+    points, widths = centers[leaf, None], widths[leaf, None]
+    found = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
+    return Line(**vars(found), ends=ends, sd=float(sd))
+
+
+def _edges(radius: float, low: float, high: float) -> np.ndarray:
+    """Edges (`_BINS` - 1,) in steps between the ends of the box: equal within the radius, in
+    proportion to the distance beyond it."""
+    first, last = max(low, -radius), min(high, radius)
+    inner = np.linspace(first, last, _BINS - 2 * _OUTER + 1)
+    below, above = (
+        radius * max(abs(end) / radius, 1.0) ** (np.arange(1, _OUTER) / _OUTER)
+        for end in (low, high)
+    )
+    return np.concatenate([np.maximum(-below[::-1], low), inner, np.minimum(above, high)])

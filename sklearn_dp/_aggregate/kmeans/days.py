@@ -36,15 +36,20 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
 from ..shared.bounds import is_ok
 from ..shared.centering import Size
-from .clipped_update import Observation, update
 from .engine import last_entries
-from .fit_context import Context
-from .lloyd import ERRORS, lloyd_context, observe
-from .lloyd_state import Distances, LloydContext, LloydResult, LloydState, changed_sides
+from .fit_context import TUNING, Context
+from .lloyd import ERRORS, lloyd_context, move_clusters, observe
+from .lloyd_state import (
+    Distances,
+    LloydContext,
+    LloydResult,
+    LloydState,
+    Observation,
+    changed_sides,
+    update,
+)
 from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
-from .split_merge import move_clusters
-from .tuning import TUNING
 
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
@@ -64,7 +69,8 @@ _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 
 @dataclass
 class _Sums:
-    """What fades: quality, and the number of units that it is of; with the noise of quality."""
+    """The parts of the state that fade: quality, and the number of units that it is of; with its
+    noise."""
 
     # (5,), sums about the centers and the middle, numbers far and outside, and what caps took
     values: np.ndarray
@@ -78,7 +84,7 @@ class _Sums:
         return _Sums(values, part * self.n + n, np.hypot(part * self.sds, sds))
 
     def quality(self, size: float, day: Quality) -> Quality:
-        """The same of as many units as there are in all."""
+        """Return the quality for as many units as there are in all."""
         times = size / max(self.n, 1.0)
         near, total, number, outside, taken = (times * self.values).tolist()
         near_sd, total_sd, sd, outside_sd, _ = (times * self.sds).tolist()
@@ -87,9 +93,9 @@ class _Sums:
 
 
 @dataclass
-class Stream:
-    """What is known of a stream after some days: released values, in grid steps about the center.
-    The grid is that of the public bounds, so it is the same every day."""
+class StreamState:
+    """State of a stream after some days: released values, in grid steps about the center. The
+    grid is that of the public bounds, so it is the same every day."""
 
     state: LloydState  # the centers that rows are compared with, and what is known of them
     radius: float  # of the rows, as the first day has shown it
@@ -114,7 +120,8 @@ class Stream:
 
     @classmethod
     def of(cls, fitted: Any, domain: Domain, weight: float) -> Self:
-        """What the first day has shown: of a fitted estimator, whose units weigh `weight`."""
+        """Return the state after the first day, of a fitted estimator whose units weigh
+        `weight`."""
         unit = Grid.for_radius(domain.radius).unit
         state = LloydState((fitted.cluster_centers_ - domain.center) / unit)
         error = fitted.cluster_centers_std_error_ / unit
@@ -144,8 +151,11 @@ class Stream:
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
-        """The same of what the engine has found, quality and all. Where rows were seen far out is
-        left out: components have no inertia, and wait until a status is "ok"."""
+        """Return the state of a stream after the engine's result.
+
+        Rows that were seen far out are left out: components have no inertia, and wait until a
+        status is "ok".
+        """
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -153,7 +163,7 @@ class Stream:
             cluster_centers_std_error_=errors,
             radius_=found.radius,
             cluster_weights_=found.weights,
-            _weights_errors=(np.asarray(found.weights_sd), np.asarray(found.weights_since)),
+            _weights_errors=(np.asarray(found.weights_sd), np.asarray(found.weights_drift)),
             inertia_=quality.inertia,
             inertia_std_error_=quality.inertia_sd,
             size_=found.size,
@@ -181,11 +191,11 @@ def fit_day(
     session: PrivacySession,
     table: TableRows,
     domain: Domain,
-    stream: Stream,
+    stream: StreamState,
     *,
     keep: float,
     prefix: str = "",
-) -> tuple[EngineResult, Stream]:
+) -> tuple[EngineResult, StreamState]:
     """Look at the rows of one more day; the result of all days, and what is known then. A part
     `keep` of what is known of earlier days counts. `prefix` begins the names of entries."""
     stream = copy.deepcopy(stream)
@@ -197,7 +207,9 @@ def fit_day(
     stream.distances = seen.clip.distances
     # A row is in one cluster: counts add up to the number of the day.
     n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2
-    likely = _likely(n, variance, context.size.n)
+    # The number of units of a day, from a noisy one and that of a day before, accurate to 50%.
+    own, other = 1 / variance, 1 / (context.size.n / 2) ** 2
+    likely = max((own * n + other * context.size.n) / (own + other), 1.0)
     fade = keep * stream.days / (stream.days + _FADE)
     stream.days = keep * stream.days + 1
     stream.size = keep * stream.size + n
@@ -221,31 +233,28 @@ def fit_day(
     result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
     if result.status == "ok" and spread and stream.quiet < _QUIET:
         result = replace(result, status=_SETTLING)
-    since = _counts_error(stream, since, weighed, size)
-    result = replace(result, weights_since=np.hypot(cast("Any", result.weights_since), since))
+    # What counts (k,) may be off by, beyond noise: units have changed sides in earlier moves, and a
+    # part p of m independent units differs from that of the n that they are among by the variance
+    # p (1 - p) (1 / m - 1 / n).
+    counts = np.maximum(stream.now.count, 0.0)
+    total = max(float(counts.sum()), 1.0)
+    part = counts / total
+    fewer = weighed[1] / weighed[0] ** 2 - stream.squares / size**2
+    since = np.hypot(since / total, np.sqrt(part * (1 - part) * max(fewer, 0.0))) * size
+    result = replace(result, weights_drift=np.hypot(cast("Any", result.weights_drift), since))
     # Sampling is in the variance already.
     sd = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
     return replace(result, centers_sd=sd), stream
 
 
-def _likely(n: float, variance: float, before: float) -> float:
-    """The number of units of a day, from a noisy one and that of a day before, half of it off.
-
-    >>> _likely(300.0, 1.0, 200.0) > 299, round(_likely(300.0, 1e9, 200.0))
-    (True, 200)
-    """
-    own, other = 1 / variance, 1 / (before / 2) ** 2
-    return max((own * n + other * before) / (own + other), 1.0)
-
-
-def _final(stream: Stream, n: float) -> LloydResult:
+def _final(stream: StreamState, n: float) -> LloydResult:
     """Where the iterations are, with counts that add up to a number of units."""
     part = n / max(float(np.maximum(stream.now.count, 0.0).sum()), 1.0)
     return stream.now.result(stream.n_windows, part)
 
 
 def _context(
-    session: PrivacySession, rows: GridRows, stream: Stream, keep: float, prefix: str
+    session: PrivacySession, rows: GridRows, stream: StreamState, keep: float, prefix: str
 ) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
@@ -266,7 +275,7 @@ def _context(
     return replace(lloyd_context(context, None), earlier=earlier, width=stream.width)
 
 
-def _together(window: Observation, day: Observation, stream: Stream) -> Observation:
+def _together(window: Observation, day: Observation, stream: StreamState) -> Observation:
     """The sums of several days next to the same centers; independent noises."""
     days = stream.window_days
     errors = None
@@ -282,24 +291,8 @@ def _together(window: Observation, day: Observation, stream: Stream) -> Observat
     )
 
 
-def _counts_error(
-    stream: Stream, since: np.ndarray, weighed: np.ndarray, size: float
-) -> np.ndarray:
-    """What counts (k,) of `size` units may be off by, beyond noise and the last move of centers.
-
-    Units have changed sides in earlier moves. And the parts of clusters are mostly those of the
-    last days, of fewer units than `size` is made of: a part p of m independent units differs from
-    that of the n that they are among by the variance p (1 - p) (1 / m - 1 / n).
-    """
-    counts = np.maximum(stream.now.count, 0.0)
-    total = max(float(counts.sum()), 1.0)
-    part = counts / total
-    fewer = weighed[1] / weighed[0] ** 2 - stream.squares / size**2
-    return np.hypot(since / total, np.sqrt(part * (1 - part) * max(fewer, 0.0))) * size
-
-
 def _update(
-    context: LloydContext, stream: Stream, fade: float, keep: float
+    context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move the centers by what the window shows; where it ends, merge and split clusters too.
 

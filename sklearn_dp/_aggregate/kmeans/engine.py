@@ -5,20 +5,20 @@ what has been released):
 
 1. a bound of the rows, where there is no public one: a histogram of norms (`shared.bounds`);
 2. the rows as integers on a grid of that bound (`_rows.rows`): free;
-3. their sum and number: the center that all else is about (`shared.centering`);
+3. their sum and number: the center; later steps are relative to it (`shared.centering`);
 4. a histogram of the distances from it: the radius, a better number of rows, whether they have
-   long tails (:mod:`.location`);
+   long tails (:mod:`.coreset`);
 5. from 4 features on, the second moment: the axes along which cells are cut
-   (:mod:`.location`);
+   (:mod:`.coreset`);
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
-   of a single column, its noisy ranks instead (:mod:`.line`);
+   of a single column, its noisy ranks instead (:class:`.coreset.Line`);
    where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
    above 5 features the centers of step 7 are found with it;
 7. weighted k-means of the coreset, with more centers than asked for (:mod:`.coreset`): free;
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
-   the status in words (:mod:`.status`): :mod:`.result`.
+   the status in words (:mod:`.result`).
 
 With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split; nor is
 any of a single column, whose start leaves nothing to find. The first update is an estimate toward
@@ -33,7 +33,7 @@ in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what e
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,23 +42,177 @@ from ..._privacy._domain import Domain, Sphere
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.clusters import Pinned
+from ..._queries.grids import BASIS_BITS, Axes
 from ..._queries.handles import GridRows, TableRows
-from ..shared.axes import Axes
+from ..shared.axes import normal_points, second_moment
 from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
-from .candidates import Candidates, Choice
-from .cell_tree import CELLS
-from .coreset import MEANS, Coreset, build_coreset, nearest_centers, solved_start
-from .fit_context import Context, Run, SizedFacts, long_tail, lost_in_noise, only_one, without_moves
-from .line import LINE, Line, axis_coreset, column_coreset, ruling_column
+from .coreset import (
+    CELLS,
+    CENTER,
+    LINE,
+    MEANS,
+    MOMENT,
+    RADIUS,
+    Coreset,
+    Line,
+    axes_of,
+    axis_coreset,
+    build_coreset,
+    column_coreset,
+    nearest_centers,
+    release_location,
+    ruling_column,
+    solved_start,
+)
+from .fit_context import (
+    TUNING,
+    Candidates,
+    Choice,
+    Context,
+    Run,
+    SizedFacts,
+    Tuning,
+    long_tail,
+    lost_in_noise,
+    only_last,
+    only_one,
+    without_moves,
+)
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
-from .location import CENTER, MOMENT, RADIUS, axes_of, located
 from .n_clusters import choice_entries, choose, reference_number
-from .projection import Projected, many_features, projected
 from .quality import QUALITY, quality_entry
 from .result import EngineResult, build_result
-from .tuning import TUNING, Tuning
+
+# -- projection ------------------------------------------------------------------------------------
+# Many clusters in many features: found in a public random projection, then moved in all features.
+#
+# Each of Lloyd's iterations pays the noise of all features, and the axes of the cell tree are the
+# widest ones of the rows. Where all clusters are long in the same directions, as those of
+# embeddings are, these axes tell none of them apart. A random projection onto q features keeps the
+# distances of clusters up to a factor 1 +- 1 / sqrt(2 q), and pays the noise of q features. So with
+# many features
+#
+# 1. the second moment of the projected rows is released. If its axes are more uneven than random
+#    centers make them, clusters are taken to be long in the same ones, and the fit goes on here;
+#    otherwise it goes on without a projection;
+# 2. the axes are drawn toward the same width, so that what all clusters share does not hide what
+#    differs;
+# 3. the cell tree and noisy Lloyd iterations find the clusters, with a part of the budget;
+# 4. rows keep the labels that they have there, for one of a few iterations in all features, which
+#    move the centers (:meth:`Projected.lifted`).
+#
+# The projection is public randomness, the same for neighbors. A projected row is a function of the
+# row and of released values, and an integer vector of norm at most `limit`: all that is proved of
+# rows holds of projected ones, with the same entries of the plan. "Projection" in
+# `doc/development/kmeans_engine.md` tells how good it is.
+
+
+_TIMES = 4  # as many features as a projection has: from there on it may pay
+
+
+def many_features(n_features: int, tuning: Tuning) -> bool:
+    """Whether there are so many features that a fit may look for its clusters in a projection."""
+    return n_features >= _TIMES * tuning.projection_features
+
+
+def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
+    """Whether there are many features, and more clusters than the axes of a cell tree could tell
+    apart."""
+    return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
+
+
+@dataclass(frozen=True, repr=False)
+class Projected:
+    """A fit whose clusters are looked for in a projection."""
+
+    whole: Context  # of all features
+    context: Context  # of the projected rows
+    axes: Axes  # of the cell tree
+    back: np.ndarray  # (q, d), from projected centers to nearest points of the whole space
+
+    def searching(self) -> Context:
+        """The context of Lloyd's iterations in the projection, which leave a part to the others."""
+        context, tuning = self.context, self.context.tuning
+        left = lloyd_budget(context.session, context.prefix)
+        n = 2 * tuning.most_iterations
+        tuning = replace(tuning, most_iterations=n, few_iterations=n)
+        return replace(context, tuning=tuning, reserve=left / 2)
+
+    def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:
+        """Pin the rows to their nearest projected centers (k, q), for one iteration, and go back to
+        all features: the context of the last iterations, and their start (k, d)."""
+        rows = self.context.rows
+        centers = rows.inside(centers)
+        rows.apply(Pinned(centers))
+        rows.unproject()
+        return only_last(self.whole), centers @ self.back
+
+
+def projected(context: Context) -> Projected | None:
+    """The fit in a projection, where its released second moment shows that it pays, or None."""
+    tuning, size = context.tuning, context.size
+    d, q = context.rows.n_features, tuning.projection_features
+    if size.small or not may_project(d, context.n_clusters, tuning):
+        return None
+    basis = np.linalg.qr(normal_points(context.session.rng("projection"), d, np.ones(q)))[0]
+    # A row keeps about sqrt(q / d) of its length: few are longer by a third.
+    reach = min(context.radius, tuning.projection_reach * context.radius * math.sqrt(q / d))
+    rho = tuning.second_moment * context.session.plan[context.name(MOMENT)].rho
+    rows = _projected(context.rows, basis)
+    moment = second_moment(context.session, context.name(MOMENT), rows, reach, rho) / size.n
+    rows.unproject()
+    noise = reach**2 * noise_sd(rho) / size.n
+    values, vectors = np.linalg.eigh(moment)
+    values = np.maximum(values, noise)  # not to divide by less than the noise
+    if not _in_common(values, noise, context.n_clusters, tuning):
+        return None
+    # The widest axis comes first, and the narrowest one stays as it is.
+    values, basis = values[::-1], basis @ vectors[:, ::-1]
+    drawn = (values[-1] / values) ** (tuning.projection_whitening / 2)
+    spread = drawn * np.sqrt(values)
+    radius = min(context.radius, tuning.projection_reach * float(np.linalg.norm(spread)))
+    inner = replace(context, rows=_projected(context.rows, basis * drawn), radius=radius)
+    return Projected(context, inner, _axes(spread, radius, tuning), (basis / drawn).T)
+
+
+def _projected(rows: GridRows, basis: np.ndarray) -> GridRows:
+    return rows.project(np.rint(basis * 2.0**BASIS_BITS))
+
+
+def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> bool:
+    """Whether axes of mean squares (q,) are more uneven, and more so to one side, than the centers
+    of clusters make them.
+
+    The logarithm of their mean over their geometric mean is about half of their relative variance.
+    That of k - 1 random directions is q / (k - 1) (Marchenko and Pastur 1967), times the square of
+    the part that lies between clusters; whatever that part is, their skewness is the root of q /
+    (k - 1), up to a few 1 / q. A matrix of `noise`, the standard deviation of its diagonal, adds
+    q / 2 times its square to that variance.
+    """
+    mean, q = float(values.mean()), len(values)
+    uneven = math.log(mean) - float(np.log(values).mean()) - q / 4 * (noise / mean) ** 2
+    skewness = float(np.mean((values - mean) ** 3)) / float(np.var(values)) ** 1.5
+    ratio = q / (n_clusters - 1)
+    return uneven > tuning.projection_uneven * ratio and skewness > math.sqrt(ratio) + 3 / q
+
+
+def _axes(spread: np.ndarray, radius: float, tuning: Tuning) -> Axes:
+    """The widest of the projected features, for the cell tree."""
+    q = min(tuning.most_axes, len(spread))
+    return Axes(
+        np.eye(len(spread), q) * 2.0**BASIS_BITS,
+        spread[:q],
+        np.minimum(radius, tuning.box_reach * spread[:q]),
+        radius,
+        float(np.square(spread[q:]).sum()),
+    )
+
+
+# -- engine ----------------------------------------------------------------------------------------
+
 
 BOUND = "bound"
 
@@ -182,7 +336,7 @@ def fit_engine(
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
     rows: GridRows | None = None,
-    once_sized: Callable[[float], object] | None = None,
+    on_size_released: Callable[[float], object] | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
 
@@ -190,8 +344,8 @@ def fit_engine(
     releases left is spent too, up to the caps.
 
     `rows` are those of the table on the grid of `domain`. `callback` is called with the name of
-    each Lloyd iteration when it is done; `once_sized` with the released number of units, once it is
-    known: it may release and waive entries that follow in the plan.
+    each Lloyd iteration when it is done; `on_size_released` with the released number of units, once
+    it is known: it may release and waive entries that follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
@@ -203,12 +357,16 @@ def fit_engine(
         callback=callback,
     )
     left = lloyd_budget(session, prefix)
-    context = located(run, math.sqrt(2 * left))
-    if once_sized is not None:
-        once_sized(context.size.n)
+    context = release_location(run, math.sqrt(2 * left))
+    if on_size_released is not None:
+        on_size_released(context.size.n)
         left = lloyd_budget(session, prefix)
     if start is not None and not _misleads(context, start):
-        found = _from_start(context, start, domain)
+        # Lloyd's iterations from centers that are given.
+        points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
+        final = lloyd(without_moves(context), points - context.rows.origin)
+        # Treat given centers as found by the cells.
+        found = StartOutcome(context, final, len(start.centers))
     else:
         found = _from_coreset(context, n_clusters, left, domain)
     # Rows of one length are not beyond it.
@@ -225,32 +383,24 @@ def fit_engine(
     return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
-class _Found(NamedTuple):
+class StartOutcome(NamedTuple):
     """Centers, and what they were found with."""
 
     context: Context  # of their number
     final: LloydResult
-    n_leaves: int | None  # cells that stood out of the noise; None where nobody looked for any
+    n_leaves: int | None  # cells that stood out of the noise; None if no tree was built
     choice: Choice | None = None  # of the number; None where it was given
     line: Line | None = None  # along a single axis, if that is where they were found
 
 
-def _from_start(context: Context, start: Start, domain: Domain) -> _Found:
-    """Lloyd's iterations from centers that are given."""
-    points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
-    final = lloyd(without_moves(context), points - context.rows.origin)
-    # Given centers are believed as those that cells have shown.
-    return _Found(context, final, len(start.centers))
-
-
 def _from_coreset(
     context: Context, n_clusters: int | Candidates, left: float, domain: Domain
-) -> _Found:
+) -> StartOutcome:
     """Lloyd's iterations, which have `left`, from where the coreset shows clusters; about one
     center where noise would hide what several gain."""
     given, quality = not isinstance(n_clusters, Candidates), context.pays(QUALITY)
     if quality and given and lost_in_noise(context, left / 2):
-        return _Found(context, _about_one(context), None)
+        return StartOutcome(context, _about_one(context), None)
     sketch = projected(context) if given else None
     if sketch is None:
         coreset = _coreset(context, domain=domain if given else None)
@@ -267,10 +417,10 @@ def _from_coreset(
         final = lloyd(context, *choice.start, coreset=coreset)
     elif isinstance(coreset, Line):
         final = lloyd(without_moves(context), solved_start(context, coreset), coreset=coreset)
-        return _Found(context, final, coreset.n_leaves, choice, coreset)
+        return StartOutcome(context, final, coreset.n_leaves, choice, coreset)
     else:
         final = lloyd(context, solved_start(context, coreset), coreset=coreset)
-    return _Found(context, final, coreset.n_leaves, choice)
+    return StartOutcome(context, final, coreset.n_leaves, choice)
 
 
 def _about_one(context: Context, coreset: Coreset | None = None) -> LloydResult:

@@ -2,9 +2,9 @@
 
 A private fit that tried each number of clusters on the rows would have to pay for each. It need not
 try any of them on the rows: the coreset is released, and what it says is post-processing. Up to 5
-features its leaves show the clusters (:mod:`.gap`). This is free. Above, the coreset lives in few
-axes and cannot tell many clusters apart. Noisy Lloyd iterations in the whole space, about more
-centers than there can be clusters, show them where the rows are:
+features its leaves show the clusters (:func:`gap_choice`). This is free. Above, the coreset lies
+in few axes and cannot tell many clusters apart. Noisy Lloyd iterations in the whole space, about
+more centers than there can be clusters, show them where the rows are:
 
 1. Counts, sums of residuals and sums of squares about surplus centers are released
    (:func:`release_surplus`), as in any iteration, with entries of their own in the plan: four
@@ -28,18 +28,308 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import entr
 
 from ..._privacy._plan import PlanEntry
 from ..._rows.rows import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
-from .candidates import Candidates, Choice, nothing_seen, with_status
-from .clipped_update import update
 from .coreset import Coreset
-from .fit_context import Context
-from .gap import gap_choice
+from .fit_context import TUNING, Candidates, Choice, Context, Tuning, judged, nothing_seen
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
-from .lloyd_state import LloydContext, LloydState
-from .tuning import TUNING, Tuning
+from .lloyd_state import LloydContext, LloydState, update
+
+_LEAST_POINTS = 3
+_MOST_POINTS = 256  # that the leaves are brought down to: all pairs are compared
+_MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
+
+
+# For each number k the leaves are clustered, and so are a few public data sets of points that are
+# uniform in their box. Where k is the number of clusters, one cluster more helps the leaves no more
+# than it helps the uniform points: the gap between the logarithms of both sums of squares has a
+# peak (Tibshirani, Walther and Hastie 2001).
+#
+# Leaves stand for boxes full of rows. What is inside a box does not depend on k, and is added to
+# the sums of squares of leaves and references alike: without it the leaves would seem to be points
+# without width, and the gap would grow with k as long as there are leaves.
+#
+# All clusterings come from Ward's tree, for all k and all data sets at once, and a few of Lloyd's
+# iterations: this takes about as long as a small fit (`doc/benchmarks/selection.md`). All of it is
+# post-processing.
+def gap_choice(
+    coreset: Coreset,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    tuning: Tuning = TUNING,
+    size: float = 0.0,
+) -> Choice:
+    """The number of clusters by the gap statistic of the leaves. Unless it was asked for by name,
+    beside their likelihood, where `size` is the released number of units."""
+    points, weights = coreset.leaves
+    # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
+    inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
+    choice = gap_of_points(points, weights, inner, candidates, rng, tuning)
+    known = size and choice.criterion and candidates.low < candidates.high
+    if candidates.criterion != "auto" or not known:
+        return choice
+    likely = likelihood_choice(coreset, inner, size, candidates.high, rng, tuning)
+    return _compared(choice, max(likely, candidates.low), coreset.n_leaves, candidates, tuning)
+
+
+def _compared(
+    choice: Choice, likely: int, n_leaves: int, candidates: Candidates, tuning: Tuning
+) -> Choice:
+    """The choice by the gap, not clear where the likelihood differs: the gap takes clusters that
+    fill a box evenly for one. Where it has shown none, was limited by the number of leaves, or less
+    than half of what the likelihood shows, the larger number is taken."""
+    best = choice.n_clusters
+    limited = best == max(choice.criterion) < candidates.high
+    none = best == candidates.low
+    if n_leaves < tuning.choice_clear_points:
+        return replace(choice, status=nothing_seen(candidates).status)
+    if limited or abs(likely - best) > max(1, tuning.choice_far * best):
+        k = max(best, likely) if limited or none or likely > 2 * best else best
+        words = f"number of clusters unclear: two criteria suggest {best} and {likely}"
+        return replace(choice, n_clusters=k, status=words)
+    return choice
+
+
+def gap_of_points(
+    points: np.ndarray,
+    weights: np.ndarray,
+    inner: float,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    tuning: Tuning = TUNING,
+) -> Choice:
+    """The number of clusters by the gap statistic of released points (m, q) of positive weights.
+    `inner` is the sum of squares of what the points stand for, about them."""
+    if len(points) < max(_LEAST_POINTS, candidates.low):
+        return nothing_seen(candidates)
+    points, weights, lost = _fewer(points, weights, rng, _MOST_POINTS)
+    values = gaps(points, weights, inner + lost, candidates, rng, tuning)
+    best = best_gap(values, points.shape[1], tuning)
+    return judged(best, values, candidates, tuning.choice_margin)
+
+
+def _fewer(
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, most: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """At most so many of the points, and the sum of squares that this leaves out."""
+    if len(points) <= most:
+        return points, weights, 0.0
+    centers = weighted_kmeans(points, weights, most, rng, n_starts=1)
+    square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
+    label = square.argmin(axis=1)
+    mass = np.bincount(label, weights, minlength=most)
+    sums = [np.bincount(label, weights * x, minlength=most) for x in points.T]
+    mean = np.stack(sums, axis=1) / np.maximum(mass, 1e-300)[:, None]
+    lost = float(weights @ np.square(points - mean[label]).sum(axis=1))
+    full = mass > 0
+    return mean[full], mass[full], lost
+
+
+def gaps(
+    points: np.ndarray,
+    weights: np.ndarray,
+    inner: float,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    tuning: Tuning = TUNING,
+) -> dict[int, float]:
+    """The gap of each candidate with two points for each cluster; of the least in any case. `inner`
+    is the sum of squares that no clustering of the points removes."""
+    low = min(candidates.low, len(points))
+    high = max(low, min(candidates.high, len(points) // 2))
+    uniform, mixed = _references(points, weights, rng, tuning.gap_references)
+    sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
+    costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.few_iterations)
+    # No clustering is worse than one with a cluster less.
+    logs = np.log(inner + np.minimum.accumulate(costs, axis=1) + 1e-300)
+    values = logs[1:].mean(axis=0) - logs[0]
+    return dict(zip(range(low, high + 1), values.tolist(), strict=True))
+
+
+def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> int:
+    """The number of clusters that the gaps show: a peak that stands out of their noise.
+
+    The largest gap alone will not do: that of a few groups of clusters may exceed that of the
+    clusters, and references that happen to split well give small peaks. A peak counts where it
+    rises by half the noise of gaps, as seen from the last larger gap before it. Of these the
+    highest is taken, unless a later one rises anew: beyond the noise, and by a part of what it has
+    lost since.
+
+    The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions (`n_axes`);
+    noise of its logarithm is about proportional to 2 / q, and falls with k.
+    """
+    numbers, gap = list(values), np.array(list(values.values()))
+    noise = 2 / n_axes / np.array(numbers)
+    best = 0
+    for k in range(1, len(gap)):
+        higher = np.flatnonzero(gap[:k] >= gap[k])
+        rise = gap[k] - gap[higher[-1] if len(higher) else 0 : k].min()
+        if rise >= noise[k] / 2 and gap[k] > gap[best]:
+            best = k
+    chosen, most = best, 0.0
+    for k in range(best + 1, len(gap)):
+        rise = gap[k] - gap[best : k + 1].min()
+        anew = max(tuning.gap_later_bar * noise[k], tuning.choice_far * (gap[best] - gap[k]))
+        if rise >= anew and rise > most:
+            chosen, most = k, rise
+    return numbers[chosen]
+
+
+def likelihood_choice(
+    coreset: Coreset,
+    inner: float,
+    size: float,
+    high: int,
+    rng: np.random.Generator,
+    tuning: Tuning,
+) -> int:
+    """The number of round clusters of one width that leaves are likeliest of, up to `high`.
+
+    No uniform cloud is drawn: k equal parts of one cost as much by their labels, n log k, as they
+    gain by their width. Clusters that fill a box evenly, which the gap takes for one, gain more.
+    Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
+    would be clusters. And a cluster has to gain more than noise of a count may seem to.
+    """
+    points, weights, lost = _fewer(*coreset.leaves, rng, _MOST_POINTS)
+    q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
+    high = min(high, len(points))
+    costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.few_iterations)
+    beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
+    logs = np.log(inner + lost + beside + np.minimum.accumulate(costs[0]) + 1e-300)
+    bar = tuning.choice_noise * (q + 1) / 3 * coreset.noise / n
+    return 1 + int(np.argmax(-q / 2 * logs - entropies[0] - bar * np.arange(high)))
+
+
+def _references(
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points (b, m, q), uniform in the box of the points along their axes, with weights (b, m)
+    mixed."""
+    centered = points - weights @ points / weights.sum()
+    _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
+    along = centered @ axes
+    low, high = along.min(axis=0), along.max(axis=0)
+    uniform = low + rng.random((n, *points.shape)) * (high - low)
+    return uniform, np.stack([rng.permutation(weights) for _ in range(n)])
+
+
+def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Labels (b, high - low + 1, m) of points (b, m, q) by Ward's tree, for each number of
+    clusters."""
+    parent, rank, first = _trees(points.copy(), weights.copy())
+    (b, m, _), every = points.shape, np.arange(len(points))[:, None, None]
+    most = np.arange(low, high + 1)[:, None]
+    node = np.broadcast_to(np.arange(m), (b, len(most), m))
+    while True:
+        above = parent[every, node]
+        goes = (above >= 0) & (rank[every, above] < m - most)
+        if not goes.any():
+            break
+        node = np.where(goes, above, node)
+    # Clusters are in the order of their first points.
+    start, present = first[every, node], np.zeros(node.shape, dtype=bool)
+    np.put_along_axis(present, start, True, axis=2)
+    return np.take_along_axis(np.cumsum(present, axis=2) - 1, start, axis=2)
+
+
+def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ward's trees of b data sets, by all pairs at once that are nearest to each other.
+
+    Such a pair is in the tree whatever else is merged first, for a cluster that is made is never
+    nearer to a third one than both of its parts. Of m points and m - 1 clusters, each (b, 2 m - 1):
+    the parent, -1 of the last one; the rank of the mergers by what they cost, from 0, -1 of the
+    points; the first point of each.
+    """
+    b, m, _ = centers.shape
+    parent, first = np.full((b, 2 * m - 1), -1), np.tile(np.arange(2 * m - 1), (b, 1))
+    price, node, made = np.zeros((b, 2 * m - 1)), np.tile(np.arange(m), (b, 1)), np.full(b, m)
+    alive = np.ones((b, m), dtype=bool)
+    while (made < 2 * m - 1).any():
+        cost = _mergers(centers, mass, alive)
+        near, place = cost.argmin(axis=2), np.arange(cost.shape[1])
+        mutual = (np.take_along_axis(near, near, axis=1) == place) & (near > place) & alive
+        s, one = np.nonzero(mutual)
+        two, new = near[s, one], (made[:, None] + np.cumsum(mutual, axis=1) - 1)[s, one]
+        x, y, made = node[s, one], node[s, two], made + mutual.sum(axis=1)
+        parent[s, x] = parent[s, y] = new
+        first[s, new] = np.minimum(first[s, x], first[s, y])
+        # A cluster costs no less than its parts, but for rounding.
+        price[s, new] = np.maximum(cost[s, one, two], np.maximum(price[s, x], price[s, y]))
+        share = (mass[s, one] / (mass[s, one] + mass[s, two]))[:, None]
+        centers[s, one] = share * centers[s, one] + (1 - share) * centers[s, two]
+        mass[s, one] += mass[s, two]
+        node[s, one], alive[s, two] = new, False
+        kept = np.argsort(~alive, axis=1, kind="stable")[:, : alive.sum(axis=1).max()]
+        mass, node, alive = (np.take_along_axis(v, kept, axis=1) for v in (mass, node, alive))
+        centers = np.take_along_axis(centers, kept[:, :, None], axis=1)
+    rank = np.full((b, 2 * m - 1), -1)
+    order = np.argsort(price[:, m:], axis=1, kind="stable")
+    np.put_along_axis(rank, m + order, np.arange(m - 1)[None], axis=1)
+    return parent, rank, first
+
+
+def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.ndarray:
+    """Return the costs of merging each pair, of shape (b, m, m); infinite where there is no
+    pair."""
+    square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
+    cost = (-2 * centers) @ centers.transpose(0, 2, 1)
+    cost += square[:, :, None]
+    cost += square[:, None]
+    np.maximum(cost, 0.0, out=cost)
+    cost /= (1 / mass)[:, :, None] + (1 / mass)[:, None]
+    cost[:, np.arange(cost.shape[1]), np.arange(cost.shape[1])] = np.inf
+    # Of equal costs the first pair is mutual, if they are the same in both orders.
+    return np.minimum(cost, cost.transpose(0, 2, 1))
+
+
+def _costs(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
+) -> np.ndarray:
+    """Sums of squares, and entropies of the labels, both (b, c), of the clusterings (b, c, m) after
+    a few of Lloyd's iterations."""
+    n_sets, n_clusterings, m = labels.shape
+    step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
+    parts = [
+        _costs_at_once(points, weights, labels[:, first : first + step], n_iterations)
+        for first in range(0, n_clusterings, step)
+    ]
+    return np.concatenate(parts, axis=2)
+
+
+def _costs_at_once(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
+) -> np.ndarray:
+    """Return the costs of a few clusterings."""
+    shape, k = labels.shape[:2], int(labels.max()) + 1
+    cells = shape[0] * shape[1] * k
+    offset = np.arange(cells // k).reshape(*shape, 1) * k
+    whole = np.einsum("bi,bij,bij->b", weights, points, points)
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        spread = np.broadcast_to(values[:, None], labels.shape)
+        return np.bincount((labels + offset).ravel(), spread.ravel(), minlength=cells)
+
+    for iteration in range(n_iterations + 1):
+        mass = sums(weights)
+        total = np.stack([sums(weights * x) for x in points.transpose(2, 0, 1)], axis=1)
+        centers = total / np.maximum(mass, 1e-300)[:, None]
+        square = np.square(centers).sum(axis=1)
+        if iteration == n_iterations:
+            break
+        # |c|^2 - 2 x.c, which is least for the nearest; a cluster without points takes none.
+        away = -2 * centers.reshape(len(points), -1, points.shape[2]) @ points.transpose(0, 2, 1)
+        away += np.where(mass > 0, square, np.inf).reshape(len(points), -1, 1)
+        labels = away.reshape(*shape, k, -1).argmin(axis=2)
+    explained = (mass * square).reshape(*shape, k).sum(axis=2)
+    part = mass.reshape(*shape, k) / weights.sum(axis=1)[:, None, None]
+    return np.stack([np.maximum(whole[:, None] - explained, 0.0), entr(part).sum(axis=2)])
+
+
+# -- n clusters ------------------------------------------------------------------------------------
+
 
 PREFIX = "sketch/"
 _LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
@@ -93,7 +383,7 @@ def surplus_entries(
 
 @dataclass(frozen=True)
 class SurplusCenters:
-    """What the iterations have released, in grid steps about the origin of the rows."""
+    """The releases of the iterations, in grid steps about the origin of the rows."""
 
     centers: np.ndarray  # (m, d), of those centers that hold rows
     variance: np.ndarray  # (m,), of the noise in each coordinate of a center
@@ -169,7 +459,7 @@ class Tree:
             self.labels[k - 1], self.within[k - 1] = member, surplus.within.sum() + cost
             if k == 1:
                 break
-            price = _mergers(centers, counts, noise)
+            price = _merge_prices(centers, counts, noise)
             a, b = sorted(divmod(int(np.argmin(price)), k))
             cost += price[a, b]
             share = counts[[a, b]] / counts[[a, b]].sum()
@@ -189,8 +479,8 @@ class Tree:
         return share @ self.surplus.centers, np.square(share) @ self.surplus.variance
 
 
-def _mergers(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """What merging each pair costs, infinite on the diagonal."""
+def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the costs of merging each pair, infinite on the diagonal."""
     square = np.einsum("ij,ij->i", centers, centers)
     distance = square[:, None] + square - 2 * centers @ centers.T - noise[:, None] - noise
     price = counts[:, None] * counts / (counts[:, None] + counts) * np.maximum(distance, 0.0)
@@ -203,16 +493,35 @@ def surplus_choice(
 ) -> Choice:
     """The number of clusters by the rule "bic" or "silhouette", and where they are."""
     tree = Tree(surplus, tuning)
-    choice = (bic_choice if rule == "bic" else silhouette_choice)(tree, candidates, tuning)
+    if len(tree.within) < candidates.low:
+        return nothing_seen(candidates)
+    choice = silhouette_choice(tree, candidates, tuning)
+    if rule == "bic":
+        choice = _of_two(*bic_choice(tree, candidates, tuning), choice, candidates, tuning)
     return replace(choice, start=tree.start(choice.n_clusters))
 
 
-def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the Bayesian information criterion of round clusters of one width; by the silhouette where
-    the best level is above the candidates, and the criterion was not asked for by name."""
+def _of_two(
+    choice: Choice, best: int, other: Choice, candidates: Candidates, tuning: Tuning
+) -> Choice:
+    """The choice by the criterion of round clusters, whose `best` number may be above the
+    candidates. Unless it was asked for by name, not clear where the silhouette differs, and the
+    choice by the silhouette where the best number is no candidate: clusters are not round then."""
+    if candidates.criterion != "auto":
+        return choice
+    suggested = f"{best}" if best <= candidates.high else f"more than {candidates.high}"
+    words = f"number of clusters unclear: two criteria suggest {other.n_clusters} and {suggested}"
+    if best > candidates.high:
+        return replace(other, status=words)
+    if abs(other.n_clusters - best) > max(1, tuning.choice_far * best):
+        return replace(choice, status=words)
+    return choice
+
+
+def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> tuple[Choice, int]:
+    """The candidate by the Bayesian information criterion of round clusters of one width, and the
+    best number of all."""
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
-    if len(surplus.counts) < candidates.low:
-        return nothing_seen(candidates)
     n = surplus.counts.sum()
     least = _LEAST * max(surplus.within.sum(), 1e-300)
     values, price = {}, tuning.surplus_penalty * (d + 1) * math.log(max(n, 2.0))
@@ -220,22 +529,18 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
         part = np.bincount(labels, surplus.counts) / n
         fit = n * d * math.log(max(within, least) / (n * d)) - 2 * n * float(part @ np.log(part))
         values[k] = -(fit + k * price)
-    best = max(values, key=lambda k: values[k])
-    if best > candidates.high and candidates.criterion == "auto":
-        return silhouette_choice(tree, candidates, tuning)
     asked = {k: values[k] for k in values if candidates.low <= k <= candidates.high}
-    return with_status(max(asked, key=lambda k: asked[k]), asked, price)
+    best = max(asked, key=asked.__getitem__)
+    return judged(best, asked, candidates, price), max(values, key=values.__getitem__)
 
 
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the mean simplified silhouette (0 of one cluster): how much nearer rows are to their
-    center."""
-    high = min(candidates.high, len(tree.within))
-    if high < candidates.low:
-        return nothing_seen(candidates)
-    levels = range(candidates.low, high + 1)
+    """The candidate by the mean simplified silhouette (0 of one cluster): how much nearer rows are
+    to their center."""
+    levels = range(candidates.low, min(candidates.high, len(tree.within)) + 1)
     values = {k: _silhouette(tree.surplus, tree.labels[k - 1], k) for k in levels}
-    return with_status(max(values, key=lambda k: values[k]), values, tuning.choice_margin)
+    best = max(values, key=values.__getitem__)
+    return judged(best, values, candidates, tuning.choice_margin)
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:

@@ -15,29 +15,37 @@ its own share, whatever the number is.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
+from ..._privacy._communication_cost import CommunicationCost, Pass, Workload
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.blocks import uniforms
 from ..._queries.handles import GridRows, TableRows
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
-from .candidates import Candidates, Choice
-from .cell_tree import CELLS
-from .coreset import Coreset, build_coreset
-from .engine import BOUND, far_look_pays, first_entries
-from .fit_context import Context, Run, SizedFacts
-from .gap import gap_choice
-from .line import LINE, column_coreset
+from ..shared.centering import Size
+from .coreset import (
+    CELLS,
+    LINE,
+    MOST_BITS_A_LEVEL,
+    Coreset,
+    axes_of,
+    build_coreset,
+    column_coreset,
+    depths_of_levels,
+    release_location,
+)
+from .engine import BOUND, far_look_pays, first_entries, may_project
+from .fit_context import TUNING, Candidates, Choice, Context, Run, SizedFacts, Tuning
 from .lloyd import lloyd_entries
-from .location import axes_of, located
-from .n_clusters import PREFIX, release_surplus, surplus_choice
-from .status import Signs, coreset_in_words
-from .tuning import TUNING, Tuning
+from .n_clusters import PREFIX, gap_choice, release_surplus, surplus_choice
+from .result import Diagnostics, coreset_in_words
 
 _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
@@ -93,7 +101,7 @@ def build_private_coreset(
         n_clusters=n_clusters,
         tuning=private_coreset_tuning(table.n_features),
     )
-    context = located(run, math.sqrt(2 * session.remaining()))
+    context = release_location(run, math.sqrt(2 * session.remaining()))
     coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
@@ -103,7 +111,7 @@ def build_private_coreset(
         coreset = build_coreset(context, axes, *_cell_shares(context, axes))
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
-    signs = Signs(
+    signs = Diagnostics(
         context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
     )
     status = coreset_in_words(signs, status, n_clusters, context.tuning, session.budget_for)
@@ -186,7 +194,7 @@ def choose_separately(
         prefix=prefix,
         tuning=tuning,
     )
-    context = located(run, math.sqrt(2 * rho))
+    context = release_location(run, math.sqrt(2 * rho))
     coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
@@ -198,3 +206,187 @@ def choose_separately(
     surplus = [entry.rho for entry in plan if entry.name.startswith(prefix + PREFIX)]
     found = release_surplus(context, coreset, candidates, sum_down(surplus) * _SAFE)
     return surplus_choice(found, candidates, rule)
+
+
+# -- communication cost ----------------------------------------------------------------------------
+
+
+_WORDS = 400  # bytes of a message beside its arrays: names of functions, shapes, a small one's
+_NUMBER = 8
+_CELL = 16  # a cell and its count
+_GROUP = 16  # an id of a group and its size
+_DIGESTS = 24  # the number of a part, and digests of its rows, groups and weights
+_NORMS = 402  # bins of norms; see `norm_counts`
+
+
+@dataclass(frozen=True)
+class KMeansPasses:
+    """Public facts of a fit before there is a table."""
+
+    n_features: int
+    n_clusters: int
+    rho: float  # of the whole fit
+    bounds_known: bool
+    grouped: bool
+    columns: tuple[float, float]  # parts of the budget: for their units, and to refine centers
+    started: bool  # whether there are centers to start from
+
+    def cost(self, work: Workload) -> CommunicationCost:
+        """Return the cost of the passes, without the look at far rows that a long tail asks for.
+
+        The parts are assumed to be alike. Where a fit may look for its clusters in a projection,
+        what it needs there is added to what it needs without.
+        """
+        d, k = self.n_features, self.n_clusters
+        q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
+        may = may_project(d, k, TUNING) and not self.started and not size.small
+        p = TUNING.projection_features if may else 0
+        found = self._located(work)
+        if may:
+            found.append(_pass("projected moment", d * p, p * p))
+        if not self.started:
+            found += [_pass("moment", d, d * d)] * (d > 3)
+            found += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
+        k0 = round(TUNING.start_surplus * k) if q > 3 and not self.started else k
+        if may:
+            found += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
+        most = TUNING.few_iterations if size.small else TUNING.most_iterations
+        found += _lloyd(d, k0, k, work.n_iter, most)
+        found.append(_pass("quality", k * (d + 1) + d + 2, 2))
+        found += _columns(d, k, *self.columns)
+        row_bytes = float(work.row_bytes or 4 * d)
+        return CommunicationCost(tuple(found), work.n_parts, work.n_rows, work.n_workers, row_bytes)
+
+    def _located(self, work: Workload) -> list[Pass]:
+        """Return the passes that open the table and find where its rows are."""
+        d, digests = self.n_features, _DIGESTS * work.n_parts
+        found, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
+        if self.grouped:
+            ids = _GROUP * (work.n_rows if work.n_groups is None else work.n_groups)
+            up = _WORDS + min(_GROUP * _rows_of_a_part(work), ids)
+            found.append(Pass("groups", _WORDS, up, ids))
+        if not self.bounds_known:
+            found.append(_pass("bound", 2 * d, _NORMS))
+        found += [
+            _pass("totals", 2 * d, d + 1),
+            _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
+        ]
+        # Digests of all parts travel with the pass after the first, and the sizes of all groups
+        # with the pass after that which has counted them.
+        found[1] = replace(found[1], down=found[1].down + digests)
+        if self.grouped:
+            found[2] = replace(found[2], down=found[2].down + ids)
+        return found
+
+
+def _rows_of_a_part(work: Workload) -> int:
+    return -(-work.n_rows // work.n_parts)
+
+
+def _columns(d: int, k: int, scales: float, refined: float) -> list[Pass]:
+    """Units of columns, and centers that are refined in them."""
+    found = []
+    if scales:  # the second one, of columns far from zero, is repeated where they are very far
+        found += [_pass("octaves", 404 * d, 401 * d), _pass("column bins", 66 * d, 64 * d)]
+    if refined:
+        up = k * (d + 1) + 2 * d
+        for name in ("columns", "columns again")[: 1 + (k > 1)]:
+            found.append(_pass(name, 3 * k * d + 4 * d, up))
+    return found
+
+
+def _tree(axes: int, q: int, work: Workload, depths: list[int]) -> list[Pass]:
+    """The levels of the cell tree, and the sums of its leaves: a cell is a leaf at the most."""
+    most = min(work.n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
+    cells = most if work.n_cells is None else min(work.n_cells, most)
+    found, nodes = [], 2
+    for number in range(len(depths)):
+        down = nodes + (axes + 3 * q if number == 0 else 2 * cells)  # slots; axes, or new nodes
+        up, total = _CELL * min(_rows_of_a_part(work), cells), _CELL * cells
+        name = f"level {number + 1}"
+        found.append(Pass(name, 3 * _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
+        nodes += cells
+    return [*found, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
+
+
+def _lloyd(d: int, k0: int, k: int, n_iter: int | None, most: int, where: str = "") -> list[Pass]:
+    """Two passes for each iteration, the first of them from surplus centers."""
+    n_iter = most if n_iter is None else min(n_iter, most)
+    found = []
+    for step, centers, times in (("start", k0, 1), ("iteration", k, n_iter - 1)):
+        name = where + step
+        down, bins = centers * (d + 1), TUNING.clip_bins
+        found += [
+            _pass(f"{name} a", down + bins + 1, bins + centers, times),
+            _pass(f"{name} b", down + centers, centers * (d + 1), times),
+        ]
+    return [one for one in found if one.times]
+
+
+def _pass(name: str, down: int, up: int, times: int = 1) -> Pass:
+    """A pass of so many numbers, whose totals are as long as the sums of a part."""
+    sums = _WORDS // 2 + _NUMBER * up
+    return Pass(name, _WORDS + _NUMBER * down, sums, sums, times)
+
+
+# -- block kmeans ----------------------------------------------------------------------------------
+
+
+_TRIALS = 24  # candidates for each next center: 12 miss a cluster of 20 in one block of five
+_ITERATIONS, _TOLERANCE = 100, 1e-4  # as KMeans
+
+
+class BlockKMeans(ClusterMixin, BaseEstimator):
+    """Lloyd's iterations from a greedy k-means++ start; `random_state` is below 2**31."""
+
+    def __init__(self, n_clusters: int = 8, random_state: int = 0) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: None = None) -> Self:
+        """Fit to finite rows of doubles, at least one."""
+        middle = X.mean(axis=0)  # the squares below lose digits far from the origin
+        rows = X - middle
+        centers = _start(rows, self.n_clusters, self.random_state)
+        self.cluster_centers_ = _iterate(rows, centers) + middle
+        return self
+
+
+def _start(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Greedy k-means++ (Arthur and Vassilvitskii 2007): of some candidates for each next center,
+    drawn in proportion to their squared distance from the centers so far, the one that helps most.
+    """
+    n = len(rows)
+    squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)
+    # |c - x|^2 = -2 c.x + |x|^2 + |c|^2 as one product.
+    left, right = np.column_stack([-2 * rows, ones, squares]), np.vstack([rows.T, squares, ones])
+    draws, chosen = uniforms(seed, (k, _TRIALS)), np.empty(k, dtype=np.intp)
+    chosen[0] = draws[0, 0] * n
+    closest = left[chosen[0]] @ right
+    for step in range(1, k):
+        mass = np.maximum(closest, 0.0).cumsum()
+        trial = np.minimum(mass.searchsorted(draws[step] * mass[-1], side="right"), n - 1)
+        after = np.minimum(left[trial] @ right, closest)
+        best = after.sum(axis=1).argmin()
+        chosen[step], closest = trial[best], after[best]
+    return rows[chosen]
+
+
+def _iterate(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Lloyd's iterations; a center without rows stays where it is."""
+    clusters = np.arange(len(centers))
+    limit, labels = _TOLERANCE * rows.var(axis=0).mean(), None
+    for _ in range(_ITERATIONS):
+        before = labels
+        scores = rows @ (-2 * centers.T)
+        scores += np.einsum("ij,ij->i", centers, centers)
+        labels = scores.argmin(axis=1)
+        if before is not None and (labels == before).all():
+            break
+        member = (labels[:, None] == clusters).astype(np.float64)
+        mass = member.sum(axis=0)[:, None]
+        moved = np.where(mass > 0, member.T @ rows / np.maximum(mass, 1.0), centers)
+        shift, centers = np.square(moved - centers).sum(), moved
+        if shift <= limit:
+            break
+    return centers

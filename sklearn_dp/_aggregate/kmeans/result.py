@@ -2,11 +2,12 @@
 
 Where the plan has an entry for the quality of the answer,
 
-1. centers are shrunk toward one, where noise rules (:func:`toward_one`), and put into the domain;
+1. centers are shrunk to their mean, where noise rules (:func:`shrink_to_mean`), and put into the
+   domain;
 2. how far the rows are from them is released (:mod:`.quality`);
 3. standard errors of centers and weights follow from the noise of the releases; those of centers
    also have the part of drawing the rows;
-4. all of it together becomes the status in words (:mod:`.status`).
+4. all of it together becomes the status in words (:func:`in_words`).
 
 Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
 """
@@ -20,24 +21,222 @@ import numpy as np
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
-from ..shared.advice import is_known
+from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
-from .candidates import Choice
-from .caps import caps_of, rows_at_ends, taken_by_caps
-from .fit_context import Context, SizedFacts
-from .line import Line
+from .coreset import Line
+from .fit_context import Choice, Context, SizedFacts, Tuning
 from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
     Quality,
+    caps_of,
     far_limits,
     measure_quality,
     missed_in_words,
+    rows_at_ends,
+    taken_by_caps,
     weighted_quantile,
 )
-from .status import Signs, in_words
-from .tuning import Tuning
+
+_NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
+_NEARLY_ALL = 0.9  # a part above which nothing is known of the rest
+_MORE, _FEWER = ("more rows", "a larger epsilon"), "fewer clusters"
+_FEW_ROWS = "too few rows for this budget: the centers are mostly noise"
+_NARROW = "mostly noise: the clusters are narrower than the noise of their centers"
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Released values that tell good answers from useless ones."""
+
+    signal: float  # number of rows in noise units
+    # length of the noise of a center that takes the whole budget, in radii of the data
+    noise: float
+    n_leaves: int | None  # cells that stood out of the noise; None if no tree was built
+    one_center: bool  # whether one center was all that the noise allowed
+    # part of a typical cluster's spread that was noise of its center when last released; nan when
+    # it was not
+    noise_share: float
+    # part of the released sum of squares that noise of the centers is predicted to have added
+    loss: float | None = None
+    light: float = 0.0  # part of the clusters that hold no more rows than the noise of a count ...
+    n_clusters: int = 1  # ... and the number of all
+    # part of the sum of squares that is in wide clusters, beyond what the others have
+    uneven: float = 0.0
+    explained: float = math.nan  # released part of the sum of squares that the clusters explain ...
+    explained_sd: float = math.nan  # ... and its error
+    # what rows far from every center show in words; None where they show nothing
+    missed: str | None = None
+    # times the units at which clusters of the same size would all stand out of the noise of counts
+    even: float = math.nan
+    loose: bool = False  # whether the rows fill next to nothing of the radius about them
+    size: float | None = None  # noisy number of units, where it is known well
+
+
+class _Trouble(NamedTuple):
+    """A problem of the answer, and remedies other than less noise."""
+
+    words: str
+    other: tuple[str, ...] = (_FEWER,)
+    figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
+
+    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> str:
+        """The status."""
+        times = _times_less_noise(signs, tuning)
+        other = () if signs.n_clusters == 1 else self.other
+        # Where noise is no larger than it may be, less of it is no remedy.
+        times = math.inf if times <= 1 or self.figure == "none" else times
+        size = signs.size if self.figure == "about" else None
+        return self.words + advice(times, budget, size, "rows", *other)
+
+
+def in_words(signs: Diagnostics, status: str, tuning: Tuning, budget: Budget) -> str:
+    """The status: what was missing before (`status`), what is now and what would help, or "ok"."""
+    if status != "ok":
+        return status
+    found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
+    return "ok" if found is None else found.with_remedy(signs, tuning, budget)
+
+
+def coreset_in_words(
+    signs: Diagnostics, status: str, n_clusters: int, tuning: Tuning, budget: Budget
+) -> str:
+    """The status of released points that are the answer themselves, without centers."""
+    if status != "ok":
+        return status
+    n_leaves = signs.n_leaves or 0
+    if n_leaves == 0:
+        found = "one point for all rows: no dense region stands out from the noise"
+    elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
+        found = "too few rows for this budget: the points are mostly noise"
+    elif n_leaves < n_clusters:
+        found = f"fewer points than n_clusters: {n_leaves}"
+    else:
+        return "ok"
+    return _Trouble(found).with_remedy(signs, tuning, budget)
+
+
+def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
+    """Whether released points are where noise is: of very few rows, or of few in many features."""
+    faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
+    lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
+    return signs.signal < tuning.useless_signal or faint or lone
+
+
+def _early_trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
+    """Without a released quality: what the start and the iterations show."""
+    if signs.signal < tuning.useless_signal:
+        return _Trouble(_FEW_ROWS)
+    if signs.n_leaves == 0:
+        return _Trouble("no structure found: no dense region stands out from the noise")
+    if signs.noise_share > tuning.useless_noise:
+        return _Trouble(_NARROW)
+    return None
+
+
+def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
+    """With a released quality: what is wrong, or None.
+
+    Where clusters are known to explain next to nothing, the answer is about as good as one center,
+    and any other may be no better: noise of the centers is then less of a loss than predicted.
+    Where it is more, signs that are common in good answers count in faint data only. Where nothing
+    is known, each sign counts.
+    """
+    assert signs.loss is not None
+    if signs.one_center:
+        found = "only one center was released: the noise would have hidden several"
+        return _Trouble(found, figure="at least")
+    shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
+    alike = not shown and signs.explained_sd < tuning.unexplained_sd
+    if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
+        found = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
+        return _Trouble(found, figure="about" if signs.loss < _NEARLY_ALL else "at least")
+    if signs.missed is not None:
+        # Nobody knows how small a cluster is that was not found.
+        return _Trouble(signs.missed, (*_MORE, "more clusters"), "none")
+    if alike:
+        # About as good as one center, and nobody is in most of the clusters.
+        empty = signs.light >= tuning.rowless
+        return _empty("no clusters shown", signs) if empty else None
+    return _trouble_of_clusters(signs, tuning, shown)
+
+
+def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Trouble | None:
+    """Return what is wrong where clusters may be `shown`: nothing known says that
+    there are none."""
+    assert signs.loss is not None
+    if signs.noise_share > tuning.useless_noise:
+        return _Trouble(_NARROW)
+    plain = signs.explained > tuning.sure_count_sd * signs.explained_sd
+    if signs.signal < tuning.useless_signal and not plain:
+        return _Trouble(_FEW_ROWS)
+    faint = signs.signal < tuning.faint_signal
+    if signs.light > 0 and (faint or not shown):
+        return _empty("mostly noise", signs)
+    if not shown and signs.loss > tuning.doubtful_loss:
+        found = "no evidence of clusters: the centers explain no more than noise would"
+        return _Trouble(found)
+    partial = signs.explained - signs.explained_sd < tuning.partial
+    if plain and signs.light > 0 and signs.uneven > tuning.uneven:
+        # Some centers have no visible rows; wide clusters probably absorbed others.
+        return _empty("clusters may be missing", signs, ", and a few are much wider than the rest")
+    if plain and partial and signs.light >= tuning.rowless:
+        return _empty("clusters may be missing", signs)
+    if shown and faint and partial and signs.loss > tuning.doubtful_loss:
+        found = (
+            "some clusters may be missing: with so few rows, the centers explain only part of the "
+            "spread"
+        )
+        return _Trouble(found)
+    return None
+
+
+def _empty(trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
+    """How many clusters may be empty. More rows help if these are too few for so many
+    clusters, even of the same size."""
+    k = signs.n_clusters
+    found = f"{trouble}: {round(signs.light * k)} of {k} clusters may be empty{more}"
+    other = ("tighter bounds", _FEWER) if signs.loose else (_FEWER,)
+    if more and not signs.even > 1:  # small clusters may be within the wide ones
+        other = (*_MORE, *other)
+    return _Trouble(found, other)
+
+
+def _part(part: float) -> str:
+    """A part in words.
+
+    >>> _part(0.301), _part(0.95)
+    ('about 30%', 'nearly all')
+    """
+    return f"about {100 * part:.0f}%" if part < _NEARLY_ALL else "nearly all"
+
+
+def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
+    """How many times less noise leaves none of the signs of too much.
+
+    All of them fall with the number of units and with the budget: the noise of a number of units,
+    that of a center in radii of the data, that of counts next to clusters of the same size, and, by
+    the square, the parts of sums of squares and of spreads that are noise.
+    """
+    known = [tuning.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
+    parts = [part for part in (signs.loss, signs.noise_share) if part is not None]
+    known += [_to_tenth(part) for part in parts if not math.isnan(part)]
+    return max(*known, 0.0 if math.isnan(signs.even) else signs.even)
+
+
+def _to_tenth(part: float) -> float:
+    """How many times less noise makes it a tenth of a sum of squares that it is a part of.
+
+    Times t, a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t =
+    sqrt(9 p / (1 - p)). Where nearly all is noise, nothing is known of the rest.
+    """
+    part = min(part, _NEARLY_ALL)
+    return math.sqrt(9 * part / (1 - part))
+
+
+# -- result ----------------------------------------------------------------------------------------
+
 
 _LOOSE = 20.0  # times the spread of the rows that the radius should not be
 # Noise of a count that the rows of an average cluster have to exceed: smaller ones are to be found,
@@ -47,7 +246,7 @@ _SURELY = 7.0
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What the engine releases."""
+    """The releases of the engine."""
 
     centers: np.ndarray  # (k, d)
     weights: np.ndarray  # (k,), noisy numbers of units
@@ -63,7 +262,7 @@ class EngineResult:
     weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
     # (k,), about how many counted units have since moved to other centers; over days,
     # also by how many the days that were counted may differ from all days
-    weights_since: np.ndarray | None = None
+    weights_drift: np.ndarray | None = None
     choice: Choice | None = None  # of k; None where it was given
     # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
@@ -127,7 +326,7 @@ def build_result(
     """The answer that Lloyd's iterations come to.
 
     `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
-    None where nobody looked for any; `line` is the coreset along a single axis, if that is what was
+    None if no tree was built; `line` is the coreset along a single axis, if that is what was
     clustered. A quality has the rows beyond `bounds`.
     """
     paid = context.pays(QUALITY)
@@ -143,7 +342,7 @@ def assembled(
     n_leaves: int | None,
     found: Measured | None,
 ) -> EngineResult:
-    """The same, where the quality has been released, or not at all."""
+    """Build the result, with or without a measured quality."""
     unit = context.rows.unit
     points = _points(final.centers, context.rows, domain) if found is None else found.points
     signs = _signs(context, final, points, n_leaves, found)
@@ -169,7 +368,7 @@ def assembled(
         quality=found.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
-        weights_since=since,
+        weights_drift=since,
     )
     return _for_each(known, context.n_clusters)
 
@@ -180,45 +379,39 @@ def _signs(
     points: np.ndarray,
     n_leaves: int | None,
     found: Measured | None,
-) -> Signs:
-    """What tells whether the answer `points` (k, d) is of use."""
+) -> Diagnostics:
+    """Return the diagnostics of the answer `points` (k, d)."""
     k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
     size = facts.size.n if is_known(facts.size.n, facts.size.sd) else None
-    signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
+    signs = Diagnostics(
+        signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size
+    )
     if found is None:
         return signs
     seen, loss = found.quality, found.loss * facts.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
     near = (seen.near, seen.near_sd)
+    # How many times the units there should be for k clusters of the same size to stand out of the
+    # noise of their counts.
+    least = _SURELY * float(np.max(final.counts_sd))
+    # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
+    # far wider than the data: they are close together, or their spread is lost beside it.
+    square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
+    lost = seen.total < facts.tuning.certain_count_sd * seen.total_sd
     return replace(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
-        even=_even(final, facts),
-        loose=_loose(seen, facts),
+        even=least * facts.n_clusters / facts.size.n,
+        loose=lost or seen.total < facts.size.n * square,
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,
         missed=missed_in_words(seen.far, near, facts.size.n, light, tuning, found.lost),
     )
-
-
-def _even(final: LloydResult, facts: SizedFacts) -> float:
-    """How many times the units there should be for k clusters of the same size to stand out of the
-    noise of their counts."""
-    least = _SURELY * float(np.max(final.counts_sd))
-    return least * facts.n_clusters / facts.size.n
-
-
-def _loose(quality: Quality, facts: SizedFacts) -> bool:
-    """Whether the rows fill next to nothing of the radius that was found for them, as in bounds far
-    wider than the data: they are close together, or their spread is lost beside it."""
-    square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
-    return lost or quality.total < facts.size.n * square
 
 
 def _errors(
@@ -247,7 +440,7 @@ def measured(
 ) -> Measured:
     """Release the quality of centers."""
     rows, tuning = context.rows, context.tuning
-    centers, middle, _ = toward_one(final, n_leaves, tuning)
+    centers, middle, _ = shrink_to_mean(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
@@ -271,17 +464,14 @@ def measured(
     if line is not None:  # which shows rows at any distance
         taken = max(taken, line.beyond(steps, caps))
     found = replace(found, taken=taken * rows.unit**2)
-    return Measured(points, found, _loss(final, tuning), lost)
-
-
-def _loss(final: LloydResult, tuning: Tuning) -> float:
-    """What noise is expected to have added to the sum of squares: where it moves the mean of n rows
-    by e, n |e|^2, which is n d times the variance of a coordinate."""
+    # What noise is expected to have added to the sum of squares: where it moves the mean of n
+    # rows by e, n |e|^2, which is n d times the variance of a coordinate.
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
-    return final.centers.shape[1] * float(counts @ final.variance)
+    loss = final.centers.shape[1] * float(counts @ final.variance)
+    return Measured(points, found, loss, lost)
 
 
-def toward_one(
+def shrink_to_mean(
     final: LloydResult, n_leaves: int | None, tuning: Tuning
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise.
@@ -356,7 +546,7 @@ def _centers_sd(
     spread = (own * final.spread + prior * common) / (own + prior)
     spread = np.maximum(spread, 1 / np.sqrt(own + prior))
     # Rows that come to another center by the last move pull it on, by about seven tenths of that
-    # move. What is noise of the move does not count twice. A center of all rows has nowhere to go.
+    # move. What is noise of the move does not count twice. With k = 1 there is no drift.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
     drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
     return np.sqrt(final.variance + drift + size.weights.square * spread / (d * counts))
@@ -400,12 +590,12 @@ def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
     if not missing:
         return result
     assert result.centers_sd is not None
-    assert result.weights_sd is not None and result.weights_since is not None
+    assert result.weights_sd is not None and result.weights_drift is not None
     return replace(
         result,
         centers=np.repeat(result.centers, n_clusters, axis=0),
         centers_sd=np.repeat(result.centers_sd, n_clusters, axis=0),
         weights=np.append(result.weights, np.zeros(missing)),
         weights_sd=np.append(result.weights_sd, np.zeros(missing)),
-        weights_since=np.append(result.weights_since, np.zeros(missing)),
+        weights_drift=np.append(result.weights_drift, np.zeros(missing)),
     )

@@ -50,7 +50,7 @@ class MixtureDays:
     size: float  # units that count ...
     size_variance: float  # ... and the variance of its noise
     margins: Margins  # of the first day
-    stream: clusters.Stream | None = None  # of clusters that still change
+    stream: clusters.StreamState | None = None  # of clusters that still change
     moments: EarlierDays | None = None  # of components
     centers: np.ndarray | None = None  # that say which component a row is of; None: components do
     steps: int = 0  # days of expectation maximization
@@ -102,7 +102,7 @@ class MixtureDays:
         stream, before, table = self.stream, (0.0, 0.0), TableRows(rows.table)
         if stream is None:
             found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
-            stream = clusters.Stream.of_result(found, domain)
+            stream = clusters.StreamState.of_result(found, domain)
         else:
             before = stream.size, stream.size_variance
             found, stream = clusters.fit_day(
@@ -133,7 +133,7 @@ def _size(moments: EarlierDays) -> tuple[float, float]:
 
 
 def _balls(
-    found: EngineResult, stream: clusters.Stream, rows: GridTable, domain: Domain, form: str
+    found: EngineResult, stream: clusters.StreamState, rows: GridTable, domain: Domain, form: str
 ) -> list[Ellipsoid]:
     """Components as wide as clusters, whose shapes nothing is known of."""
     d, state = rows.n_features, stream.now

@@ -27,8 +27,7 @@ from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
-from ..kmeans.candidates import Choice
-from ..kmeans.n_clusters import reference_number
+from ..kmeans.fit_context import Choice
 from ..moments.codes import codes_of, is_lost
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors
@@ -107,7 +106,7 @@ def _columns(
 ) -> Margins:
     """The columns that a table is read in from then on."""
     if settings.margins_released(table.n_features):
-        return margins(session, table, domain, reference_number(settings.n_components))
+        return margins(session, table, domain)
     if not settings.scaled:
         return Margins.of_table(table.n_features)
     found = Margins.of_look(session, table, domain)

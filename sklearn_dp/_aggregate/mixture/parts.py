@@ -14,11 +14,11 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
-from ..kmeans.candidates import Choice
+from ..._rows.row_sums import nearest
 from ..kmeans.engine import fit_engine
+from ..kmeans.fit_context import Choice
 from ..moments.moment_releases import LABELS
 from ..shared.adaptive_center import CenterRadius
-from ..shared.row_sums import nearest
 from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
 

@@ -13,11 +13,11 @@ import numpy as np
 from ..._privacy._aggregates import noisy_counts
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._rows.row_sums import bins_of, counted, to_centers
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.adaptive_center import CenterRadius
 from ..shared.centering import geometric_edges, noise_sd
-from ..shared.row_sums import bins_of, counted, to_centers
 from ..shared.rows import ROWS
 from ..shared.table import Part
 from .mixture_plan import RADII

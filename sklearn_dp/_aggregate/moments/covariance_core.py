@@ -36,11 +36,11 @@ from ..._privacy._randomness import UnitDraws, blocks_of_draws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..._privacy.mechanisms.proportional import least_eta
-from ..friendly.average import core_size
-from ..friendly.core import core_fixed_size
+from ..._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
+from ..._queries.averages import core_size
+from ..._queries.cores import core_fixed_size
+from ..._queries.samples import UnitNumbers
 from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.samples import UnitNumbers
 from ..shared.table import Part
 from .ellipsoid import Ellipsoid, normal_quantile
 
@@ -138,7 +138,8 @@ class CoreStage:
         if eta is None:
             return None
         # The size is at most m, but for delta: see `spread`.
-        noisy = session.proportional_noise_psd(
+        noisy = proportional_noise_psd(
+            session,
             _MATRIX,
             matrices[keep].sum(axis=0) + np.zeros((d, d), dtype=np.int64).astype(object),
             m,

@@ -24,12 +24,12 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.answer import beyond_bounds, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
 from ..shared.advice import listed
 from ..shared.bounds import is_ok, with_caveat
-from ..shared.columns import Columns
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .codes import codes_of
@@ -173,6 +173,11 @@ class KnownColumns:
         return long & (self.error < _SEEN)
 
     @property
+    def _hidden(self) -> np.ndarray:
+        """Whether a single value is seen of a column, and no spread."""
+        return self.moments.single & ~(self.error < 2 * _SURE)
+
+    @property
     def columns(self) -> Columns:
         """What rows are read in."""
         origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
@@ -262,13 +267,15 @@ class KnownColumns:
         errors = replace(errors, mean=mean_error, second=joint.second)
         end = joint.ended(end, errors, rows.unit, origin)
         codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
-        mean = np.where(self.unseen, found.mean, self.columns.origin + scale * joint.mean)
+        own = self.unseen | self._hidden
+        mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
+        of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
         known = 0.0 if self.centered else 1.0
         return Joined(
             symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale),
             joint.whitening / scale[:, None],
             mean * known,
-            joint.of_mean * scale * known if self.centered else joint.of_mean * scale + nothing,
+            of_mean * known if self.centered else of_mean + nothing,
             codes,
             replace(end, errors=replace(errors, second=joint.second + nothing)),
         )
@@ -332,9 +339,10 @@ class KnownColumns:
         codes = codes_of(replace(end, hidden=0, hidden_in=None), seen)
         together = codes_of(end, seen)
         codes = np.where((codes == "ok") & (together == "variance"), "covariance", codes)
-        hidden = self.moments.single & ~(self.error < 2 * _SURE)
-        codes = np.where(self.unseen, "noise", np.where(hidden, "constant", codes))
-        codes = np.where(self.unseen & hidden, "constant", codes)
+        # Noise that hides a variance makes it larger: no mean is compared with that.
+        unknown = (codes == "variance") & (self.moments.least == 0)
+        codes = np.where(self.unseen | unknown, "noise", codes)
+        codes[self._hidden] = "constant"
         return np.where(beyond_bounds(self.moments) > 0, "bound", codes)
 
 

@@ -5,7 +5,7 @@ of one value, and amounts that are zero in nearly all rows. Rounds of clips that
 law take these for narrower and narrower, until a few rows decide everything. So :func:`margins`
 releases of each column, in this order,
 
-1. its origin and scale (:mod:`..shared.columns`), within a public box in units of that;
+1. its origin and scale (:mod:`..columns.look`), within a public box in units of that;
 2. two histograms: of the distances from the origin, in scales, and of the bits of the values. The
    first tells the spread and how far out the farthest rows are that can be seen; the second whether
    many rows share a value, whatever it is: values that differ are spread over all of its bins.
@@ -29,10 +29,10 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.advice import listed
 from ..shared.centering import noise_sd
-from ..shared.columns import Columns
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile
@@ -42,8 +42,8 @@ MARGINS = "margins"
 
 _DIGITS, _TINY = 1e-15, 1e-28  # of a value, and at all: less is no standard deviation
 _MARGINS_SHARE = 0.5  # of the budget of the margins
-# Edges of bins of distances from the origin, in scales: quarters, and longer ones farther out.
-_EDGES = np.concatenate([np.arange(10) / 4, [2.5, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
+# Edges of bins of distances from the origin, in scales: half ones, and longer ones farther out.
+_EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
 _EDGES = np.concatenate([-_EDGES[:0:-1], _EDGES])
 _MIDDLES = (_EDGES[1:] + _EDGES[:-1]) / 2
 _HASHES = 64  # bins of values
@@ -53,15 +53,10 @@ _FAR = 5.0  # spreads from the mean, that no row of a normal law is
 _INSIDE = 0.99  # of a normal law, in a clip that the farthest rows of a column are to be in too
 _RESOLUTION = 0.5  # spreads that few values are apart, about
 _LEAST = 0.1  # of its noise, that a variance is; and of a variance that other columns leave
-_CHANCE, _WINDOWS = (
-    1e-3,
-    (1, 2, 4, 8, 16),
-)  # of bins together that seem to hold rows, by noise alone
+_CHANCE, _WINDOWS = 1e-3, (1, 2, 4, 8)  # of bins together that seem to hold rows, by noise alone
 _OF_TOTAL = 2.0  # claims of a unit, that its weight in the total is worth
 _MISSING = 0.2  # of the rows, that may be beside those that are seen
 _ENOUGH = 30.0  # standard deviations of a count that the number of rows is at least, for all this
-_FULL, _EMPTY = 4.0, 0.05  # sds of the noise of a bin, and part of the fullest: less is a gap
-_NARROW, _APART = 4.0, 2.2  # deviations of a mode, and of other columns, that modes are apart
 _CLEAR = 4.0  # standard deviations of its noise that a sum of squared shares is above that of many
 
 
@@ -164,29 +159,6 @@ class Margins:
         return f"no spread found in these columns: {where}; {more}"
 
 
-def _stretch(counts: np.ndarray, sd: float, most: int) -> float:
-    """By what to stretch a column whose rows are in 2 to `most` narrow modes, for the nearest two
-    of them to be farther apart than rows of other columns are, in standard deviations (`_APART`).
-
-    Counts are of bins of distances, in scales. With one spread for all, k-means would rather cut
-    another column in two than tell apart modes that are near each other.
-    """
-    full = counts > max(_FULL * sd, _EMPTY * counts.max())
-    edges = np.flatnonzero(np.diff(full, prepend=False, append=False))
-    modes = [slice(*pair) for pair in edges.reshape(-1, 2)]
-    if not 1 < len(modes) <= most:
-        return 1.0
-    middles = np.array([np.average(_MIDDLES[at], weights=counts[at]) for at in modes])
-    squares = np.square(_MIDDLES) + np.square(np.diff(_EDGES)) / 12
-    widths = np.array([np.average(squares[at], weights=counts[at]) for at in modes])
-    apart = float(np.diff(middles).min())
-    if apart < _NARROW * math.sqrt(float(np.max(widths - np.square(middles)))):
-        return 1.0
-    weights = np.array([counts[at].sum() for at in modes])
-    spread = math.sqrt(float(np.cov(middles, aweights=weights, ddof=0)))
-    return max(_APART * spread / apart, 1.0)
-
-
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`margins`, worth `rho` in all."""
     words = "a unit adds 1 to two histograms of each column"
@@ -195,9 +167,8 @@ def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
     return (*column_entries(rest), PlanEntry.gaussian(MARGINS, own, words))
 
 
-def margins(session: PrivacySession, table: Table, domain: Domain | None, most: int = 1) -> Margins:
-    """The margins of a table of up to `most` components, which is read in their columns from then
-    on."""
+def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Margins:
+    """The margins of a table, which is read in their columns from then on."""
     d, public = table.n_features, Columns.of(domain, table.n_features)
     if domain is not None:  # which rows are clipped to
         public.read(table, always=True)
@@ -208,11 +179,10 @@ def margins(session: PrivacySession, table: Table, domain: Domain | None, most: 
     if size > _ENOUGH * sd:
         values = [_few_values(each[:_HASHES], sd, size) for each in counts]
         shapes = [_shape(each[_HASHES:], sd, size, d) for each in counts]
-        stretches = [_stretch(each[_HASHES:], sd, most) for each in counts]
     elif domain is not None:  # its units serve, with too few rows for others
         return Margins.of_table(d, domain)
     else:
-        values, shapes, stretches = [(False, False)] * d, [(0.0, 1.0, 1.0)] * d, [1.0] * d
+        values, shapes = [(False, False)] * d, [(0.0, 1.0, 1.0)] * d
     few, all_few = (np.array(each) for each in zip(*values, strict=True))
     middle, spread, far = (np.array(each) for each in zip(*shapes, strict=True))
     middle, spread = origin + scale * np.where(single, 0.0, middle), scale * spread
@@ -221,7 +191,7 @@ def margins(session: PrivacySession, table: Table, domain: Domain | None, most: 
     # The farthest rows of such a column are then where a clip of all columns leaves the others.
     reach = math.sqrt(normal_quantile(_INSIDE, d) - d)
     wider = np.where(few & (far > _FAR), np.maximum(far / reach, 1.0), 1.0)
-    own = spread * wider / np.where(few & ~few.all(), _COUNTED, np.where(few, 1.0, stretches))
+    own = spread * wider / np.where(few & ~few.all(), _COUNTED, 1.0)
     extra = np.maximum(np.square(wider) - 1, np.where(few, _RESOLUTION**2, 0.0))
     columns = Columns(middle, np.where(unseen, np.inf, own), True)
     columns.read(table)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 from ..._queries.active import ACTIVE
@@ -105,4 +106,4 @@ def ball_radius(
     active points; and their numbers within each square, which are not released."""
     crossing, epsilon = choice(target, len(squares), rho)
     found: Any = rows.ask(BallCounts(center, squares, crossing))
-    return session.choose(entry, found.scores, epsilon=epsilon), found.counts
+    return choose(session, entry, found.scores, epsilon=epsilon), found.counts

@@ -24,6 +24,7 @@ import math
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import SealedNames
 from ..._privacy._session import PrivacySession
 from ..._queries.active import Active
@@ -120,7 +121,8 @@ def heavy_box(
     else:
         grid = Boxes(signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius)
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, grid.width(d))) * grid.side
-    best = session.choose(
+    best = choose(
+        session,
         prefix + "shift",
         rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts, coins)),
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),

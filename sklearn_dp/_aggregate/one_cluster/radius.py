@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import choose, first_above
 from ..._privacy._sealed import entry_of
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
@@ -139,7 +140,7 @@ def _by_exponential(choice: _Choice) -> tuple[int, float]:
     epsilon = exponential_epsilon(choice.session.remaining(choice.entry))
     loss = 8 / epsilon * math.log(choice.n_radii / BETA)
     found = choice.ask(choice.slack(loss))
-    return choice.session.choose(choice.entry, found.quality, epsilon=epsilon), loss * choice.t
+    return choose(choice.session, choice.entry, found.quality, epsilon=epsilon), loss * choice.t
 
 
 def _by_binary_search(choice: _Choice) -> tuple[int, float]:
@@ -165,7 +166,7 @@ def _by_above_threshold(choice: _Choice) -> tuple[int, float]:
     margin = 16 / epsilon * math.log(2 * choice.n_radii / BETA)
     slack = choice.slack(margin)
     scores = choice.ask(slack).scores
-    index = session.first_above(entry, scores, t * t - slack, epsilon=epsilon)
+    index = first_above(session, entry, scores, t * t - slack, epsilon=epsilon)
     return (choice.n_radii - 1 if index is None else index), 2 * margin * t
 
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import choose
 from ..._privacy._rounding import sum_down
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
@@ -351,5 +352,5 @@ def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str
         counts = task.rows.ask(CountsAbout(np.array([each.center for each in found]), square))
         entry = task.prefix + "choice"
         epsilon = exponential_epsilon(task.session.remaining(entry))
-        best = task.session.choose(entry, counts, epsilon=epsilon)
+        best = choose(task.session, entry, counts, epsilon=epsilon)
     return found[best].center, found[best].error, found[best].status

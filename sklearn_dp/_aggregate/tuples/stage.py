@@ -14,19 +14,19 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
-from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
-from ..._published.easy_instances import k_averages, noisy_centers, separated_balls
-from ..._queries.blocks import _exact_rows
+from ..._queries.far_tuples import far_centers
 from ..._queries.handles import TableRows
-from .core_aggregation import TUPLE_LIMIT, average_of_results, tuple_entries, tuples_needed
+from ..._queries.k_averages import boxes_fit
+from ..._queries.noisy_centers import default_separation
+from ..._queries.separated_balls import Constants, answer_budget, inner_constants, least_tuples
+from .core_aggregation import TUPLE_LIMIT, tuple_average, tuple_entries, tuples_needed
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -146,7 +146,7 @@ class TupleStage:
             return int(self.n_tuples)
         if self.kind == "friendly_core":
             return tuples_needed(*self.core_budget, most=_MOST_CORE) or 0
-        least = separated_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+        least = least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
         if least is None:
             return 0
         least = math.ceil(_RESERVE * least)
@@ -155,17 +155,17 @@ class TupleStage:
         doubles = (least << i for i in range(22) if least << i <= _MOST_TUPLES)
         return next((t for t in doubles if self._enough_for_averages(t)), 0)
 
-    def _constants(self, t: int) -> separated_balls.Constants | None:
+    def _constants(self, t: int) -> Constants | None:
         """Of the test for far balls on t tuples, or None."""
-        return separated_balls.inner_constants(t, *self.inner, _BETA)
+        return inner_constants(t, *self.inner, _BETA)
 
     def _enough_for_averages(self, t: int) -> bool:
         """Whether the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
             return False
-        _, epsilon, _ = separated_balls.answer_budget(*self.inner)
-        return k_averages.boxes_fit(
+        _, epsilon, _ = answer_budget(*self.inner)
+        return boxes_fit(
             t, self.n_clusters, self.n_features, constants.most, _RESOLUTION, epsilon, _BETA / 2
         )
 
@@ -176,7 +176,7 @@ class TupleStage:
             return self.separation
         if self.kind == "k_averages":
             return _AVERAGES_SEPARATION
-        return noisy_centers.default_separation(self.n_clusters, *self.inner)
+        return default_separation(self.n_clusters, *self.inner)
 
     def check(self) -> None:
         """Refuse what can never work, by a `ValueError`, from public values alone. A friendly core
@@ -186,7 +186,7 @@ class TupleStage:
         if self.n_clusters < 2:
             raise ValueError(f"n_clusters must be at least 2 for aggregator={self.kind!r}.")
         if self.size and self._constants(self.size) is None:
-            least = separated_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+            least = least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
             raise ValueError(
                 f"n_tuples must be at least {least} for aggregator={self.kind!r} at this budget."
             )
@@ -217,9 +217,20 @@ class TupleStage:
         """Aggregate tuples, the rows of a handle, to (k, d), less a center; or None. Their points
         are within `radius` of the center, both public or released. A tuple with a NaN counts as one
         that agrees with nobody."""
-        shape = rows.n_features // self.n_features, self.n_features
         if self.kind != "friendly_core":
-            return self._run_partition(session, _exact_rows(rows, shape) - center, radius)
+            return far_centers(
+                session,
+                _ENTRY,
+                rows,
+                center,
+                radius,
+                cost=self.cost,
+                inner=self.inner,
+                separation=self.far,
+                averages=self.kind == "k_averages",
+                resolution=_RESOLUTION,
+                beta=_BETA,
+            )
         if self.whole:
             # A core whose cost is that of one step: it spends from a session of its own.
             entries = tuple_entries(*self.core_budget)
@@ -227,30 +238,6 @@ class TupleStage:
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
-        options: Any = {"gamma": self.gamma, "relation": self.relation}
-        found = average_of_results(session, rows, shape, center, radius, **options)
-        return None if found is None else found.mean.reshape(shape)
-
-    def _run_partition(
-        self, session: PrivacySession, tuples: np.ndarray, radius: float
-    ) -> np.ndarray | None:
-        """The test for far balls on the integer grid (each point on its own), then the answer."""
-        grid = Grid.for_radius(radius)
-        ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)
-        step = session.step(_ENTRY, epsilon=self.cost[0], delta=self.cost[1])
-        far = self.far
-
-        def answer(centers: np.ndarray, most: float, epsilon: float, delta: float) -> np.ndarray:
-            if self.kind == "noisy_centers":
-                return noisy_centers.noisy_centers(
-                    session, step, centers, far, ball + 1, epsilon, delta
-                )
-            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / k_averages.MOST_CELLS, 1.0))
-            budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": _BETA / 2}
-            return k_averages.k_averages(session, step, steps, centers, ball, most, cell, **budget)
-
-        epsilon, delta = self.inner
-        found = separated_balls.release_if_private(
-            step, steps, separation=far, epsilon=epsilon, delta=delta, beta=_BETA, answer=answer
-        )
-        return None if found is None else found * grid.unit
+        n_tuples = self.size if self.relation == "replace" else None
+        found = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
+        return None if found is None else found.mean.reshape(-1, self.n_features)

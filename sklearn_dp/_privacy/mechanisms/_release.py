@@ -15,7 +15,7 @@ from .._noise import NoiseSource
 from .._plan import Mechanism, require
 from .._rounding import bounded_integers, exact_integers, floats_up
 
-__all__ = ["Release", "check_cost", "integer_scores", "positive_sensitivity"]
+__all__ = ["Release", "check_cost", "integer_scores", "lengths", "positive_sensitivity"]
 
 _FARTHEST_SCORE = 2**61
 
@@ -67,3 +67,8 @@ def integer_scores(scores: Any) -> np.ndarray:
     scores = exact_integers(scores)
     require(scores.ndim == 1, "a vector of scores")
     return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)
+
+
+def lengths(output: np.ndarray, unit: Any) -> np.ndarray:
+    """An output in grid steps, in lengths."""
+    return np.asarray(output * np.asarray(unit, dtype=np.float64), dtype=np.float64)

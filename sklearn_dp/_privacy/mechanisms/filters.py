@@ -1,7 +1,7 @@
 """Decisions about single units, released only through what is computed from the survivors.
 
 Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
-in :mod:`sklearn_dp._aggregate.friendly.core`; here is only the law: a noisy score against a
+in :mod:`sklearn_dp._queries.cores`; here is only the law: a noisy score against a
 threshold, or a coin of exact probability.
 
 Both decide about each unit by that unit's score and its own noise alone, so a unit that is added
@@ -9,6 +9,8 @@ changes other units' decisions only through their scores. `sensitivity` bounds t
 """
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from .._plan import Mechanism, require
 from .._rounding import exact_integers
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["bernoulli", "noisy"]
+__all__ = ["bernoulli", "friendly_core_filter", "noisy", "unit_bernoulli"]
 
 _MOST = 2**63  # the range of exactly uniform integers
 
@@ -32,7 +34,7 @@ def noisy(
     most: float = math.inf,
     fixed: bool = False,
 ) -> Release:
-    """A noisy score against a threshold; see :meth:`PrivacySession.friendly_core_filter`.
+    """A noisy score against a threshold; see :func:`friendly_core_filter`.
 
     The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
     `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,
@@ -59,7 +61,7 @@ def noisy(
 def bernoulli(
     numerators: np.ndarray, denominator: int, sensitivity: float, rho: float, delta: float
 ) -> Release:
-    """Coins of probability numerators / denominator; see :meth:`PrivacySession.unit_bernoulli`.
+    """Coins of probability numerators / denominator; see :func:`unit_bernoulli`.
 
     A coin is a uniform integer below the denominator, compared with the numerator: its probability
     is exact, where that of a comparison with a uniform float would be off by up to 2^-53.
@@ -83,3 +85,54 @@ def bernoulli(
         public={"delta": delta},
         told=(sensitivity, 0.0),
     )
+
+
+def friendly_core_filter(
+    session: Any,
+    entry: str,
+    scores: np.ndarray,
+    *,
+    sigma: float,
+    threshold: float,
+    bad: float,
+    sensitivity: float,
+    rho: float,
+    delta: float,
+    most: float = math.inf,
+    fixed: bool = False,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
+    """Keep the units whose noisy score reaches a threshold: a mask. NOT a release.
+
+    Only a mechanism that is private on friendly survivors may use it. Scores, `sigma`,
+    `threshold` and `bad` are in grid steps; a unit with a score of at most `bad` survives only
+    within delta. No common unit's score moves by more than `sensitivity`. `rho` and `delta` are
+    as proved by the caller; `rho` pays for `most` common units, and there are more only within
+    delta. `fixed`: the elements are not units but results of blocks, of which one is replaced.
+    `units` are the numbers of the units that there are scores of; all of them by default.
+    """
+    release = noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
+    return session._release(entry, replace(release, units=units))
+
+
+def unit_bernoulli(
+    session: Any,
+    entry: str,
+    numerators: np.ndarray,
+    denominator: int,
+    *,
+    sensitivity: float,
+    rho: float,
+    delta: float,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
+    """Keep unit i with probability numerators[i] / denominator, exactly and independently.
+
+    A mask, which is NOT a release, as in :func:`friendly_core_filter`. A numerator of at most
+    0: never kept; of at least `denominator`, which is public and at most 2**63: always.
+    `sensitivity` is the proved l1 distance of the vectors of probabilities, over the common
+    units; `rho` and `delta` are as proved by the caller; `units` as in
+    :func:`friendly_core_filter`.
+    """
+    release = bernoulli(numerators, denominator, sensitivity, rho, delta)
+    return session._release(entry, replace(release, units=units))

@@ -41,6 +41,7 @@ References
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,15 @@ from .._plan import Mechanism, PlanError, require
 from .._rounding import exact_integers
 from ._release import Release
 
-__all__ = ["OUTPUT_BITS", "draw", "holds", "least_eta", "release", "renyi"]
+__all__ = [
+    "OUTPUT_BITS",
+    "draw",
+    "holds",
+    "least_eta",
+    "proportional_noise_psd",
+    "release",
+    "renyi",
+]
 
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""
@@ -228,3 +237,28 @@ def _root(matrix: np.ndarray) -> np.ndarray:
             rest = matrix[i + 1 :, i] - (root[i + 1 :, :i] @ row if i else 0)
             root[i + 1 :, i] = rest // root[i, i]
     return root
+
+
+def proportional_noise_psd(
+    session: Any,
+    entry: str,
+    total: np.ndarray,
+    count: int,
+    *,
+    bits: int,
+    distance: float,
+    eta: float,
+    rho: float,
+    delta: float,
+) -> np.ndarray:
+    """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
+
+    The matrix (d, d) is ``total / (count 2**bits)``, of Python integers, `bits` at most 512;
+    see the top of this module. `distance` is s with the proved
+    claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of
+    `distance`, `rho` and `delta`. The output is positive semidefinite but for rounding; its
+    mean is (1 + eta^2 d) times the matrix.
+    """
+    law = release(total, count, bits, distance, eta, rho, delta)
+    output = session._release(entry, law)
+    return output.astype(np.float64) * 2.0**-OUTPUT_BITS

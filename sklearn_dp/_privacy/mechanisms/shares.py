@@ -50,8 +50,9 @@ import numpy as np
 from .._noise import MAX_SCALE, NoiseSource, noise_source
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
+from .._sealed import Sealed
 from .._trace import Event, active_trace, drawn
-from ._release import Release, check_cost, positive_sensitivity
+from ._release import Release, check_cost, lengths, positive_sensitivity
 
 __all__ = [
     "LEAST_SHARE",
@@ -60,7 +61,9 @@ __all__ = [
     "NoiseShares",
     "ShareScale",
     "release",
+    "release_shared",
     "share_scale",
+    "shared_gaussian",
 ]
 
 SHARES_DELTA = 2.0**-100
@@ -110,7 +113,7 @@ def release(
     unit: Any,
     take_shares: Callable[[Any], Any],
 ) -> Release:
-    """A sum with noise in shares; see :meth:`PrivacySession.shared_gaussian`.
+    """A sum with noise in shares; see :func:`shared_gaussian`.
 
     `total` is in fine steps and has the shares of `given` clients; without noise, in steps, for
     None. `sensitivity` is in steps of the statistic, of length `unit`. `n_honest` shares nobody
@@ -217,3 +220,58 @@ class NoiseShares:
                 draws=tuple(draws),
             )
         )
+
+
+def shared_gaussian(
+    session: Any,
+    entry: str,
+    total: np.ndarray,
+    *,
+    sensitivity: Any,
+    n_honest: int,
+    given: int | None = None,
+    unit: Any = 1.0,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Release a sum over clients that gets its noise from them, in shares.
+
+    `total` is with the shares of `given` clients, a public number, in fine steps (see
+    :func:`share_scale`); without noise, in steps, where `given` is None: the noise of
+    `n_honest` shares is then drawn here, in one. The other numbers are those of
+    `PrivacySession.gaussian`, in steps of the statistic. `n_honest` counts shares, besides that of
+    the client whose data differ, that nobody else knows; a RuntimeError if there are not more than
+    that in the sum.
+
+    sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each
+    use, for neighbors with the same clients: the proof is at the top of this module.
+    """
+    if given is not None and given <= n_honest:
+        raise RuntimeError(
+            f"only {given} clients have added their share of the noise; "
+            f"n_honest={n_honest} requires at least {n_honest + 1}."
+        )
+
+    def without_shares(total: np.ndarray) -> Any:
+        # Only an audit, which has seen every client draw, can tell the exact sum.
+        return total if session._trace is None else total - session._trace.take_shares(entry)
+
+    rho = session._cost(entry, rho)
+    law = release(total, sensitivity, n_honest, given, rho, unit, without_shares)
+    return lengths(session._release(entry, law), law.unit)
+
+
+def release_shared(
+    session: Any, entry: str, sealed: Sealed, *, n_honest: int, given: int | None, rho: float
+) -> np.ndarray:
+    """Release a sum over clients that gets its noise from them; see :func:`shared_gaussian`."""
+    exact, claim = session._opened(sealed), sealed.claim
+    return shared_gaussian(
+        session,
+        entry,
+        exact,
+        sensitivity=claim.l2,
+        unit=claim.unit,
+        n_honest=n_honest,
+        given=given,
+        rho=rho,
+    )

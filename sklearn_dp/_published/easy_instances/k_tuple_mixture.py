@@ -31,12 +31,12 @@ from sklearn.pipeline import make_pipeline
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings
 from ..._aggregate.shared.inner_tables import drop
 from ..._aggregate.shared.rows import ROWS
-from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
 from ..._queries.blocks import BlockFits, fit_blocks
 from ..._queries.handles import TableRows
+from ..._queries.samples import UnitNumbers
 from ..halves import in_first, second_half
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]

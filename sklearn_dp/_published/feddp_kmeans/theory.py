@@ -54,12 +54,12 @@ from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._report import PrivacyReport
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._queries.client_rounds import ClientRound
 from ...federated._client_rows import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
 from ...federated._messages import empty_message
 from ...federated._server import ask, first_message, server_update
 from ...federated._state import Sealed, Setup, State
-from ...federated._statistics import row_bounds
 
 __all__ = [
     "Facts",
@@ -354,12 +354,12 @@ class NearCounts:
         message = empty_message(len(self.domain.center), self.domain) | {"points": points}
         if self.basis is not None:
             message["basis"] = self.basis
-        # A row is next to one point, the first among equals, so it moves one count by one.
         # Settled, and the message copied, before anybody is asked.
-        sealed, bound = Sealed(message), row_bounds("weights", message)["weights"]
+        sealed, asked = Sealed(message), ClientRound.of("weights", message, 1.0, False)
         total, _ = total_of("weights", message, self.engine.ask("weights", sealed.open()))
-        counts = np.zeros(len(points), dtype=np.int64) if total is None else total["weights"]
-        return self.session.gaussian(self.entry, counts, sensitivity=bound, rho=rho)
+        total = {"weights": np.zeros(len(points), dtype=np.int64)} if total is None else total
+        (answer,) = asked.sealed_sums(total, self.session.plan.unit).values()
+        return self.session.release(self.entry, answer, rho=rho)
 
 
 def simplify_rounds(n_server: int, epsilon: float, w_min: float) -> int:

@@ -33,6 +33,7 @@ from ..._aggregate.one_cluster.balls import clip_to_ball
 from ..._aggregate.one_cluster.center import BASIS_STEPS, heaviest, signs
 from ..._aggregate.one_cluster.radius import BETA
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import first_above
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Members, average_of_members
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes
@@ -92,7 +93,7 @@ def paper_center(
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     fullest = rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts))
-    found = session.first_above(entry, fullest, math.ceil(max(level, t / 2)), epsilon=epsilon)
+    found = first_above(session, entry, fullest, math.ceil(max(level, t / 2)), epsilon=epsilon)
     if found is None:
         return None
     (names,) = rows.ask(NamedBoxes(grid, shifts[found], replace=replace))

@@ -17,13 +17,14 @@ import numpy as np
 
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..._aggregate.shared.rows import Rows
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import choose
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
+from ..._queries.interior import InteriorScores, middle_rows
 
-__all__ = ["int_point", "int_point_entries", "interior_scores"]
+__all__ = ["int_point", "int_point_entries"]
 
 _FACTOR = 8  # the ball is cut into this many pieces on each side of its center
 _SMALL = 64  # a ball of so few steps is not cut
@@ -43,49 +44,22 @@ def int_point_entries(rho: float, delta: float, search: Search) -> tuple[PlanEnt
     )
 
 
-def int_point(
-    session: PrivacySession, values: np.ndarray, radius: float, n_points: int, search: Search
-) -> float:
+def int_point(session: PrivacySession, rows: GridRows, n_points: int, search: Search) -> float:
     """A number between the smallest and the largest of some numbers, near their median.
 
     With n = n_points + m numbers, m of them left out at the ends, it is interior unless the
     choice among the candidates, 129 at most, loses more than m / 2: with probability at least
     95% for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
 
-    The plan has the entries of :func:`int_point_entries`. The values are integers of at most
-    `radius`, which is public, in steps, at most 2**24. `n_points`, public, says how many of the
-    middle numbers the cluster is looked for in.
-
-    Adding a number x: the middle of the sorted numbers gains or loses one number, or has one
-    replaced. The cluster search is therefore run for neighbors that replace, whose noise covers
-    adding and removing as well.
+    The plan has the entries of :func:`int_point_entries`. The numbers are the rows of a handle, in
+    steps. `n_points`, public, says how many of the middle numbers the cluster is looked for in; the
+    search is run for neighbors that replace (:func:`sklearn_dp._queries.interior.middle_rows`).
     """
-    values = np.asarray(values, dtype=np.float64)
-    middle = _middle(values, n_points)
-    rows = GridRows.in_memory(Rows.of(middle[:, None].copy(), float(radius)))
-    ball = fit_one_cluster(session, rows, max(1, n_points // 2), search)
+    ball = fit_one_cluster(session, middle_rows(rows, n_points), max(1, n_points // 2), search)
     reach = max(math.ceil(math.sqrt(ball.square)), 1)
     # The ends of pieces of the ball, or all numbers in a small one: released, so they are public.
     pieces = reach if reach <= _SMALL else _FACTOR
     candidates = np.rint(ball.center[0] + reach * np.arange(-pieces, pieces + 1) / pieces)
     epsilon = exponential_epsilon(session.remaining("interior point"))
-    # One number more or less moves the number on either side by at most one.
-    best = session.exponential(
-        "interior point", interior_scores(values, candidates), sensitivity=1, epsilon=epsilon
-    )
-    return float(candidates[best])
-
-
-def interior_scores(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """min(#{x <= a}, #{x >= a}) for each candidate a; positive exactly for interior points."""
-    ordered = np.sort(values)
-    at_most = np.searchsorted(ordered, candidates, side="right")
-    below = np.searchsorted(ordered, candidates, side="left")
-    return np.minimum(at_most, len(ordered) - below)
-
-
-def _middle(values: np.ndarray, size: int) -> np.ndarray:
-    """The middle `size` of the numbers, in order; all of them if there are fewer."""
-    ordered = np.sort(values)
-    extra = max(0, len(ordered) - size)
-    return ordered[extra // 2 : len(ordered) - (extra - extra // 2)]
+    scores = rows.ask(InteriorScores(candidates))
+    return float(candidates[choose(session, "interior point", scores, epsilon=epsilon)])

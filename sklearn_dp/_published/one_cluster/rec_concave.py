@@ -27,6 +27,7 @@ References
 import math
 from dataclasses import dataclass
 
+from ..._privacy._pure_releases import choose, leader
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 from ..._queries.windows import best_of_intervals, padded, some_of, window_widths
@@ -90,7 +91,7 @@ class RecConcave:
         return candidates[self._best(some_of(scores, candidates))] if candidates else None
 
     def _best(self, scores: Sealed) -> int:
-        return self.session.choose(self.entry, scores, epsilon=self.epsilon)
+        return choose(self.session, self.entry, scores, epsilon=self.epsilon)
 
     def _heavy_interval(self, scores: Sealed, width: int, shift: int) -> range | None:
         """The interval of a partition that holds the best score by a clear lead, or None.
@@ -101,7 +102,7 @@ class RecConcave:
         if len(starts) == 1:  # a single interval tells nothing
             return range(starts[0], starts[0] + width)
         best = best_of_intervals(scores, starts)
-        chosen = self.session.leader(
-            self.entry, best, epsilon=self.lead_epsilon, delta=self.lead_delta
+        chosen = leader(
+            self.session, self.entry, best, epsilon=self.lead_epsilon, delta=self.lead_delta
         )
         return None if chosen is None else range(starts[chosen], starts[chosen] + width)

@@ -21,10 +21,15 @@ import math
 
 import numpy as np
 
-from ..._aggregate.kmeans.cell_tree import CELLS
-from ..._aggregate.kmeans.coreset import MEANS, Coreset, build_coreset
+from ..._aggregate.kmeans.coreset import (
+    CELLS,
+    MEANS,
+    MOMENT,
+    Coreset,
+    build_coreset,
+    principal_axes,
+)
 from ..._aggregate.kmeans.fit_context import Context
-from ..._aggregate.kmeans.location import MOMENT, principal_axes
 from ..._aggregate.mixture.parts import (
     MixtureContext,
     Parts,

@@ -33,9 +33,7 @@ from ..._aggregate.kmeans.engine import engine_entries
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball, labeled
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.row_sums import nearest
 from ..._aggregate.shared.rows import ROWS, GridTable, Rows
-from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.table import Part
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._randomness import UnitDraws
@@ -44,6 +42,8 @@ from ..._privacy._units import UnitFacts
 from ..._queries.active import ACTIVE
 from ..._queries.balls import squared_distances
 from ..._queries.handles import GridRows
+from ..._queries.samples import UnitNumbers
+from ..._rows.row_sums import nearest
 from ..halves import POINTS, in_first, in_second, second_half, unit_points
 from .projection import BASIS_STEPS, top_axes
 

@@ -31,6 +31,7 @@ from ..._aggregate.shared.centering import noise_sd
 from ..._aggregate.shared.rows import ROWS, GridTable
 from ..._aggregate.shared.table import Part
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import exponential
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.active import ACTIVE
@@ -160,7 +161,7 @@ def joint_ball(
     tilt = exact_integers(np.rint(tilt if largest else tilt[::-1]))
     # The tilt is public, and terrific_scores has sensitivity one: see there.
     scores = terrific_scores(classes[0], classes[1], classes[2], t) + tilt
-    chosen = session.exponential(prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)
+    chosen = exponential(session, prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)
     place, j = divmod(chosen, len(radii))
     # Three disjoint classes: one point moves one of them, by one.
     noisy = session.gaussian(prefix + "counts", classes[:, place, j], sensitivity=1.0, rho=rho)

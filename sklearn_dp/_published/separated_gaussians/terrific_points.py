@@ -29,6 +29,7 @@ from ..._aggregate.shared.rows import GridTable
 from ..._aggregate.shared.table import Part
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import above_threshold
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.active import ACTIVE
@@ -125,9 +126,10 @@ def terrific_radius(
     if not len(radii) or slack > t / 2:
         # No query at all, so none passes: the same release with an empty list of queries. Which
         # case it is depends on public and released values only, and the budget is spent anyway.
-        session.above_threshold(entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
+        above_threshold(session, entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
         return None
-    found = session.above_threshold(
+    found = above_threshold(
+        session,
         entry,
         radius_queries(points, radii, ratio, t),
         math.ceil(t * (t - slack)),
@@ -246,7 +248,7 @@ def _tested(
     query = int(terrific_scores(inside, within - inside, total - within, t))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
     # The center is released, so the score has sensitivity one.
-    passed = session.above_threshold(entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
+    passed = above_threshold(session, entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
     if passed is None:
         return None
     return TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))

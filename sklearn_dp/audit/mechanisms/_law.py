@@ -20,21 +20,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "CLOSE",
-    "Law",
-    "UnknownLawError",
-    "around",
-    "free",
-    "keep_recorded",
-    "no_claims",
-    "no_numbers",
-    "same_shape",
-    "stated_delta",
-    "too_little",
-    "wraps",
-]
-
 CLOSE = 1 - 1e-12
 """Of a comparison in floating point; scales are rounded up, so none is needed the other way."""
 
@@ -117,11 +102,8 @@ def same_shape(player: Any, known: Any, event: Any, what: str = "value") -> bool
 
 
 def around(noise: np.ndarray, scale: Any, cdf: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Claimed distribution function below and above the rounding of ideal noise.
-
-    Noise is what came out minus the exact statistic, in integers; the scale is claimed in the same
-    steps; `cdf` is that of the noise at scale one.
-    """
+    """Return the claimed distribution function below and above the rounding of ideal noise, in
+    integer steps."""
     return cdf((noise - 0.5) / scale), cdf((noise + 0.5) / scale)
 
 
@@ -136,10 +118,7 @@ def wraps(event: Any) -> Iterator[str]:
 
 
 def too_little(event: Any, enough: Any) -> Iterator[str]:
-    """The complaint where a noise scale does not reach what sensitivity and cost ask for.
-
-    `enough` is the largest sensitivity for which the scale is worth the cost. Written so that a
-    number that is none (NaN) is a complaint.
-    """
+    """Complain where a noise scale does not reach what sensitivity and cost ask for; NaN is a
+    complaint."""
     if not np.all(enough >= np.asarray(event.sensitivity) * CLOSE):
         yield f"{event.entry}: too little noise for its sensitivity and cost"

@@ -20,8 +20,6 @@ from scipy.spatial.distance import cdist
 
 from ._law import Law, keep_recorded, no_claims, no_numbers
 
-__all__ = ["LAWS"]
-
 _OTHERS = "units are not those of the data"
 
 

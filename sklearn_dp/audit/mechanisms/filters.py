@@ -23,8 +23,6 @@ from scipy.special import ndtr
 
 from ._law import Law, no_claims
 
-__all__ = ["LAWS", "kept"]
-
 
 def kept(chance: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
@@ -67,11 +65,8 @@ def _places(player: Any, known: Any, event: Any) -> np.ndarray:
 def _common(
     player: Any, known: Any, event: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Which present units are in the recording, what became of them there, and which are gone.
-
-    Of each present element its place in the recording, whether it is common, and the recorded
-    decision (False for a unit that was added); of each recorded unit whether it is not present.
-    """
+    """For each present unit: its place in the recording, whether common, the recorded decision; and
+    who is gone."""
     places = _places(player, known, event)
     common, keep = places >= 0, np.zeros(len(places), dtype=bool)
     keep[common] = known.output[places[common]]
@@ -81,7 +76,7 @@ def _common(
 
 
 def _replay_filter(player: Any, known: Any, event: Any) -> Any:
-    """A friendly-core filter: see :mod:`sklearn_dp._aggregate.friendly.core`.
+    """A friendly-core filter: see :mod:`sklearn_dp._queries.cores`.
 
     An element that may be bad has a score of at most `bad` in both data sets, and survives
     only within delta. All others must have close scores. An added unit stays if the player says so

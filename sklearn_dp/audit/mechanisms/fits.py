@@ -12,8 +12,5 @@ and the replay compares the public part of the event.
 
 from ._law import Law, keep_recorded, no_claims, no_numbers
 
-__all__ = ["LAWS"]
-
-
 # Nothing is released by paying.
 LAWS = {"fit": Law(keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost)}

@@ -26,8 +26,6 @@ from scipy.special import ndtr
 from .._conversions import gaussian_delta
 from ._law import Law, around, free, same_shape, too_little, wraps
 
-__all__ = ["LAWS", "gaussian_numbers", "squared_shift"]
-
 _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better than this
 
 
@@ -39,11 +37,8 @@ def squared_shift(known: Any, event: Any, scale: float | np.ndarray) -> float:
 
 
 def gaussian_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both sides of the rounding, under the claimed scale.
-
-    See :attr:`Law.numbers`: the integer that came out is what ideal noise between the two halves
-    beside it is rounded to. Low and high, in [0, 1], of the shape of the output.
-    """
+    """Return both sides of the rounding, in [0, 1], under the claimed scale; see
+    :attr:`Law.numbers`."""
     # A sum may hold more shares of the noise than are needed.
     scale = np.asarray(event.scale) * np.sqrt(event.public.get("shares", 1.0))
     return around(np.asarray(event.output - event.value, dtype=np.float64), scale, ndtr)
@@ -72,11 +67,8 @@ def _replay_inner(player: Any, known: Any, event: Any) -> Any:
 
 
 def _claims_inner(event: Any) -> Iterator[str]:
-    """(epsilon, delta)-DP of a shift by the sensitivity, by integration of the privacy loss.
-
-    The scale is not compared with a formula for it, which the kernel has too: the delta that the
-    scale is good for is computed from the definition.
-    """
+    """(epsilon, delta)-DP of a shift by the sensitivity, by integration of the privacy loss, not by
+    a formula."""
     mu = float(np.max(np.asarray(event.sensitivity) / np.asarray(event.scale)))
     if not gaussian_delta(mu, event.cost) <= event.public["delta"] * (1 + _CLOSE_DELTA):
         yield f"{event.entry}: too little noise for its sensitivity and cost"

@@ -23,8 +23,6 @@ from scipy.special import betaincc, ndtr
 
 from ._law import Law, around, too_little
 
-__all__ = ["LAWS"]
-
 
 def _counts(event: Any) -> dict[Any, int]:
     """Counts by cell, of the cells that are occupied."""
@@ -79,11 +77,7 @@ def _replay_stability(player: Any, known: Any, event: Any) -> Any:
 
 
 def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells: the noisy count where it was published, else only that it is below `low`.
-
-    A count below `low` may not be published: its chance is zero. For a hidden cell the whole piece
-    of [0, 1] below the level.
-    """
+    """Occupied cells: the noisy count where it was published, else only that it is below `low`."""
     codes, counts = event.value
     cells, values = event.output
     place = np.searchsorted(cells, codes)
@@ -99,12 +93,8 @@ def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells one by one; the number of empty ones, and the values of these.
-
-    If empty cells were visited one by one, their number above the level would be binomial, and each
-    value Gaussian given that it is above. That is what is asked of whatever the kernel does
-    instead.
-    """
+    """Occupied cells one by one; of the empty ones, their binomial number and their values above
+    the level."""
     low, high = _published(event)
     cells, values = event.output
     empty = ~np.isin(cells, event.value[0])

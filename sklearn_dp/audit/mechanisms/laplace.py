@@ -18,15 +18,10 @@ import numpy as np
 from .._conversions import rho_of_laplace
 from ._law import Law, around, same_shape, too_little, wraps
 
-__all__ = ["LAWS", "laplace_cdf"]
-
 
 def laplace_cdf(x: float | np.ndarray) -> np.ndarray:
-    """Distribution function for the density exp(-abs(x)) / 2.
-
-    Each branch is clipped before it is computed, as `numpy.where` computes both: exp of a large
-    number would overflow.
-    """
+    """Return the distribution function of the density exp(-abs(x)) / 2; each branch is clipped
+    first."""
     return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
 

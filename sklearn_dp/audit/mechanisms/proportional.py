@@ -38,8 +38,6 @@ from scipy.special import chdtr, ndtri
 
 from ._law import Law
 
-__all__ = ["LAWS", "is_zcdp", "largest_divergence"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _OUTPUT_BITS = 20  # the output is in steps of 2**-20: what is released, so it may be known here
 _ORDERS = 1 + np.geomspace(1e-3, 2e6, 1500)

@@ -30,8 +30,6 @@ from ._law import Law, same_shape, too_little
 from .filters import kept
 from .laplace import laplace_cdf
 
-__all__ = ["LAWS"]
-
 # Of Laplace noise of a large scale, in _levels: 400 nodes leave the chances right to 1e-8.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 _EXACT_SUM = 1000.0  # scales up to which the noise of a level is summed integer by integer
@@ -44,7 +42,8 @@ def _is_threshold(event: Any) -> bool:
 
 
 def _rho(event: Any) -> float:
-    """Of the exponential mechanism by its bounded range, which is worth up to four times less."""
+    """Return the zCDP cost of the exponential mechanism by its bounded range, up to four times
+    less."""
     return rho_of_pure(event.cost) if _is_threshold(event) else rho_of_range(event.cost)
 
 
@@ -101,11 +100,7 @@ def _replay_lead(player: Any, known: Any, event: Any) -> Any:
 
 
 def _numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the index falls among the chances of all of them.
-
-    A number drawn uniformly from the piece of [0, 1] that belongs to the index is uniform, if the
-    pieces are as long as the chances under the claim.
-    """
+    """Return where the index falls among the chances of all candidates: uniform under the claim."""
     if _is_threshold(event):
         chances = _passing(event)
     else:  # up to a common factor; the largest is 1, so none overflows

@@ -11,8 +11,6 @@ from typing import Any
 from ._law import Law, free, no_claims, same_shape
 from .gaussian import gaussian_numbers
 
-__all__ = ["LAWS"]
-
 
 def _replay(player: Any, known: Any, event: Any) -> Any:
     return known.output if same_shape(player, known, event, "output") else event.output

@@ -49,22 +49,15 @@ def told(found, codes):
     return status_of(found, codes, NAMES, lambda times: f"epsilon = {times:.2g}")
 
 
-def test_what_is_known_is_ok():
-    found = moments()
-    assert set(codes_of_means(found)) == set(codes_of_scales(found)) == {"ok"}
-    assert told(found, codes_of_means(found)) == "ok"
-
-
 def test_errors_are_compared_with_the_spread_that_is_seen():
     """Never with a box: of a hidden spread it is not known whether an error is large."""
     found = moments(error=[1.5, 0.2, 6.0], least=[2.0, 0.0, 9.0], spread_error=[0.5, 10.0, 0.5])
     means, scales = codes_of_means(found), codes_of_scales(found)
     assert means.tolist() == ["unknown", "unknown", "noise"]
-    # A fifth of all that noise may hide is too much of what there may be.
     assert codes_of_means(moments(error=[4.0] * 3, least=[7.0, 9.0, 0.0])).tolist() == [
-        "noise",
+        "unknown",
         "ok",
-        "noise",
+        "unknown",
     ]
     assert scales.tolist() == ["ok", "scale", "noise"]
     assert told(found, means).startswith(
@@ -73,7 +66,9 @@ def test_errors_are_compared_with_the_spread_that_is_seen():
     lost = "noise hides the standard deviations of these columns: pay; use about"
     assert lost in told(found, scales)
     hidden = np.array(["ok", "unknown", "ok"])
-    assert told(found, hidden).startswith("ok, but noise hides the spread of these columns")
+    assert told(found, hidden).startswith(
+        "noise hides the spread of these columns, so their errors"
+    )
 
 
 def test_columns_of_one_value_and_of_none():
@@ -95,13 +90,3 @@ def test_rows_beyond_bounds_are_told_from_two_percent_on():
         "(wider bounds would help)"
     )
     assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]
-
-
-def test_public_values_are_known():
-    found = moments(low=[7.0, 0.0, 0.0], high=[7.0, 100.0, 100.0], least=[0.0, 9.0, 9.0])
-    assert codes_of_means(found)[0] == codes_of_scales(found)[0] == "ok"
-
-
-def test_weights_above_the_cap_are_told():
-    found = replace(moments(), weights=Weights(above=0.3))
-    assert told(found, codes_of_means(found)).startswith("weights are cut off: at least 30%")

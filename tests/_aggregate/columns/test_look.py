@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.columns.look import (
-    column_entries,
-    columns_of,
-    look_at_columns,
-    tail_reach,
-)
-from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
+from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -25,10 +20,6 @@ def look(X, rho=RHO / 4, size=None, seed=0, units=None, ends=None):
     session = open_session(*column_entries(rho), rho=max(rho, RHO), random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
     return look_at_columns(session, table, len(X) if size is None else size, ends)
-
-
-def table_of_persons(n, rng):
-    return np.column_stack([rng.normal(45, 15, n), rng.lognormal(10.3, 0.6, n), rng.gamma(4, 9, n)])
 
 
 def in_spreads(found, X):
@@ -52,14 +43,6 @@ def test_any_units_and_offsets(offset):
     assert np.all((low < X).mean(axis=0) > 0.99) and np.all((high > X).mean(axis=0) > 0.99)
 
 
-@pytest.mark.parametrize(("n", "seed"), [(3000, 0), (1000, 1)])
-def test_ages_incomes_and_hours(n, seed):
-    X = table_of_persons(n, np.random.default_rng(seed))
-    found = look(X)
-    off, ratio = in_spreads(found, X)
-    assert found.known.all() and np.all(off < 1) and np.all(np.abs(np.log(ratio)) < 1)
-
-
 @pytest.mark.parametrize(("bound", "value"), [(0.0, 0.0), (5.0, 5.0), (-1e9, -1e9)])
 def test_constant_mostly_zero_and_two_values(bound, value):
     rng, n = np.random.default_rng(0), 20_000
@@ -78,34 +61,6 @@ def test_constant_mostly_zero_and_two_values(bound, value):
         inside = found.coordinates(Domain.from_bounds((-1e9, 1e9), 3)).scale
         assert inside[0] == 1e9 and inside[1] == found.spread[1]
         assert np.isinf(found.coordinates(None).scale).tolist() == [True, False, False]
-
-
-def test_rows_that_are_spread_thin_are_seen_together():
-    """A tenth of the rows, over so many octaves that no single one stands clear, are no constant
-    column: four of them hold about 1,750 rows, in noise of a standard deviation of 130 or less."""
-    rng, n = np.random.default_rng(0), 20_000
-    gifts = np.where(rng.random(n) < 0.1, rng.lognormal(5, 1, n), 0.0)
-    X = np.column_stack([table_of_persons(n, rng), gifts, np.zeros(n)])
-    for found in (look(X, 0.07 * RHO, seed=seed) for seed in range(10)):
-        assert 0.2 < found.spread[3] / gifts.std() < 3 and found.single[4]
-
-
-def test_a_few_at_the_anchor_tell_of_no_other_rows():
-    """Half of 300 rows are zero, and noise hides where the others are: nothing is known."""
-    rng = np.random.default_rng(0)
-    X = np.where(rng.random((300, 1)) < 0.5, 0.0, rng.lognormal(0, 6, (300, 1)))
-    for seed in range(10):
-        found = look(X, RHO / 8, seed=seed)
-        assert not found.known[0] or found.spread[0] > 1e-3
-
-
-@pytest.mark.parametrize(("n", "heap"), [(1000, 0.6), (4000, 0.75)])
-def test_a_heap_of_one_value_is_not_all_of_a_column(n, heap):
-    rng = np.random.default_rng(0)
-    hours = np.where(rng.random(n) < heap, 40.0, np.round(rng.normal(35, 12, n))).clip(0)
-    found = look(np.column_stack([table_of_persons(n, rng)[:, :2], hours]))
-    assert found.known.all() and not found.single.any()
-    assert 0.3 < found.spread[2] / hours.std() < 4.0
 
 
 def test_too_few_rows_spend_nothing_or_give_nothing():
@@ -128,25 +83,6 @@ def test_a_noisy_size_of_zero_is_no_error(n):
         assert np.isfinite(found.center).all() and np.isfinite(found.ends(1.0)).all()
 
 
-def test_narrow_columns_far_off_are_found_without_a_known_size():
-    sd = np.array([1.0, 0.02, 0.03, 7.5e5, 1.0, 20.0, 0.2, 3.0, 1e4])
-    far = np.array([0.0, 52.5, 13.4, 1.7e9, 0.0, 60.0, 0.3, 0.0, 1e4])
-    for seed in range(20):
-        X = far + sd * np.random.default_rng(seed).normal(size=(3000, 9))
-        session = open_session(*column_entries(0.03 * RHO), rho=RHO, random_state=seed)
-        seen = look_at_columns(session, Table.in_memory(X, Units(3000)))
-        wide = np.abs(np.log2(seen.spread / sd))
-        assert np.all((wide < 12) & (np.abs(seen.center - far) < 4 * seen.spread)[seen.known].all())
-
-
-def test_only_some_columns_may_be_looked_at():
-    X = table_of_persons(3000, np.random.default_rng(0))
-    session = open_session(*column_entries(RHO), rho=RHO)
-    table = Table.in_memory(X, Units(3000))
-    found = look_at_columns(session, table, 3000, where=np.array([False, True, False]))
-    assert found.known.tolist() == [False, True, False]
-
-
 def test_weights_and_groups_count_as_units():
     """A unit of many rows far away is one unit: it does not widen the column."""
     rng = np.random.default_rng(0)
@@ -154,22 +90,3 @@ def test_weights_and_groups_count_as_units():
     groups = np.concatenate([np.arange(4000), np.full(4000, 4000)])
     found = look(X, RHO, units=Units(8000, groups), size=4001)
     assert 3 < found.spread[0] < 10 and abs(found.center[0] - 50) < 3
-
-
-def test_parts_add_up():
-    X = table_of_persons(3000, np.random.default_rng(1))
-    parts = [Part(ArraySource(X[:17], 0), Units(17)), Part(ArraySource(X[17:], 1), Units(2983))]
-    session = open_session(*column_entries(RHO), rho=RHO, random_state=0)
-    table = Table(LocalEngine(parts), 3, np.float64, Units(0).facts)
-    found = look_at_columns(session, table, 3000)
-    assert np.array_equal(found.spread, look(X, RHO).spread)
-
-
-def test_a_clip_balances_noise_and_tails():
-    """The least of b^2 / sqrt(2 rho) and 2 N b^(2 - p) / (p - 2) together, by a search."""
-    hidden, rho, p = np.array([0.0, 30.0, 3000.0]), 0.02, 3.2
-    found = tail_reach(hidden, rho, p)
-    b = 2.0 ** (np.arange(4000) / 200)
-    for times, n in zip(found, hidden, strict=True):
-        cost = np.hypot(b**2 / np.sqrt(2 * rho), 2 * n * b ** (2 - p) / (p - 2))
-        assert 2**-0.13 <= times / b[np.argmin(cost)] <= 2**0.13

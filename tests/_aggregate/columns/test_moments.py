@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 
+from sklearn_dp import FriendlyCovariance, FriendlyMean
 from sklearn_dp._aggregate.columns.moments import fit_moments, moment_entries
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import Table
+from sklearn_dp.preprocessing import DPStandardScaler
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 BOX = np.array([0.0, 0.0, 1.0, 0.0]), np.array([100.0, 5e4, 16.0, 400.0])
 
@@ -74,26 +79,7 @@ def test_a_far_value_in_one_column_costs_no_other_and_none_is_worse_than_plain()
     assert (ours[[0, 2, 3]] < np.maximum(1.7 * less, 0.02)).all(), (ours, less)
 
 
-@pytest.mark.parametrize("kind", ["wide", "half", "none"])
-def test_other_bounds_are_nearly_as_good_as_a_box(kind):
-    """Column by column: most that a box of common sense tells is found by itself."""
-    low, high = BOX
-    bounds = {
-        "wide": (low, np.array([100, 1e8, 16, 1e6])),
-        "half": (low, np.array([np.inf, np.inf, 16, np.inf])),
-        "none": None,
-    }[kind]
-    off = []
-    for seed in range(9):
-        X = spiky(np.random.default_rng(seed), 20_000)
-        found, _ = fit(X, bounds, seed=seed)
-        off.append(
-            [np.log(found.spread / X.std(axis=0)), (found.mean - X.mean(axis=0)) / X.std(axis=0)]
-        )
-    scale, mean = np.median(np.abs(off), axis=0)
-    assert (scale < [0.03, 0.15, 0.02, 0.1]).all() and (mean < [0.01, 0.05, 0.01, 0.03]).all()
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOX, None])
 @pytest.mark.parametrize("spreads", [True, False])
 def test_intervals_hold(bounds, spreads):
@@ -110,14 +96,39 @@ def test_intervals_hold(bounds, spreads):
     assert mean >= 122 and scale >= 114, (mean, scale)
 
 
-def test_errors_of_standard_deviations_are_those_of_their_laws():
-    """Without noise to speak of: sqrt((kurtosis - 1) / n) / 2 of the standard deviation."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(size=4000), rng.normal(size=4000), rng.exponential(size=4000)])
-    found, _ = fit(X, ([0, -6, 0], [2, 6, 12]), rho=1e9)
-    laws = np.sqrt((np.array([1.8, 3.0, 9.0]) - 1) / 4000) / 2
-    np.testing.assert_allclose(found.spread_error / found.spread, laws, rtol=0.2)
-    np.testing.assert_allclose(found.error, X.std(axis=0) / np.sqrt(4000), rtol=0.05)
+@pytest.mark.parametrize("spreads", [True, False])
+def test_intervals_hold_of_rare_values_that_noise_hides(spreads):
+    """Flags of .3 to 4% in a small budget, such as those of categories in a segment, whose values
+    are not zero: 300 intervals. Two in 100 miss; 8 in 100 has probability 1e-7. Were the box
+    replaced by a range around the only visible value, 70 in 100 would."""
+    shares = np.repeat([0.003, 0.01, 0.02, 0.03, 0.04], 6)
+    missed = []
+    for seed in range(10):
+        X = (np.random.default_rng(seed).random((7000, 30)) < shares) - 0.1
+        found, _ = fit(X, (-0.1, 0.9), rho=0.014, spreads=spreads, seed=seed)
+        missed.append(np.abs(found.mean - X.mean(axis=0)) > 1.96 * found.error)
+    assert np.mean(missed) < 0.08, np.mean(missed)
+
+
+def test_intervals_hold_of_encoded_categories():
+    """Five categories in sixteen columns, where nearly every row is far out in several: 192
+    standard deviations and as many means. One in 100 misses; 10 of either has probability 1e-7.
+    Were rows that are longer than a limit left out of what clips take, 90 in 100 would."""
+    laws = (
+        [0.6, 0.2, 0.1, 0.07, 0.03],
+        [0.85, 0.1, 0.03, 0.02],
+        [0.5, 0.3, 0.2],
+        [0.5, 0.5],
+        [0.9, 0.1],
+    )
+    missed = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.hstack([np.eye(len(p))[rng.choice(len(p), 10_000, p=p)] for p in laws]) - 0.1
+        found, _ = fit(X, (-0.1, 0.9), seed=seed)
+        off = np.array([found.mean - X.mean(axis=0), found.spread - X.std(axis=0)])
+        missed.append(np.abs(off) > 1.96 * np.array([found.error, found.spread_error]))
+    assert np.sum(missed, axis=(0, 2)).max() < 10, np.sum(missed, axis=(0, 2))
 
 
 def test_what_noise_hides_has_an_upper_bound_and_rows_beyond_are_counted():
@@ -132,17 +143,27 @@ def test_what_noise_hides_has_an_upper_bound_and_rows_beyond_are_counted():
     assert seen <= 5
 
 
-def test_nothing_is_known_of_a_few_rows_without_bounds():
-    found, _ = fit(np.random.default_rng(0).normal(size=(40, 2)))
-    assert not found.known.any() and np.isinf(found.error).all() and (found.spread == 1).all()
-    inside, _ = fit(np.random.default_rng(0).uniform(-1, 1, size=(40, 2)), (-1, 1), rho=2.0)
-    np.testing.assert_allclose(inside.spread, 3**-0.5, rtol=0.5)
-
-
-def test_sides_without_length_and_single_columns():
+@pytest.mark.parametrize("cls", [FriendlyMean, DPStandardScaler, FriendlyCovariance])
+@pytest.mark.parametrize("high", [1e6, 1e9])
+def test_a_single_value_in_a_wide_box_is_the_mean(cls, high):
+    """Of 1% others, few enough to be hidden: the mean was up to a thousand deviations off, "ok"."""
     rng = np.random.default_rng(0)
-    X = np.column_stack([np.full(2000, 7.0), rng.uniform(0, 9, 2000)])
-    found, _ = fit(X, ([7, 0], [7, 9]))
-    assert found.mean[0] == 7 and found.error[0] < 1 and found.known.all()
-    alone, _ = fit(X[:, 1:], (0, 9))
-    assert abs(np.log(alone.spread[0] / X[:, 1].std())) < 0.1
+    pay = np.where(rng.random(3000) < 0.01, rng.lognormal(8.5, 0.8, 3000), 0.0)
+    X = np.column_stack([rng.normal(45, 12, 3000), pay])
+    for seed in range(4):
+        model = cls(bounds=([0, 0], [120, high]), random_state=seed).fit(X)
+        mean = model.location_ if cls is FriendlyCovariance else model.mean_
+        assert model.column_status_[1] == "constant"
+        assert abs(mean[1] - pay.mean()) < 0.2 * pay.std()
+
+
+def test_no_mean_of_few_rows_in_a_wide_box_is_ok_that_is_not():
+    """A clip about the middle of what noise may hide made spreads of that: a third was "ok"."""
+    wrong = 0
+    for seed in range(12):
+        X = np.random.default_rng(seed).normal(size=(400, 5))
+        model = FriendlyMean(epsilon=0.5, bounds=(-60, 60), random_state=seed).fit(X)
+        off = np.abs(model.mean_ - X.mean(axis=0)) > 0.5
+        wrong += np.count_nonzero(off & (model.column_status_ == "ok"))
+        assert model.trustworthy_ == (model.column_status_ == "ok").all()
+    assert wrong == 0

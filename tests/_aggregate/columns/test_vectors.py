@@ -1,16 +1,14 @@
 """Noisy means of bounded vectors: what a row becomes, the clip, and what one row may add."""
 
-import math
-
 import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.columns.vectors import clipped_mean, summed
-from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
+from sklearn_dp._aggregate.columns.vectors import clipped_mean
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.columns import Vectors
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -22,11 +20,11 @@ def of_box(**options):
     return Vectors(np.arange(3), low, high, np.array([2.0, 0.0, 2.0]), **options)
 
 
-def clipped(X, vectors, rho=1e6, seed=0, units=None, most=math.inf, likely=1.0):
+def clipped(X, vectors, rho=1e6, seed=0, units=None, likely=1.0):
     entries = PlanEntry.gaussian("distances", rho, ""), PlanEntry.gaussian("mean", rho, "")
     session = open_session(*entries, rho=2 * rho, random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
-    rest = {"counts": rho, "most": most, "likely": likely}
+    rest = {"counts": rho, "likely": likely}
     return clipped_mean(session, table, vectors, float(len(X)), "mean", rho=rho, **rest)
 
 
@@ -57,24 +55,6 @@ def test_what_a_row_becomes():
     assert inner.outside(np.array([[1.0], [10.0], [1e9]])).tolist() == [[1023, 0], [0, 0], [0, 0]]
 
 
-def test_means_are_those_of_the_vectors_where_nothing_is_clipped():
-    X = np.random.default_rng(0).uniform(-2, 12, size=(3000, 3))
-    vectors = of_box(powers=((1, 0.5), (4, 0.3)), shifts=(0.1, 0.0), beyond=0.2)
-    found = clipped(X, vectors)
-    exact = vectors(X).mean(axis=0).reshape(3, 3)
-    assert found.radius == pytest.approx(vectors.most) and found.lost == 0
-    np.testing.assert_allclose(found.parts[0], exact[0], atol=1e-3)
-    np.testing.assert_allclose(found.parts[1], exact[1] / 0.5 + 0.1, atol=1e-3)
-    np.testing.assert_allclose(found.parts[2], exact[2] / 0.3, atol=1e-3)
-    off = np.hstack([BOX[0] > X, BOX[1] < X])
-    whole = off / np.sqrt(np.maximum(off.sum(axis=1), 1))[:, None]
-    np.testing.assert_allclose(found.beyond.ravel(), whole.mean(axis=0), atol=2e-3)
-    plan = PlanEntry.gaussian("mean", 1e6, "")
-    session, table = open_session(plan, rho=1e6), Table.in_memory(X, Units(3000))
-    whole = summed(session, table, vectors, 3000.0, "mean", 1e6)
-    np.testing.assert_allclose(whole.parts, found.parts, atol=1e-3)
-
-
 def test_where_a_row_is_beyond_the_ends_changes_no_sum():
     X = np.random.default_rng(0).uniform(-2, 12, size=(300, 3))
     inside, vectors = np.clip(X, *BOX), of_box(beyond=0.1)
@@ -96,7 +76,6 @@ def test_the_radius_is_where_noise_and_loss_are_least_together():
     assert np.median(small) < 0.6
     # What noise adds to sampling next to nothing, no row pays for.
     assert clipped(X, vectors, rho=1e3).radius == pytest.approx(vectors.most)
-    assert clipped(X, vectors, most=0.5, rho=1e3).radius <= 0.5
 
 
 def test_noise_is_what_it_says():
@@ -125,6 +104,6 @@ def test_groups_weigh_one_and_parts_add_up():
         Part(ArraySource(X[299:], 1), units.take(slice(299, 900))),
     ]
     table = Table(LocalEngine(parts), 3, np.float64, units.facts)
-    rest = {"counts": 1e6, "most": math.inf, "likely": 1.0}
+    rest = {"counts": 1e6, "likely": 1.0}
     found = clipped_mean(session, table, of_box(), 900.0, "mean", rho=1e6, **rest)
     assert np.array_equal(found.parts[0], whole.parts[0])

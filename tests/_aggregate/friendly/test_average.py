@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._aggregate.friendly import average as averages
-from sklearn_dp._aggregate.friendly.core import non_friend_pairs
+from sklearn_dp._aggregate.friendly import average as _radius
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
@@ -16,8 +15,10 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries.averages import average_lattice, average_unit, rounded_mean
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._queries import averages
+from sklearn_dp._queries.averages import average_lattice
+from sklearn_dp._queries.cores import non_friend_pairs
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -51,26 +52,6 @@ def recorded(run, *arguments):
 
 
 # -- the average in exact integers ------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 1.0, 1e6, 1e15 / 3]))
-def test_exact_average_is_the_rounded_real_one(seed, m, location):
-    """Whatever the order of the rows and their location: the nearest integers, exactly."""
-    rng = np.random.default_rng(seed)
-    steps = np.rint(location) + rng.integers(-50, 50, size=(m, 3)).astype(float)
-    value = averages._exact_average(steps, 5)
-    exact = [sum(int(x) for x in column) * 2**5 for column in steps.T]
-    assert all(abs(2 * (v * m - e)) <= m for v, e in zip(value, exact, strict=True))
-    again = averages._exact_average(steps[rng.permutation(m)], 5)
-    assert value.tolist() == again.tolist()
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 800])
-@pytest.mark.parametrize("location", [0.0, 1.0, 1e15 / 3, -1e140])
-def test_identical_rows_have_their_own_average(n, location):
-    """The noise-free offset is exactly zero: a plain mean of far rows is not so exact."""
-    steps = np.rint(np.full((n, 4), location))
-    assert averages._exact_average(steps, 20).tolist() == [int(steps[0, 0]) * 2**20] * 4
 
 
 def test_the_release_is_one_of_a_public_lattice():
@@ -165,13 +146,6 @@ def test_size_is_a_lower_bound_but_for_delta():
             assert gaussian_tail(sd, math.floor(shift - 1) - 1) > delta
 
 
-def test_few_rows_have_no_average():
-    for m in (0, 1):
-        for seed in range(50):
-            assert average(np.zeros((m, 2)), 1.0, seed) is None
-    assert average(np.zeros((200, 2)), 1.0) is not None
-
-
 def test_noise_has_the_stated_size():
     """800 identical points far away: sd of the output as stated: friendly_core:13."""
     X = np.full((800, 500), 1e6 / 3)
@@ -191,10 +165,10 @@ def test_far_pairs_over_n_move_by_less_than_two(seed, n):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     changed = np.concatenate([X[:-1], X[:1] + 3]) if n else X
-    u = averages._pair_scores(X, np.array([0.7]))[0]
+    u = _radius._pair_scores(X, np.array([0.7]))[0]
     for other in (X[:-1], changed):
-        moved = abs(averages._pair_scores(other, np.array([0.7]))[0] - u)
-        assert moved <= 2.0 ** (averages._PAIR_BITS + 1) + 1
+        moved = abs(_radius._pair_scores(other, np.array([0.7]))[0] - u)
+        assert moved <= 2.0 ** (_radius._PAIR_BITS + 1) + 1
 
 
 def test_two_is_the_limit():
@@ -205,9 +179,9 @@ def test_two_is_the_limit():
 
 
 def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
-    radii = averages.radius_grid(low, high)
+    radii = _radius.radius_grid(low, high)
     events, found = recorded(
-        lambda: averages.find_radius(
+        lambda: _radius.find_radius(
             session_of([PlanEntry("radius", "gaussian", rho, uses=None)], seed),
             "radius",
             X,
@@ -224,31 +198,13 @@ def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
     [(1.0, 1.0, 1, 0), (1.0, 1.5, 2, 1), (1e-6, 1e12, 104, 7), (0.1, 1e4, 30, 5)],
 )
 def test_grid_and_number_of_steps(low, high, size, calls):
-    radii = averages.radius_grid(low, high)
+    radii = _radius.radius_grid(low, high)
     assert len(radii) == size and radii[0] == low and radii[-1] >= high * (1 - 1e-9)
     worst = max(
         radius_of(X, 10.0, low=low, high=high)[1]
         for X in (np.zeros((9, 1)), np.arange(9.0)[:, None] * 1e15)
     )
     assert calls - 1 <= worst <= max(1, (size - 1).bit_length())
-
-
-def test_radius_is_that_of_nearly_all_pairs():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(1000, 50)) + 1000
-    distances = np.linalg.norm(X[:300, None] - X[None, 300:600], axis=2)
-    found, _, radii = radius_of(X, 0.1, slack=averages_slack)
-    at_98 = np.quantile(distances, 0.9)
-    cell = np.searchsorted(radii, at_98)
-    assert found in radii[cell : cell + 2]
-
-
-def averages_slack(share):
-    return math.sqrt(4 * math.log(1 / 0.01) / share)
-
-
-def test_no_radius_is_found_for_scattered_points():
-    assert radius_of(np.arange(50.0)[:, None] * 1e14, 10.0, high=1e6)[0] is None
 
 
 def test_replay_of_the_radius_search():
@@ -269,8 +225,8 @@ def test_replay_of_the_radius_search():
 
 def radius_of_replay(X, seed):
     session = session_of([PlanEntry("radius", "gaussian", 1.0, uses=None)], seed)
-    return averages.find_radius(
-        session, "radius", X, averages.radius_grid(1e-3, 1e3), rho=1.0, slack=3.0
+    return _radius.find_radius(
+        session, "radius", X, _radius.radius_grid(1e-3, 1e3), rho=1.0, slack=3.0
     )
 
 
@@ -290,33 +246,8 @@ def test_basic_budget_composes_to_its_target(epsilon):
     assert cost >= epsilon * math.tanh(epsilon / 2)
 
 
-@pytest.mark.parametrize("radius", [1.0, 3e-7, 4e12])
-def test_sums_of_parts_have_the_average_of_the_rows(radius):
-    rng = np.random.default_rng(0)
-    rows = radius * (rng.random((40, 3)) + [5.0, -7.0, 0.0])
-    steps = np.rint(rows / average_unit(radius)).astype(np.int64)
-    total = steps[:13].sum(axis=0) + steps[13:].sum(axis=0)
-    known = averages._rounded_average(rows, radius, 31.5)
-    for each in (total, total.astype(object)):
-        unit, fine, sensitivity = average_lattice(3, radius, 31.5)
-        value, unit = rounded_mean(each.astype(object), len(rows), fine), math.ldexp(unit, -fine)
-        assert value.tolist() == known[0].tolist() and (unit, sensitivity) == known[1:]
-    assert np.abs(value * unit - rows.mean(axis=0)).max() < radius * 2.0**-21
-
-
-@pytest.mark.parametrize("radius", [1.0, 1.999, 2.0, 3e-7, 4e12])
-def test_steps_are_powers_of_two(radius):
-    unit = average_unit(radius)
-    assert math.frexp(unit)[0] == 0.5 and radius / 2**23 < unit <= radius / 2**22
-
-
 def test_the_sensitivity_is_that_of_a_mean_and_of_its_rounding():
     """Two radii over the size, in fine steps; nearly all of it is that."""
     unit, fine, sensitivity = average_lattice(4, 1.0, 100.0)
     needed = 2 / 100 / math.ldexp(unit, -fine)
     assert needed < sensitivity < needed * (1 + 2.0**-13)
-
-
-def test_nothing_has_a_mean_of_zero():
-    assert rounded_mean(np.zeros(2, dtype=object), 0, 7).tolist() == [0, 0]
-    assert rounded_mean(np.array([5, -5], dtype=object), 2, 0).tolist() == [3, -2]

@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 from scipy.stats import binom
 
-from sklearn_dp._aggregate.friendly import core
 from sklearn_dp._privacy._accounting import zcdp_epsilon
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._privacy.mechanisms import filters
+from sklearn_dp._queries import cores as core
+from sklearn_dp._queries import tuples
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -43,61 +45,17 @@ def event_of(run, seed=0, **options):
 # -- predicates -------------------------------------------------------------------------------
 
 
-def brute_force_match(X, Y, gamma):
-    k = len(X)
-    distance = np.linalg.norm(X[:, None] - Y[None], axis=2)
-    for pi in itertools.permutations(range(k)):
-        if all(
-            distance[i, pi[i]] < gamma * min(distance[i, pi[j]], distance[j, pi[i]])
-            for i in range(k)
-            for j in range(k)
-            if j != i
-        ):
-            return pi
-    return None
-
-
-@given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([1 / 7, 1 / 5, 1 / 3, 1.0]))
-def test_match_agrees_with_all_permutations(seed, k, gamma):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(3, k, 2)) * 3
-    Y = X[:, rng.permutation(k)] + rng.normal(size=(3, k, 2)) * rng.choice([0.05, 0.3, 1.0])
-    match, permutation, distance = core.match_gamma(X, Y, gamma)
-    for a, b in itertools.product(range(3), repeat=2):
-        expected = brute_force_match(X[a], Y[b], gamma)
-        assert match[a, b] == (expected is not None)
-        if match[a, b]:
-            assert tuple(permutation[a, b]) == expected
-            assert distance[a, b] == pytest.approx(np.linalg.norm(X[a] - Y[b][list(expected)]))
-        else:
-            assert distance[a, b] == math.inf
-
-
 @given(st.integers(0, 10**6))
 def test_match_is_symmetric_and_invariant(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4, 3, 2)) * 2
     Y = X[:, ::-1] + rng.normal(size=(4, 3, 2)) * 0.2
-    match = core.match_gamma(X, Y)[0]
-    assert np.array_equal(core.match_gamma(Y, X)[0].T, match)
+    match = tuples.match_gamma(X, Y)[0]
+    assert np.array_equal(tuples.match_gamma(Y, X)[0].T, match)
     turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
     order = rng.permutation(3)
     moved = [(T @ turn * 4.0 + 7.0)[:, order] for T in (X, Y)]
-    assert np.array_equal(core.match_gamma(*moved)[0], match)
-
-
-def test_match_edge_cases():
-    def match(x, y, gamma):
-        x, y = (np.array(t, dtype=float)[None, :, None] for t in (x, y))
-        return bool(core.match_gamma(x, y, gamma)[0][0, 0])
-
-    assert match([3], [1e9], 0.2)  # k = 1
-    assert not match([1, 1], [1, 1], 1.0)  # duplicate centers are nobody's friend
-    assert not match([0, 15], [2, 17], 1 / 7) and match([0, 15], [2, 17], 1 / 5)
-    assert not match([1, 17], [-1, 15], 1 / 7) and match([1, 17.01], [-1, 15.01], 1 / 7)
-    assert not match([0, np.nan], [0, 1], 1.0) and not match([np.nan] * 2, [np.nan] * 2, 1.0)
-    with pytest.raises(ValueError, match="gamma"):
-        match([0, 1], [0, 1], 1.5)
+    assert np.array_equal(tuples.match_gamma(*moved)[0], match)
 
 
 @pytest.mark.parametrize("k, ratio", [(3, 0.22668), (10, 0.20221)])
@@ -108,9 +66,9 @@ def test_a_fifth_is_the_sharp_limit(k, ratio):
     step = 2 * np.pi / (6 * k)
     turn = np.array([[np.cos(step), np.sin(step)], [-np.sin(step), np.cos(step)]])
     pair = polygon[None], (polygon @ turn)[None]
-    assert not core.match_gamma(*pair, core.MATCH_LIMIT)[0][0, 0]
-    assert core.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
-    assert not core.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
+    assert not tuples.match_gamma(*pair, tuples.MATCH_LIMIT)[0][0, 0]
+    assert tuples.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
+    assert not tuples.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6, 1e12]))
@@ -244,16 +202,6 @@ def test_bad_elements_survive_only_within_delta(name, n):
     assert bad_survivors(event, n, top_score + 1) > limit
 
 
-def test_complete_data_survive_the_basic_filter():
-    for n in (1, 2, 7, 50):
-        event, keep = event_of(
-            lambda s, n=n: core.core_basic(s, "core", np.full(n, n), rho=RHO, delta=0.0)
-        )
-        assert keep.all() and np.all(event.value == 1)
-    _, keep = event_of(lambda s: core.core_basic(s, "core", np.full(6, 3), rho=RHO, delta=0.0))
-    assert not keep.any()  # exactly half
-
-
 def basic_probabilities(X, radius):
     if not len(X):
         return np.empty(0)
@@ -376,10 +324,10 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:2], PrivacySession, "friendly_core_filter", halve),
+    "noise halved": (KINDS[:2], filters, "friendly_core_filter", halve),
     "sensitivity too small": (
         KINDS[:3],
-        PrivacySession,
+        filters,
         "friendly_core_filter",
         lambda run: (
             lambda self, *args, **options: run(
@@ -428,15 +376,6 @@ def test_replay_kills_broken_filters(name, monkeypatch):
         assert violations(kind, 60, stop=True)[0], kind
 
 
-def test_replay_keeps_the_decisions_of_common_elements():
-    X = np.zeros((30, 2))
-    with trace(Trace()) as recorder:
-        keep = run_core("add or remove", session(), X)
-    with trace(Replay(recorder.events, np.arange(1, 30))):
-        again = run_core("add or remove", session(), X[1:])
-    assert keep.any() and np.array_equal(again, keep[1:])
-
-
 # -- filters: the exact law -------------------------------------------------------------------
 
 
@@ -470,32 +409,3 @@ def test_audit_of_the_core_size():
     assert core_size_delta(1.0) <= 1e-2 + 1e-3
     assert core_size_delta(0.5) > 5e-2
     assert core_size_delta(0.25) > 0.5
-
-
-@given(st.floats(-4, 4), st.floats(-3, 3), st.floats(-5, 5), st.floats(1.01, 40))
-def test_truncation_to_an_interval_is_free(theta, shift, low, order):
-    """Renyi divergence of Gaussians conditioned on one interval is at most the unconditioned one.
-
-    An exponential family: log-partition theta^2/2 + log Phi(theta - low).
-    """
-
-    def log_partition(x):
-        return x * x / 2 + log_ndtr(x - low)
-
-    other = theta + shift
-    mixed = order * theta + (1 - order) * other
-    value = (
-        log_partition(mixed) - order * log_partition(theta) - (1 - order) * log_partition(other)
-    ) / (order - 1)
-    assert value <= order * shift**2 / 2 * (1 + 1e-9) + 1e-9
-
-
-def test_fixed_sizes_below_two_are_refused():
-    with pytest.raises(ValueError, match="at least 2"):
-        core.core_fixed_size(session(), "core", np.ones(1, dtype=np.int64), rho=1.0, delta=DELTA)
-
-
-def test_no_elements():
-    assert not len(core.friend_counts(np.empty((0, 3)), 1.0))
-    for kind in ("add or remove", "basic", "sample"):
-        assert not len(run_core(kind, session(), np.empty((0, 3))))

@@ -8,14 +8,9 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.friendly import mean as fm
-from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
-from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
 from sklearn_dp._aggregate.friendly.points import Points, unit_points
-from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.rows import ROWS
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -23,7 +18,10 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.friendly_core import fit_published_mean
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.table import Table
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -99,39 +97,6 @@ def test_without_the_diameter():
     assert np.mean(errors) < 1.35 * oracle  # one sample of X: +- 10%
 
 
-@pytest.mark.parametrize("locate", ["zcdp", "basic", "cells"])
-def test_far_points_do_not_move_the_mean(locate):
-    """A tenth of the points a million away: what a clipped mean of all points would show."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(3000, 5)), np.full((300, 5), 1e6)])
-    found = fit(X, diameter=diameter_of(3000, 5), locate=locate)
-    assert np.linalg.norm(found.mean) < 0.2
-
-
-def test_bounds_replace_the_location():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3)) + [5e4, -2e4, 0]
-    domain = Domain.from_bounds(1e5, 3)
-    found = fit(X, domain=domain, budget=PrivacyBudget(epsilon=2.0, delta=1e-6))
-    assert found.method == "bounds" and np.linalg.norm(found.mean - [5e4, -2e4, 0]) < 1
-    outside = fit(np.full((400, 3), 1e9), domain=domain)
-    assert np.linalg.norm(outside.mean) <= 1e5 * (1 + 1e-12)
-
-
-def test_a_loose_diameter_costs_little():
-    """The clipping radius comes from noisy counts: ten times too much costs a third or so."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 20)) + 1e4
-    center, right = X.mean(axis=0), diameter_of(5000, 20)
-    tight, loose = (
-        np.mean(
-            [np.linalg.norm(fit(X, seed=s, diameter=f * right).mean - center) for s in range(6)]
-        )
-        for f in (1, 10)
-    )
-    assert loose < 1.7 * tight
-
-
 @pytest.mark.parametrize("n", [0, 1, 2, 20])
 @pytest.mark.parametrize("options", [{}, {"refine": False}, {"diameter": 3.0, "locate": "basic"}])
 def test_too_few_points_have_a_public_answer(n, options):
@@ -140,23 +105,6 @@ def test_too_few_points_have_a_public_answer(n, options):
         found = fit(X, PrivacyBudget(epsilon=0.5, delta=1e-6), seed, **options)
         assert found.status.startswith(("no diameter found: more", "no location found: more"))
         assert np.array_equal(found.mean, np.zeros(4)) and found.radius == math.inf
-
-
-@pytest.mark.parametrize("locate", ["zcdp", "basic"])
-def test_many_points_are_sampled(monkeypatch, locate):
-    """Beyond a few thousand points those that are compared are a random sample."""
-    asked = []
-    count, most = mean_routes.friend_counts, lambda d: 400 if not asked else 100
-    for module in (mean_facts, _points, fm):
-        monkeypatch.setattr(module, "most_pairs", most)
-    monkeypatch.setattr(
-        mean_routes, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1]
-    )
-    X = np.random.default_rng(0).normal(size=(6000, 2)) + 1e3
-    found = fit(X, PrivacyBudget(rho=4.0, delta=1e-6), locate=locate)
-    assert found.status == "ok" and np.linalg.norm(found.mean - 1e3) < 0.1
-    assert 250 < asked[0] < 550
-    assert not violations({"locate": locate}, 2)[0] and max(asked[1:]) < 140
 
 
 # -- the choice -------------------------------------------------------------------------------
@@ -224,15 +172,6 @@ def test_replay_finds_no_violation(options):
     found, ratios = violations(options, 4)
     assert not found
     assert ratios.get("mean", 1.0) > 0.8
-
-
-def test_replay_of_an_empty_data_set():
-    for options in OPTIONS:
-        with trace(Trace()) as recorder:
-            fit(np.ones((1, 2)), LOOSE, **options)
-        with trace(Replay(recorder.events, np.arange(0))) as replay:
-            fit(np.empty((0, 2)), LOOSE, **options)
-        assert not replay.finish()
 
 
 def float_sum(rows, ball, clip, units, fourths):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
 from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, _counted_cells, choose_route
-from sklearn_dp._aggregate.shared.table import ArraySource, Part, add_sums
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import ArraySource, Part
 
 
 def cells(X, shift):
@@ -25,17 +25,6 @@ def test_cells_are_functions_of_the_point():
     assert counts.sum() == len(X) and len(set(codes.tolist())) == len(codes)
     alone = [cells(X[i : i + 1], shift)[0].arrays(7)[0][0] for i in range(len(X))]
     assert sorted(set(alone)) == sorted(codes.tolist())
-
-
-def test_cells_of_parts_add_up():
-    """Cells that two parts share count once, with the points of both."""
-    rng = np.random.default_rng(1)
-    X, shift = rng.normal(size=(60, 2)), rng.uniform(size=2)
-    (whole,) = cells(X, shift)
-    total = cells(X[:0], shift)
-    for piece in (X[:7], X[7:7], X[7:]):
-        total = add_sums(total, cells(piece, shift))
-    assert total[0].counts == whole.counts and len(whole.counts) < 30
 
 
 def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):

@@ -1,29 +1,23 @@
 """The points of a mean: of units, in parts, and a sample of them."""
 
-import pickle
-
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
 from hypothesis import given
 from hypothesis import strategies as st
 from test_partitions import Elsewhere, Piece
 
-import sklearn_dp._queries.group_points as module
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp.exceptions import PartError
+from sklearn_dp._rows.table import Table
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part
+from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -68,26 +62,6 @@ def test_samples_of_neighbors_are_neighbors():
     assert everything.numbers is None and np.array_equal(everything.points, X[:4000])
 
 
-@pytest.mark.parametrize("size", [4000.0, 20_000.0])
-def test_a_sample_of_parts_is_that_of_one_array(size):
-    """Wherever the cuts are, and in whatever order the parts are looked at."""
-    whole = points_of(X).sample(session(), size)
-    pieces = np.split(X, [0, 3, 4096, 4097, 4097, 19_000])
-    for in_turn in (slice(None), slice(None, None, -1)):
-        found = points_of(*pieces, in_turn=in_turn).sample(session(), size)
-        assert np.array_equal(found.points, whole.points)
-        assert np.array_equal(found.numbers, whole.numbers)
-
-
-def test_an_audit_sees_the_draws_and_may_change_them():
-    recorder = Trace()
-    with trace(recorder):
-        seen = points_of(X[:9000], X[9000:]).sample(session(), 20_000.0)
-    (draws,) = (event.output for event in recorder.events if event.kind == "draws")
-    assert len(draws) == len(X)
-    assert np.array_equal(seen.numbers, points_of(X).sample(session(), 20_000.0).numbers)
-
-
 def test_only_the_sample_is_collected(monkeypatch):
     """No draw and no point besides it; draws are made in pieces."""
     monkeypatch.setattr(samples, "_DRAWS", 1000)
@@ -98,21 +72,6 @@ def test_only_the_sample_is_collected(monkeypatch):
     assert np.array_equal(sample.numbers, points_of(X).sample(session(), 20_000.0).numbers)
     assert points.sample(session(1), 20_000.0) is sample
     assert repr(sample) == "Sample"
-
-
-def test_points_are_in_bounds_and_about_their_center():
-    domain = Domain.from_bounds((0.0, [1.0, 2.0]), 2)
-    points = points_of(X[:50].astype(np.float32), X[50:90], domain=domain)
-    expected = domain.clip_points(np.append(X[:50].astype(np.float32), X[50:90], axis=0))
-    assert np.array_equal(points.sample(session(), 90.0).points, expected - domain.center)
-
-
-def test_draws_travel():
-    draws = session().addressed_draws(20)
-    known = session().unit_draws(20_000)
-    for first, size in ((0, 20), (5, 4096), (4095, 2), (4096, 1), (8192, 10_000)):
-        taken = pickle.loads(pickle.dumps(draws)).take(first, size)
-        assert np.array_equal(taken, known[first : first + size])
 
 
 N = 400
@@ -171,52 +130,3 @@ def test_points_are_those_in_memory(weights, dtype, engine):
         assert np.array_equal(table.rows(weights_of), expected_weights)
         found = table.rows(read_points)
         assert found.tobytes() == expected.tobytes()
-
-
-def test_rows_in_another_order_make_other_sums(monkeypatch):
-    """So the pieces of a group have to be in the order of the parts."""
-    monkeypatch.setattr(Elsewhere, "brought", lambda self, held: held[::-1])
-    found = group_points(table_of(CUTS[2], engine=Elsewhere)).rows(read_points)
-    expected = known_points(None)[0]
-    assert np.allclose(found, expected, rtol=1e-5) and not np.array_equal(found, expected)
-
-
-def test_rows_that_are_units_stay_where_they_are():
-    table = table_of(CUTS[1], WEIGHTS, groups=None)
-    assert group_points(table) is table
-
-
-@pytest.mark.parametrize("engine", [LocalEngine, Elsewhere])
-def test_groups_whose_rows_weigh_nothing_are_no_points(engine):
-    table = group_points(table_of(CUTS[1], np.zeros(N), engine))
-    assert table.rows(read_points).shape == (0, 3) and table.units.own_weights
-
-
-def test_very_many_parts_become_fewer(monkeypatch):
-    """Or there would be a piece for each pair of them."""
-    monkeypatch.setattr(module, "TASKS", 4)
-    monkeypatch.setattr(module, "MOST_PIECES", 160)
-    table = group_points(table_of(CUTS[2]))
-    assert table.engine.n_parts == 160 // 20
-    assert np.array_equal(table.rows(read_points), known_points(None)[0])
-
-
-def test_nothing_of_the_pieces_is_printed():
-    (part,) = parts_in_memory(table_of([]))
-    held = module._by_group(part, np.array([0, 40, 90]), part.units.facts)
-    assert "array" not in repr(held) and len(held[0][0]) + len(held[1][0]) == N
-
-
-def test_a_part_that_cannot_be_read_ends_the_fit():
-    class Bad(Piece):
-        def read(self):
-            raise OSError("secret")
-
-        def n_rows(self):
-            return 2
-
-    table = Table(LocalEngine([Bad(0, None, [1, 2], None)]), 3, SPREAD.dtype, UnitFacts())
-    open_units(table, grouped=True)
-    with pytest.raises(PartError, match=r"^part 0 could not be read .*\(OSError\)") as caught:
-        group_points(table)
-    assert "secret" not in str(caught.value) and caught.value.__context__ is None

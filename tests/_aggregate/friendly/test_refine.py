@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from grid_tools import parts_in_memory
 
-from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import (
@@ -16,15 +15,13 @@ from sklearn_dp._aggregate.friendly.refine import (
     refine,
     released_mean,
     rows_about,
-    taken_of_rare,
 )
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._rows import rows as _rows
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp._rows.table import Table
@@ -157,52 +154,3 @@ def test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim(powers
     assert 0.999 < moved([1.0, 0.0]) <= 1 and moved([0.0, 7.0]) <= 1
     for row in np.random.default_rng(0).normal(size=(100, 2)):
         assert moved(row) <= 1
-
-
-@pytest.mark.parametrize(("columns", "n", "epsilon"), [(1, 2000, 1.0), (5, 10_000, 0.5)])
-def test_a_rare_value_beside_other_columns_is_in_the_interval(columns, n, epsilon):
-    """Clips leave out a part of 1% ones that counts of distances do not show: the intervals held
-    their mean in 8 and 5 of 12 fits. The errors of other columns stay what they were."""
-    flags, others = [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        X = np.column_stack([rng.normal(45, 15, (n, columns)), rng.random(n) < 0.01])
-        high = np.append(np.full(columns, 100.0), 1.0)
-        model = FriendlyMean(epsilon=epsilon, bounds=(0 * high, high), random_state=seed)
-        model.fit(X)
-        assert (model.column_status_[:-1] == "ok").all()
-        assert model.column_status_[-1] in ("ok", "constant")
-        flags.append((model.mean_[-1] - 0.01) / model.mean_std_error_[-1])
-        others.append(model.mean_std_error_[:-1] * np.sqrt(n) / 15)
-    assert np.mean(np.abs(flags) < 1.96) > 0.8
-    assert np.median(others) < 1.8  # with what the clip may take
-
-
-def test_counts_in_a_wide_box_are_not_taken_for_rare_values():
-    """Their errors were three and four times as large: their means are far from both ends."""
-    errors = []
-    for seed in range(6):
-        X = np.random.default_rng(seed).poisson([0.3, 1, 3, 6], (5000, 4))
-        model = FriendlyMean(epsilon=0.5, bounds=(0.0, 30.0), random_state=seed).fit(X)
-        errors.append(model.mean_std_error_[2:] / X[:, 2:].std(axis=0))
-    assert np.median(errors, axis=0).max() < 0.03
-
-
-def test_rare_rows_of_a_column_are_no_more_than_its_powers_and_its_mean_say():
-    """Of a side without length none, whatever the noise; and of boxes of any size the same part."""
-    half = np.array([1.0, 1.0, 1.0, 0.0])
-    start = np.array([-0.98, -0.98, 0.0, 0.0])
-    for size in (1.0, 1e100):
-        box = Domain.from_bounds((-size * half, size * half), 4)
-        at = Candidate(size * start, 2.0 * size, size, 1.0)
-        end = Candidate(size * start, 2.0 * size, size, 1e-12 * size**2)
-        powers = np.array([[0.01, 1e-6, 0.1, 0.0], [0.01, 1e-6, 0.03, 0.0]])
-        with np.errstate(divide="raise", invalid="raise"):
-            seen = taken_of_rare(box, at, end, powers, 1e-5, (1.0, 0.0)) / size
-            none = taken_of_rare(box, at, end, powers, 1e-5, (0.0, 0.0)) / size
-            hidden = taken_of_rare(box, at, end, powers, 1.0, (1.0, 1.0)) / size
-        assert not none.any()
-        # The clip takes half of a hundredth of the rows, or as much as it leaves of the mean.
-        assert seen == pytest.approx([0.75 * 0.01, 0.0, 0.0, 0.0], abs=1e-3)
-        assert hidden[:2] == pytest.approx([0.02, 0.02], abs=1e-3) and hidden[3] < 1e-6
-    assert taken_of_rare(Domain.from_bounds(1.0, 4), at, end, powers, 1.0, (1.0, 1.0)) == 0.0

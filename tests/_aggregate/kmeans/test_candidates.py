@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_dp._aggregate.kmeans.candidates import Candidates, nothing_seen, with_status
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates, judged, nothing_seen
 
 
 @pytest.mark.parametrize("d", [1, 5, 6, 50])
@@ -12,15 +12,19 @@ def test_the_rule_follows_from_public_numbers(d, criterion):
     assert Candidates(2, 9, criterion).rule(d) == (usual if criterion == "auto" else criterion)
 
 
-def test_releases_before_the_choice_are_made_for_a_public_number():
-    assert Candidates(2, 9).reference == 9 and Candidates(1, 100).reference == 20
-
-
 def test_a_choice_is_unclear_where_a_different_number_is_as_good():
+    every = Candidates(1, 30)
     values = {k: 0.0 for k in range(1, 31)} | {20: 1.0, 24: 0.995, 27: 0.97}
-    assert with_status(20, values, 0.02).status == "ok"
-    assert "27 would fit" in with_status(20, values, 0.05).status
-    assert "2 would fit" in with_status(3, {2: 0.99, 3: 1.0}, 0.05).status
+    assert judged(20, values, every, 0.02).status == "ok"
+    assert "27 would fit" in judged(20, values, every, 0.05).status
+    assert "2 would fit" in judged(3, {2: 0.99, 3: 1.0}, every, 0.05).status
+
+
+def test_a_choice_at_the_upper_limit_says_so():
+    values = {1: 0.0, 2: 1.0, 3: 2.0}
+    assert "3 is the largest number allowed" in judged(3, values, Candidates(1, 3), 0.1).status
+    assert judged(3, values, Candidates(1, 4), 0.1).status == "ok"
+    assert judged(3, values, Candidates(3, 3), 0.1).status == "ok"
 
 
 def test_without_any_sign_the_least_candidate_is_taken():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from grid_tools import grid_rows, raw_table
 
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
-from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
-from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans.coreset import Tree, depths_of_levels, grow
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -42,10 +41,6 @@ def with_codes(part, codes):
     return part.having(codes=codes), ()
 
 
-def leaf(part):
-    return part["leaf"]
-
-
 @pytest.fixture
 def clusters():
     """Rows in three tight clusters of 3000, 2000 and 1000."""
@@ -53,20 +48,6 @@ def clusters():
     centers = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
     rows = np.repeat(centers, [3000, 2000, 1000], axis=0)
     return np.trunc(rows + rng.normal(size=rows.shape) * 0.003 * LIMIT), centers
-
-
-def test_leaves_hold_the_rows_that_they_count(clusters):
-    """With hardly any noise, the counts of the leaves are those of their rows."""
-    rows, _ = clusters
-    size = Size(6000.0, 1.0)
-    grid = CellGrid(np.full(2, LIMIT), 12)
-    codes = grid.codes(rows)
-    context = context_of(session(1e9), size, codes)
-    leaves = grow(context, grid, [4, 8, 12], 1e8)
-    of_row = raw_table(context.rows).rows(leaf)
-    members = np.bincount(of_row[of_row >= 0], minlength=len(leaves.counts))
-    assert np.array_equal(members, leaves.counts)
-    assert members.sum() == 6000
 
 
 def test_noise_alone_rarely_makes_a_leaf():
@@ -91,14 +72,6 @@ def test_a_leaf_is_measured_again_and_averaged():
     assert list(tree.precision[nodes]) == [2.0, 2.0, 1.0]
     tree.measure_again(nodes[:1], np.array([10.0]), 10.0)
     assert tree.weight[nodes[0]] == 20.0
-
-
-def test_what_was_believed_too_soon_needs_a_second_measurement():
-    tree = Tree(TUNING.evidence)
-    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
-    tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
-    tree.prune_unconfirmed()
-    assert list(tree.weight[nodes]) == [30.0, 0.0]
 
 
 def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
@@ -148,38 +121,4 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
         for n in (1.0, 1e4, 1e9):
             depths = depths_of_levels(q, Size(n, 3.0), 7, TUNING)
             assert depths == sorted(set(depths))
-            assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
-
-
-def test_clusters_of_few_rows_have_fewer_levels():
-    """A level for each 7.5 units of signal of a cluster, 1 to 4; from 4 axes on there are 3."""
-
-    def n_levels(q, levels):
-        return len(depths_of_levels(q, Size(5 * 7.5 * levels, 1.0), 5, TUNING))
-
-    assert [n_levels(2, each) for each in (0.5, 1.9, 2.1, 3.5, 4.0, 50.0)] == [1, 1, 2, 3, 4, 4]
-    assert [n_levels(4, each) for each in (4.0, 50.0)] == [3, 3]
-
-
-@pytest.mark.parametrize("q", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("k", [2, 5, 15, 30, 100])
-def test_there_is_a_cell_for_each_cluster(q, k):
-    for signal in (1.0, 4.0 * k, 12.0 * k, 25.0 * k, 1e5):
-        assert 2 ** depths_of_levels(q, Size(signal, 1.0), k, TUNING)[-1] >= k
-
-
-def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
-    """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
-    asked = []
-
-    def released_cells(self, entry, answer, threshold, rho):
-        asked.append(answer.n_cells)
-        cells, values = np.arange(asked[-1]), np.full(asked[-1], 1.5 * threshold)
-        values[: 1 if len(asked) > 1 else asked[-1] - answer.n_shown] = 100 * threshold
-        return cells, values
-
-    monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
-    monkeypatch.setattr(Context, "released_cells", released_cells)
-    context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
-    grow(context, grid, [2, 6, 9, 12], 0.1)
-    assert asked == [4, 8]
+            assert 1 <= depths[0] <= _coreset.MOST_BITS_A_LEVEL and depths[-1] <= 44

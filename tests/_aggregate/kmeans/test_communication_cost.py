@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from configurations import configurations
 
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._rows.table import CellCounts, LocalEngine
@@ -43,16 +42,6 @@ def data(n_rows, n_features, n_clusters):
     centers = rng.uniform(-1, 1, (n_clusters, n_features))
     noise = 0.1 * rng.normal(size=(n_rows, n_features))
     return (centers[rng.integers(n_clusters, size=n_rows)] + noise).astype(np.float32)
-
-
-def long_clusters(n_rows, power, n_features=128, n_clusters=12):
-    """Rows on the sphere, in clusters that all have the spectrum i ** -power."""
-    rng = np.random.default_rng(0)
-    widths = np.arange(1, n_features + 1) ** (-power / 2)
-    centers = rng.normal(size=(n_clusters, n_features)) / np.sqrt(n_features)
-    X = centers[rng.integers(n_clusters, size=n_rows)]
-    X = X + rng.normal(size=X.shape) * widths / np.linalg.norm(widths)
-    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
 
 
 SHAPES = [  # and how far the estimate may be above what is counted
@@ -97,64 +86,6 @@ def test_the_estimate_beside_counted_traffic(
     assert sum(counted.up) <= known.up <= factor * sum(counted.up)
     most = plan.cost(**given)
     assert most.n_passes >= known.n_passes and most.down >= known.down and most.up >= known.up
-
-
-@pytest.mark.parametrize("power", [0.0, 2.0])
-def test_a_fit_that_may_look_in_a_projection(power, monkeypatch):
-    """What it needs there comes on top, if the table is large enough; no fit needs all of it."""
-    X, counted = long_clusters(4000, power), Counted(monkeypatch)
-    model = DPKMeans(12, epsilon=8.0, bounds=1.0, random_state=0)
-    model.fit(np.array_split(X, N_PARTS))
-    assert (model.n_iter_ > 8) == (power > 0)
-    plan, given = model.privacy_plan(X.shape[1]), {"n_rows": len(X), "n_parts": N_PARTS}
-    known = plan.cost(**given, n_iter=model.n_iter_, n_cells=max(1, counted.cells))
-    most = plan.cost(**given)
-    assert len(counted.down) <= known.n_passes <= len(counted.down) + 35
-    assert sum(counted.down) <= known.down <= 4 * sum(counted.down)
-    assert sum(counted.up) <= known.up <= 5 * sum(counted.up)
-    assert most.n_passes >= known.n_passes and most.down >= known.down and most.up >= known.up
-    small = plan.cost(n_rows=40, n_parts=2).passes
-    assert not any(one.name.startswith("projected") for one in small)
-
-
-NUMBERED = [
-    setting
-    for setting in configurations("releases", "DPKMeans")
-    if isinstance(setting.estimator.n_clusters, int)
-]
-
-
-@pytest.mark.parametrize("setting", NUMBERED, ids=str)
-def test_every_pass_that_some_option_makes_is_in_the_estimate(setting, monkeypatch):
-    X, counted = data(3_000, 7, 3), Counted(monkeypatch)
-    # Seeded: the look at far rows, which a long tail asks for, is not in the estimate.
-    model = setting.estimator.set_params(random_state=0)
-    if np.size(model.bounds) == 4:  # a box of two columns, of different units
-        model.set_params(bounds=(np.full(7, -4.0), np.append(np.full(6, 5.0), 90.0)))
-    if model.init is not None:
-        model.set_params(init=X[: model.n_clusters])
-    model.fit(np.array_split(X, N_PARTS))
-    plan, given = model.privacy_plan(7), {"n_rows": len(X), "n_parts": N_PARTS}
-    known = plan.cost(**given, n_iter=model.n_iter_, n_cells=max(1, counted.cells))
-    # How often columns are looked at depends on what is released.
-    released = [one["release"] for one in model.privacy_report_.releases]
-    done = released.count("columns")
-    planned = sum(one.name in ("octaves", "column bins") for one in known.passes)
-    refined = sum(one.name.startswith("columns") for one in known.passes)
-    done += released.count("columns of centers")
-    assert len(counted.down) == known.n_passes - planned - refined + done
-
-
-def test_ten_thousand_parts_of_a_million_rows():
-    """The page states these figures."""
-    plan = DPKMeans(20, epsilon=1.0).privacy_plan(20)
-    cost = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100, n_cells=10**4)
-    assert cost.n_passes == 28 and cost.row_bytes == 80
-    assert cost.read_seconds == pytest.approx(224)
-    assert 1.35e6 < cost.down < 1.45e6 and 0.85e6 < cost.up < 0.95e6 and cost.driver_bytes < 3e6
-    most = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100)
-    assert most.up < 1e8 and most.down < 1.1e8 and most.driver_bytes < 3e8
-    assert "cost" not in repr(plan) and pickle.loads(pickle.dumps(plan)) == plan
 
 
 def test_what_cannot_be_asked():

@@ -1,16 +1,12 @@
 """The coreset: leaves, their means, and public guesses."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from grid_tools import grid_rows
 
-from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -50,25 +46,3 @@ def test_without_noise_leaves_are_the_means_of_their_rows():
     points, weights = coreset_of(rows, Size(6000.0, 1.0), 1e9).leaves
     assert weights.sum() == 6000
     assert np.allclose(weights @ points / 6000, rows.mean(axis=0), atol=1e-3 * LIMIT)
-
-
-def test_points_stand_where_the_rows_are_and_guesses_hardly_count():
-    coreset = coreset_of(clusters(6000), Size(6000.0, 0.5), 0.05)
-    points, weights = coreset.leaves
-    distance = np.linalg.norm(points[:, None] - CENTERS, axis=2).min(axis=1)
-    assert weights @ (distance < 0.05 * LIMIT) > 0.95 * 6000
-    guesses = coreset.weights[coreset.n_leaves :]
-    assert len(guesses) >= 200 and guesses.sum() < coreset.noise
-
-
-@pytest.mark.parametrize("n", [0, 3])
-def test_without_leaves_there_are_guesses(n):
-    coreset = coreset_of(clusters(n), Size(10.0, 0.5), 1e-4)
-    assert coreset.n_leaves <= 3 and len(coreset.points) >= 200
-
-
-@pytest.mark.parametrize(("held", "weight"), [(0.0, 1.0), (60.0, 0.25), (90.0, 0.001)])
-def test_guesses_weigh_as_much_as_rows_are_in_no_leaf(held, weight):
-    """All guesses together, in deviations of a count, of 80 rows; never nothing at all."""
-    context = SimpleNamespace(tuning=TUNING, size=Size(80.0, 0.5))
-    assert _coreset._guess_weight(np.array([held]), context) == pytest.approx(weight)

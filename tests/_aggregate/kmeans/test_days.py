@@ -1,6 +1,5 @@
 """One long run of Lloyd's algorithm, on other rows each day."""
 
-import copy
 import math
 from types import SimpleNamespace
 
@@ -9,10 +8,7 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans import days
-from sklearn_dp._aggregate.kmeans.clipped_update import Clip, Observation
-from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
-from sklearn_dp._aggregate.kmeans.lloyd_state import Distances
+from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -49,7 +45,7 @@ def followed(n_days, seed=0, n=200, keep=1.0, drift=0.0, epsilon=1.0, moves=True
     rng, centers = np.random.default_rng(seed), truth(seed)
     way = rng.normal(size=centers.shape)
     way *= drift / np.linalg.norm(way, axis=1, keepdims=True)
-    stream, target = Stream.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
+    stream, target = StreamState.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=moves))
     for day in range(n_days):
         centers = centers + way
@@ -80,12 +76,6 @@ def test_few_rows_a_day_find_all_clusters_from_a_single_center():
     assert cost(centers, result) > 2 and result.status != "ok"  # and says so while it has not
 
 
-def test_without_mergers_and_splits_they_are_not_found(monkeypatch):
-    monkeypatch.setattr(days, "move_clusters", lambda *args: 0)
-    centers, result, _ = followed(40)
-    assert cost(centers, result) > 2
-
-
 def test_errors_are_those_of_the_combination():
     errors, stated = [], []
     for seed in range(3):
@@ -105,69 +95,7 @@ def test_what_is_forgotten_follows_a_drift():
     assert new[1].centers_sd.mean() > old[1].centers_sd.mean()
 
 
-def test_given_centers_are_not_merged_and_split():
-    centers, result, stream = followed(3, moves=False)
-    assert stream.n_windows and not stream.state.moved
-
-
-def test_a_day_leaves_what_was_known_before_as_it_was():
-    """So a day that fails leaves the day before."""
-    _, _, stream = followed(4)
-    before = copy.deepcopy(stream)
-    target = PrivacyBudget(1.0, 1e-6)
-    plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=True))
-    session = PrivacySession(plan, random_state=0)
-    X = np.zeros((50, D))
-    fit_day(session, table_rows(X), DOMAIN, stream, keep=0.5)
-    for name, value in vars(before.state).items():
-        np.testing.assert_equal(value, getattr(stream.state, name), err_msg=name)
-    assert (stream.size, stream.days, stream.window_n) == (
-        before.size,
-        before.days,
-        before.window_n,
-    )
-
-
-def test_days_of_a_window_add_up_and_so_do_their_noises():
-    def seen(gain, sd):
-        one, clip = np.ones(2), Clip(np.ones(2), gain, np.ones(2))
-        return Observation(clip, (one, sd * one), one, sd, np.ones((2, 1)), sd * one)
-
-    day, other = seen(0.5, 3.0), seen(1.0, 4.0)
-    both = days._together(day, other, SimpleNamespace(window_days=1))
-    assert both.counts.tolist() == both.sums.ravel().tolist() == both.errors[0].tolist() == [2, 2]
-    assert both.counts_sd == 5.0 and both.clip.gain == 0.75
-    assert both.sums_sd.tolist() == both.errors[1].tolist() == [5.0, 5.0]
-
-
-def test_distances_fade_and_add_up():
-    edges = np.arange(3.0)
-    seen = Distances(np.array([4.0, 2.0]), edges, 3.0, 6.0)
-    both = seen.faded(0.5) + Distances(np.array([1.0, 0.0]), edges, 2.0, 1.0)
-    assert both.counts.tolist() == [3.0, 1.0] and (both.sd, both.n) == (2.5, 4.0)
-
-
-@pytest.mark.parametrize("keep", [1.0, 0.5])
-@pytest.mark.parametrize(
-    "noise", [(5.0,) * K, (50.0,) + (5.0,) * (K - 1), tuple(range(1, K + 1)), (0.0,) * K]
-)
-def test_noise_of_the_first_day_fades_by_cluster_and_what_changed_sides_is_no_noise(noise, keep):
-    """A cluster whose count is known well stays so, beside one whose count is not."""
-    first = one_center()
-    first._weights_errors = np.array(noise), np.full(K, 1000.0)
-    stream, target = Stream.of(first, DOMAIN, 1.0), PrivacyBudget(1.0, 1e-6)
-    plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=False))
-    table = table_rows(np.zeros((400, D)))
-    session = PrivacySession(plan, random_state=0)
-    result, after = fit_day(session, table, DOMAIN, stream, keep=keep)
-    faded, errors = keep / 4 * np.array(noise), after.now.count_sd
-    seen = np.sqrt(np.square(errors) - np.square(faded))
-    np.testing.assert_allclose(seen, seen[0])  # the noise of a day, the same for all
-    scale = result.weights_sd / errors  # to the units of all days
-    np.testing.assert_allclose(scale, scale[0])
-    assert np.all(result.weights_since >= keep / 4 * 1000 * scale)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes, spread, half_life",
     [

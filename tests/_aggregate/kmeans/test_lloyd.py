@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from grid_tools import quantized
 
-from sklearn_dp._aggregate.kmeans.fit_context import Context
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.status import Signs, coreset_in_words, in_words
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.result import Diagnostics, in_words
 from sklearn_dp._aggregate.shared.advice import plain
 
 pytestmark = pytest.mark.filterwarnings(
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 
-GOOD = Signs(
+GOOD = Diagnostics(
     signal=1000.0,
     noise=0.1,
     n_leaves=5,
@@ -74,35 +74,14 @@ def status(signs, known="ok"):
             "clusters may be missing; use more rows, a",
         ),
         (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
-        (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
-        (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
-        (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
+        (Diagnostics(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
+        (Diagnostics(1000.0, 1.0, 0, False, 0.0), "no structure found"),
+        (Diagnostics(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
     ],
 )
 def test_each_trouble_has_its_words(signs, words):
     assert status(signs).startswith(words)
     assert status(signs, "no bound found") == "no bound found"
-
-
-@pytest.mark.parametrize(
-    "signs",
-    [
-        GOOD,
-        replace(GOOD, n_leaves=0),
-        replace(GOOD, light=0.5, uneven=0.12),
-        replace(GOOD, uneven=0.5),
-        replace(GOOD, signal=10.0),
-        replace(GOOD, n_leaves=None, noise_share=np.nan),
-        NOT_SHOWN,
-        replace(GOOD, signal=60.0, loss=0.12),
-        replace(GOOD, signal=60.0, explained=0.5),
-        replace(GOOD, signal=200.0, loss=0.12, explained=0.5),
-        replace(ALIKE, loss=0.4, light=0.35, noise_share=0.4, signal=10.0),
-        Signs(1e3, 0.1, 5, False, 0.1),
-    ],
-)
-def test_what_is_shown_to_be_good_is_called_ok(signs):
-    assert status(signs) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +99,7 @@ def test_what_is_shown_to_be_good_is_called_ok(signs):
         (replace(NOT_SHOWN, light=0.4, even=0.9), "fewer clusters"),
         (replace(NOT_SHOWN, light=0.4, even=0.9, loose=True), "tighter bounds or fewer clusters"),
         (replace(GOOD, missed="some are missing"), "more rows, a larger epsilon or more clusters"),
-        (Signs(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
+        (Diagnostics(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
     ],
 )
 def test_remedies_are_computed_or_not_in_numbers(signs, remedy):
@@ -154,36 +133,6 @@ def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
             found += [fit(int(n * float(times)), k, d, epsilon, seed)]
             found += [fit(n, k, d, float(more), seed)]
     assert len(found) == 16 and sum(words.startswith("ok") for words in found) >= 13
-
-
-@pytest.mark.parametrize(
-    ("X", "k", "bounds", "remedy"),
-    [
-        (blobs(30_000, 2, 2, 0), 100, (-10, 10), "more rows, a larger epsilon or fewer clusters"),
-        (np.full((3000, 2), 3.0), 5, (-10, 10), "tighter bounds or fewer clusters"),
-        (blobs(3000, 5, 2, 0), 5, (100, 120), "wider bounds"),
-        (blobs(3000, 5, 2, 0), 5, (-1, 1), "wider bounds"),
-        (blobs(30_000, 5, 10, 0), 5, (8, 9), "wider bounds"),
-        (blobs(3000, 5, 2, 0), 5, (-1e4, 1e4), "tighter bounds or fewer clusters"),
-    ],
-)
-def test_rows_are_not_counted_where_they_are_not_what_is_missing(X, k, bounds, remedy):
-    found = DPKMeans(k, epsilon=1.0, delta=1e-6, bounds=bounds, random_state=0).fit(X).status_
-    assert not found.startswith("ok") and "times" not in found
-    assert re.search(rf"(use|try) {remedy}\)?$", found)
-
-
-def test_points_of_few_rows_are_where_the_noise_is():
-    """In many features, or where there are hardly more of them than clusters."""
-
-    def words(signal, noise, n_leaves):
-        signs = Signs(signal, noise, n_leaves, False, 0.0)
-        return coreset_in_words(signs, "ok", 2, TUNING, budget).split(":")[0]
-
-    few = "too few rows for this budget"
-    assert words(80.0, 0.2, 9) == few and words(120.0, 0.2, 9) == "ok"
-    assert words(40.0, 0.1, 3) == few and words(40.0, 0.1, 4) == "ok"
-    assert words(120.0, 0.1, 2) == "ok" and words(120.0, 0.1, 1) == "fewer points than n_clusters"
 
 
 def test_useless_answers_are_not_called_ok():

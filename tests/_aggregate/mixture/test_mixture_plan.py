@@ -4,13 +4,10 @@ import math
 
 import mpmath as mp
 import pytest
-from mixture_tools import POINTS, Mixture
+from mixture_tools import POINTS
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-    KTupleOptions,
-)
+from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -63,29 +60,6 @@ def test_gaussian_plans_keep_the_exact_inequality(epsilon, delta):
     assert plan.gaussian and holds(noise) and not holds(noise * (1 - 1e-4))
     classical = math.sqrt(2 * math.log(2 / delta)) / epsilon
     assert holds(classical) == (epsilon <= 5 or delta == 1e-9 and epsilon == 10)
-
-
-def test_the_halves_share_a_plan_and_not_their_units():
-    """Both halves have the whole budget, but for what the location of all rows takes."""
-    model = DPGaussianMixture(3, method="k_tuples", epsilon=4.0)
-    plan = model.privacy_plan(4)
-    costs = {
-        path: math.fsum(entry.rho for entry in plan.entries if entry.paths == path)
-        for path in {entry.paths for entry in plan.entries}
-    }
-    assert set(costs) == {(), ("first half",), ("second half",)}
-    assert costs["first half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
-    assert costs["second half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
-    assert plan.epsilon <= 4.0 and plan.delta_failure == pytest.approx(5e-7)
-    model.set_params(options=KTupleOptions(60), random_state=0)
-    report = model.fit(Mixture(3, 4, 14, 20000).X)
-    parts = {row["part"] for row in report.privacy_report_.releases if "part" in row}
-    assert parts == {"first half", "second half"}
-    assert (
-        report.privacy_report_.spent_rho
-        <= plan.rho
-        < sum(row["rho"] for row in report.privacy_report_.releases)
-    )
 
 
 @pytest.mark.parametrize(

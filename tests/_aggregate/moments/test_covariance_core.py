@@ -6,16 +6,15 @@ from scipy.linalg import eigh
 
 from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
 from sklearn_dp._aggregate.moments.covariance_core import (
-    BLOCK_LIMIT,
     CoreStage,
     block_sums,
     core_stage,
     friend_counts,
 )
-from sklearn_dp._aggregate.shared.rows import Rows
-from sklearn_dp._aggregate.shared.table import add_sums
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import add_sums
 
 
 def matrix_distance(one, other):
@@ -57,13 +56,6 @@ def test_whether_two_are_friends_depends_on_them_alone():
         )
         assert np.array_equal(pairs, pairs.T)
         assert np.array_equal(friend_counts(matrices, distance), pairs.sum(axis=1))
-
-
-def test_nobody_is_a_friend_of_what_is_no_covariance():
-    rng = np.random.default_rng(0)
-    matrices = random_matrices(rng, 5, 3, 40)
-    bad = np.stack([np.zeros((3, 3)), np.diag([1.0, 1.0, 0.0]), -np.eye(3)])
-    assert (friend_counts(np.concatenate([matrices, bad]), 9.0)[5:] == 0).all()
 
 
 def test_friends_of_friends_are_close():
@@ -126,18 +118,6 @@ def table(n, d, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * np.geomspace(1, 1e-3, d) + 0.5
     return Rows.quantize(X, Domain.from_bounds(8.0, d)), rng.integers(0, 5, size=n)
-
-
-@pytest.mark.parametrize("centered", [True, False])
-def test_block_matrices_are_covariances(centered):
-    rows, blocks = table(400, 3)
-    ((_, x),) = rows.chunks()
-    found = block_matrices(rows, Units(400), blocks, 6, centered=centered).astype(float) / 2**20
-    for b in range(5):
-        inside = x[blocks == b]
-        plain = inside.T @ inside / len(inside) if centered else np.cov(inside.T, bias=True)
-        assert np.allclose(found[b], plain, rtol=1e-9, atol=1e-6)
-    assert (found[5] == 0).all()
 
 
 def test_block_matrices_are_exact():
@@ -206,20 +186,6 @@ def test_a_group_counts_as_one():
 
 
 # -- the rule -----------------------------------------------------------------------------------
-
-
-def test_the_number_of_blocks_is_the_smallest_sufficient_one():
-    for rho, d in ((0.3, 2), (1.0, 10)):
-        stage = core_stage(rho, 1e-6, d)
-        assert 2 <= stage.n_blocks <= BLOCK_LIMIT and stage.suffices(d)
-        fewer = _covariance_core.replace(stage, n_blocks=stage.n_blocks - 2)
-        assert not fewer.suffices(d)
-        others = [
-            _covariance_core._stage(rho, 1e-6, d, g, None) for g in _covariance_core._DISTANCES
-        ]
-        assert stage.rows(d) == min(other.rows(d) for other in others if other)
-    assert core_stage(1e-3, 1e-6, 2) is None
-    assert core_stage(1e-3, 1e-6, 2, 40).n_blocks == 40
 
 
 def test_the_entries_keep_to_the_budget():

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.moments import margins as _margins
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.margins import Margins, margin_entries, margins
-from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -60,25 +59,6 @@ def test_equal_values_share_a_bin_and_others_fill_all_of_them():
         counts = np.bincount(_margins._hashes(values), minlength=64)
         # 63 degrees of freedom: beyond 150 with a probability below 1e-8.
         assert np.sum(np.square(counts - 1000) / 1000) < 150
-
-
-@pytest.mark.parametrize("move, times", [(0.0, 1.0), (1.0, 1.0), (2023.0, 1.0), (-5.0, 8.0)])
-def test_an_offset_and_a_unit_change_nothing_in_a_box(move, times):
-    """Exactly: bins are those of the box."""
-    rng = np.random.default_rng(1)
-    n = 20_000
-    rare = np.where(rng.random(n) < 0.05, np.rint(rng.exponential(3, n) * 2**10) / 2**10, 0.0)
-    normal = np.clip(np.rint(rng.normal(size=n) * 2**10) / 2**10, -8, 8)
-    X = np.column_stack([normal, rng.integers(1, 3, n), rare])
-    low, high = np.array([-8.0, 1, 0]), np.array([8.0, 3, 64])
-    here = released(np.clip(X, low, high), (low, high))
-    there = released(
-        (np.clip(X, low, high) + move) * times, ((low + move) * times, (high + move) * times)
-    )
-    assert np.array_equal(there.scale, here.scale * times)
-    assert np.allclose(there.columns.origin, (here.columns.origin + move) * times, atol=1e-9)
-    for name in ("single", "lost", "few", "spread", "extra"):
-        assert np.array_equal(getattr(there, name), getattr(here, name))
 
 
 SHAPES = {
@@ -132,30 +112,3 @@ def test_too_few_rows_keep_the_units_of_the_box():
     X = np.random.default_rng(0).normal(size=(300, 2))
     found = released(X, ([-9.0, -90.0], [9.0, 90.0]), rho=1e-4)
     assert found.scale.tolist() == [9.0, 90.0] and not found.extra.any()
-
-
-@pytest.mark.parametrize("form", ["full", "diag"])
-def test_what_is_taken_to_be_added_is_taken_off_again(form):
-    """Of exact moments nothing but rounding is left; of noisy ones the variance of all rows."""
-    rng = np.random.default_rng(0)
-    root = np.eye(3) + 0.3 * rng.normal(size=(3, 3)) * (form == "full")
-    covariance = root @ root.T
-    extra = np.array([0.0, 40.0, 0.25])
-    none = np.zeros(3, dtype=bool)
-    known = Margins.of_table(3)
-    spread = np.sqrt(np.diag(covariance))
-    known = Margins(known.columns, none, none, none, np.ones(3), spread, extra)
-    unit = 2.0**-20
-    end = Ellipsoid.of_covariance(
-        np.zeros(3), (covariance + np.diag(extra)) / unit**2, 1e6, 2.0**25
-    )
-    for noise in (1e-9, 10.0):
-        errors = Errors(np.full(3, 1e-3), np.full(3, noise), 1.0)
-        found = known.of_rows(Ellipsoid(**{**vars(end), "errors": errors}), unit)
-        matrix = found.factor @ found.factor.T * unit**2
-        assert np.allclose(np.diag(matrix), np.diag(covariance), rtol=1e-6)
-        assert np.linalg.eigvalsh(matrix)[0] > 0 and found.errors.second[0] == noise
-        if noise < 1:
-            assert np.allclose(matrix, covariance, atol=1e-6)
-        else:  # its error is that spread
-            assert np.all(found.errors.second[1:] < 1.001) and np.all(found.errors.second[1:] > 0.9)

@@ -6,11 +6,11 @@ import pytest
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments.ellipsoid import FORMS, WEIGHT_STEPS, Ellipsoid
 from sklearn_dp._aggregate.moments.moment_releases import LABELS, exact_moments
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
-from sklearn_dp._aggregate.shared.table import Part
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.table import Part
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = [
@@ -97,19 +97,6 @@ def test_fourth_powers_without_a_clip_are_found(monkeypatch):
     )
     with pytest.raises(AssertionError):
         test_sensitivities_hold_and_are_tight(form="full", groups=None)
-
-
-def test_fourth_powers_are_those_of_columns_in_their_deviations():
-    """Of rows that no clip reaches, against numpy; and the claims of both add up to one release."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(5000, 2)) @ np.array([[0.2, 0.1], [0.0, 0.02]])
-    part = part_of(X)
-    rows = part[ROWS]
-    axes, scales, _ = np.linalg.svd(np.cov(X.T) / rows.unit**2)
-    ellipsoid = Ellipsoid(np.zeros(2), axes, np.sqrt(scales), 2.0)
-    *_, fourths = exact_moments(part, [ellipsoid], (9.0, 9.0), "full", False, True)[1]
-    found = fourths[0] * (9.0 / 2.0**15) ** 4 * 2.0**30 / len(X)
-    assert np.allclose(found, np.mean((X / X.std(axis=0)) ** 4, axis=0), rtol=0.01)
 
 
 def test_noise_is_symmetric_and_the_plan_is_kept():

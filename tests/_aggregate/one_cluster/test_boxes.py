@@ -98,14 +98,6 @@ def test_parts_count_the_boxes_of_their_rows(monkeypatch, matrix, sampled, activ
         assert {tuple(c): n for c, n in zip(cells, named.counts, strict=True)} == known
 
 
-def test_axes_have_boxes_of_their_own():
-    found = in_parts(NamedBoxes(Boxes(None, 9.0), 0.0, by_axis=True))
-    cells = Boxes(None, 9.0).of(POINTS[ACTIVES], 0.0)
-    for each, column in zip(found, cells.T, strict=True):
-        assert sorted(each.counts) == sorted(expected(column[:, None]).values())
-        assert each.counts.sum() == ACTIVES.sum()
-
-
 @pytest.mark.parametrize("active", [ACTIVES, None])
 def test_who_is_in_a_box(active):
     rows = points_of(POINTS, active=active)

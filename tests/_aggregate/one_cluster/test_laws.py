@@ -13,17 +13,18 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._aggregate.friendly.average import friendly_average
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms
 from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave
+from sklearn_dp._queries.averages import friendly_average
 from sklearn_dp._queries.balls import Crossing
 from sklearn_dp._queries.pairs import LogRadii, neighbor_counts, radius_scores
 
@@ -107,14 +108,6 @@ def test_no_smaller_threshold_would_do(delta):
         p = law_of_histogram((1, 0), sigma, low - 1)
         q = law_of_histogram((0, 0), sigma, low - 1)
         assert hockey_stick(p, q, 20.0) > delta
-
-
-def test_thresholds_of_the_specification():
-    """tau(1, 1e-6) for Laplace noise: the rounding and the Gaussian law only move it a little."""
-    for scale, tau in ((2.0, 27.24), (1.0, 14.12)):
-        assert 1 + scale * math.log(1 / 2e-6) == pytest.approx(tau, abs=0.01)
-    sigma = float(sigma_of(1.0, accounting.zcdp_rho(1.0, 1e-6)))
-    assert stability_threshold(sigma, 1e-6) == math.ceil(1.5 + sigma * stats.norm.isf(1e-6))
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-3])
@@ -214,7 +207,7 @@ def test_above_threshold_stops_and_seldom_errs():
     session = open_session(PlanEntry("a", "above threshold", 400.0, uses=None))
     for _ in range(runs):
         queries = rng.integers(-200, 200, k)
-        index = session.above_threshold("a", queries, 20, sensitivity=1, epsilon=epsilon)
+        index = above_threshold(session, "a", queries, 20, sensitivity=1, epsilon=epsilon)
         told = queries[: k if index is None else index]
         wrong += bool((told > 20 + margin).any())
         wrong += index is not None and queries[index] < 20 - margin
@@ -223,7 +216,7 @@ def test_above_threshold_stops_and_seldom_errs():
         [
             2 if i is None else i
             for i in (
-                session.above_threshold("a", [1, 4], 2, sensitivity=1, epsilon=0.5)
+                above_threshold(session, "a", [1, 4], 2, sensitivity=1, epsilon=0.5)
                 for _ in range(1000)
             )
         ],
@@ -367,7 +360,7 @@ def first_answers(queries, patch, factor):
         PlanEntry("a", "above threshold", RUNS, uses=None), seed=int(queries[0]) + 10
     )
     found = (
-        session.above_threshold("a", queries, 0, sensitivity=1, epsilon=1.0) for _ in range(RUNS)
+        above_threshold(session, "a", queries, 0, sensitivity=1, epsilon=1.0) for _ in range(RUNS)
     )
     return [len(queries) if i is None else i for i in found]
 

@@ -15,13 +15,12 @@ from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import choose
 from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._queries.balls import Crossing
 from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
-from sklearn_dp._queries.samples import ByPart, Coins
-from sklearn_dp._rows.table import ArraySource, Part
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -151,21 +150,6 @@ def test_every_selector_finds_a_good_radius(method, grid):
         assert session.spent <= rho * (1 + 1e-9)
 
 
-def test_radius_on_a_line_against_the_smallest_interval():
-    """Exact probability of r <= max(2 sqrt(2) r_opt, r_min); promised: 95%."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        n, t = 400, int(rng.integers(100, 300))
-        points = np.sort(np.trunc(2**23 * rng.random(n) ** rng.integers(1, 6)))
-        optimal = (points[t - 1 :] - points[: n - t + 1]).min() / 2
-        radii = LogRadii(2.0**9, 2.0**24)
-        scores = radius_scores(neighbor_counts(points[:, None], radii), t)
-        loss = 8 / 2.0 * math.log(len(scores) / 0.05)
-        chance = softmax(quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1)
-        lengths = np.sqrt(radii.squares)
-        assert chance[lengths <= max(2**1.5 * optimal, 2.0**9) + 1].sum() >= 0.95
-
-
 @pytest.mark.parametrize("method", ["exponential", "above_threshold", "binary_search"])
 @pytest.mark.parametrize("rho, rate", [(1e-4, 0.01), (0.02, 0.1), (0.5, 0.9), (300.0, 0.5)])
 def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
@@ -219,28 +203,6 @@ def test_what_is_paid_for_as_a_sample_is_one():
     for rate in (1.0, 0.2):
         scores = Sealed(np.arange(3), Claim.of_entries(1, 3, rate), UnitFacts(), "scores")
         with pytest.raises(PlanError, match="no sample at the rate"):
-            inner.choose("r", scores, epsilon=1e-3)
+            choose(inner, "r", scores, epsilon=1e-3)
     scores = Sealed(np.arange(3), Claim.of_entries(1, 3, 0.1), UnitFacts(), "scores")
-    assert inner.choose("r", scores, epsilon=1e-3) in range(3)
-
-
-SIZES = ByPart({0: 25_000, 1: 0, 2: 15_000})
-
-
-def tossed(coins):
-    """Which of all the rows are in a sample, part after part."""
-    parts = [Part(ArraySource(None, number), Units(size)) for number, size in SIZES.values.items()]
-    return np.concatenate([coins.mask(part) for part in parts])
-
-
-def test_samples_of_different_searches_are_independent():
-    """Amplified costs add up over the rounds only if each has its own coins."""
-    session = open_session(PlanEntry("r", "gaussian", 1.0))
-    sizes = Sealed(SIZES, Claim(math.inf), UnitFacts(), "sizes")
-    first, again, other = (
-        tossed(Coins.toss(session, tag, sizes, 0.3)) for tag in ("0/radius", "0/radius", "1/radius")
-    )
-    assert np.array_equal(first, again)
-    table = np.histogram2d(first, other, bins=2)[0]
-    assert stats.chi2_contingency(table).pvalue > 1e-6
-    assert stats.binomtest(int(first.sum()), 40_000, 0.3).pvalue > 1e-6
+    assert choose(inner, "r", scores, epsilon=1e-3) in range(3)

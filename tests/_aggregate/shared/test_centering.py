@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.shared.centering import (
-    Size,
-    Weights,
-    _shrunk,
-    center_and_count,
-    geometric_edges,
-    noise_sd,
-)
+from sklearn_dp._aggregate.shared.centering import Weights, center_and_count, geometric_edges
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.places import SumAndTotals
@@ -25,15 +18,6 @@ def exact(weights, largest, groups=None):
     return units.totals * units.step
 
 
-def test_the_factor_is_that_of_the_effective_number_of_rows():
-    weights = np.random.default_rng(0).uniform(1, 300, size=1000)
-    found = Weights.of(exact(weights, 400.0), np.zeros(3))
-    total = weights.sum() / 400
-    effective = weights.sum() ** 2 / np.sum(weights**2)
-    assert found.square / total == pytest.approx(1 / effective, rel=1e-4)
-    assert found.above == 0 and found.told("ok") == "ok"
-
-
 def test_an_excess_counts_as_one_more_unit_at_most():
     """5, 1/2 and 3/2 of the largest weight: 1 and 1/2 above it, of 2.5 that count."""
     assert exact([10.0, 1.0, 3.0], 2.0)[[0, 2]].tolist() == [2.5, 1.5]
@@ -41,11 +25,6 @@ def test_an_excess_counts_as_one_more_unit_at_most():
     # In groups: half of 1 and half of 1/2, and nothing.
     grouped = exact([10.0, 3.0, 1.0], 2.0, ["ann", "ann", "bob"])
     assert grouped[[0, 2]].tolist() == [1.5, 0.75]
-
-
-def test_groups_have_the_bound_of_their_squares():
-    weight, squares, _ = exact([1.0, 0.5, 0.25], 1.0, ["ann", "ann", "bob"])
-    assert squares == weight == 1.0
 
 
 def test_noise_leaves_factors_in_their_range_and_status_alone():
@@ -60,12 +39,6 @@ def test_noise_leaves_factors_in_their_range_and_status_alone():
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 POINTS = np.array([[300.0, -400.0], [100.0, 0.0], [200.0, 100.0], [-7.0, 3.0]])
-
-
-def released(points, rho=1e12, groups=None):
-    session = open_session(PlanEntry("sum", "gaussian", rho), rho=2 * rho)
-    rows = GridTable.of(Rows.of(points, 1000.0), Units(len(points), groups))
-    return center_and_count(session, "sum", rows, rho)
 
 
 def totals(points, units):
@@ -85,13 +58,6 @@ def test_rows_of_a_group_share_one_weight():
     assert weight * units.step == pytest.approx(2, abs=1e-5)
 
 
-def test_a_huge_budget_releases_the_mean_and_the_number():
-    origin, count, variance, weights = released(POINTS)
-    assert weights == Weights()
-    assert np.abs(origin - POINTS.mean(axis=0)).max() <= 1.01
-    assert count == pytest.approx(4, abs=1e-3) and 0 < variance < 1e-6
-
-
 def test_the_variance_is_that_of_the_count():
     """Sensitivity 2 sqrt(5)/2 for a count of sensitivity one; false alarm below 1e-6."""
     session = open_session(PlanEntry("sum", "gaussian", 200.0, uses=None), rho=201)
@@ -103,51 +69,12 @@ def test_the_variance_is_that_of_the_count():
     assert np.mean(np.square(found)) == pytest.approx(variance, rel=0.36)
 
 
-def test_no_rows_have_a_center_in_the_ball():
-    origin, count, *_ = released(np.zeros((0, 2)), rho=0.01)
-    assert np.linalg.norm(origin) <= 1000 and np.isfinite(count)
-
-
-def test_noise_shrinks_the_mean_in_three_features_and_more():
-    """1 - 3 (noise / length)^2 is one half for this noise."""
-    mean, noise = np.array([300.0, 400.0, 0.0]), 500 / np.sqrt(6)
-    assert np.abs(_shrunk(mean, noise, 1e4) - [150, 200, 0]).max() <= 1
-    assert not _shrunk(mean, 10 * noise, 1e4).any()
-    assert _shrunk(mean[:2], 10 * noise, 1e4).tolist() == [300, 400]
-
-
-def test_a_mean_outside_the_ball_goes_to_its_border():
-    assert _shrunk(np.array([3e6, 4e6]), 0.0, 500.0).tolist() == [300, 400]
-    assert _shrunk(np.zeros(2), 0.0, 500.0).tolist() == [0, 0]
-
-
-def test_size_in_noise_units():
-    assert Size(300.0, 0.5).signal == 150 and Size(300.0, 0.5).tail == 1
-    assert Size(1999.0, 0.5).small and not Size(2000.0, 0.5).small
-    assert noise_sd(2.0) == 0.5
-
-
 def test_bins_hold_their_lower_edge_and_the_last_all_beyond():
     edges = geometric_edges(8.0, 3, 2.0)
     squares = np.array([0.0, 3.99, 4.0, 15.99, 16.0, 1e300, np.inf])
     assert bins_of(squares, edges).tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert bins_of(squares[:0], edges).shape == (0,)
     assert geometric_edges(8.0, 1, 2.0).tolist() == [0.0, 8.0]
-
-
-@pytest.mark.parametrize("n_bins", [1, 2, 65, 66, 67, 300])
-def test_bins_are_the_same_by_comparison_and_by_search(n_bins):
-    edges = geometric_edges(2.0**25, n_bins, 2**0.1)
-    squares = np.append(np.square(edges), 4.0 ** np.random.default_rng(0).uniform(0, 26, 500))
-    known = np.searchsorted(np.square(edges[1:-1]), squares, side="right")
-    assert np.array_equal(bins_of(squares, edges), known)
-
-
-def test_weighted_totals_by_hand():
-    """(8, 4) of weight 1/4 and (1, 3) of weight 1."""
-    units, _ = Units.weighted(np.array([0.5, 2.0]), 2.0)
-    total, known = totals(np.array([[8.0, 4.0], [1.0, 3.0]]), units)
-    assert total.tolist() == [3, 4] and (known / 2**20).tolist() == [1.25, 1 + 1 / 16, 0]
 
 
 def test_three_totals_of_weights_are_released_with_the_sum():

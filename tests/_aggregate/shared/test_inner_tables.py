@@ -43,10 +43,6 @@ def names(part):
     return part, (len(part.state),)
 
 
-def values_of(part):
-    return part["values"]
-
-
 def quoting(part):
     raise KeyError("7319")
 
@@ -67,22 +63,6 @@ def test_passes_over_inner_tables(engine, cuts):
     assert again.sums(total) == (0, 12)
     drop(table, "inner")
     assert table.sums(names) == (0,)
-
-
-def test_an_inner_pass_is_one_pass():
-    table = table_of([5], Elsewhere)
-    inner = inner_table(table, "inner", 1, UnitFacts(), first_column, 1)
-    deeper = inner_table(inner, "deeper", 1, UnitFacts(), large)
-    deeper.sums(total)
-    assert table.engine.passes == 1 and deeper.engine.n_parts == 2
-
-
-def test_values_of_inner_rows():
-    inner = inner_table(table_of([5]), "inner", 1, UnitFacts(), first_column, 1)
-    assert np.array_equal(inner.rows(values_of), X[:, 0])
-    for travel in (inner.exchange, inner.shuffle):
-        with pytest.raises(TypeError, match="inner table"):
-            travel(values_of, values_of, 1)
 
 
 def test_errors_are_those_of_the_outer_part():

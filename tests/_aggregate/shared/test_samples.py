@@ -11,7 +11,7 @@ from test_partitions import Piece
 from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
-from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers, drawn_places
+from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table, add_sums
 from sklearn_dp._rows.table_units import open_units
 
@@ -43,16 +43,6 @@ def test_coins_do_not_show_how_many_rows_there_are():
     assert repr(Coins(0.25, DRAWS, {0: 0, 1: 7319})) == "Coins"
 
 
-def test_places_are_those_within_a_part():
-    places = drawn_places(DRAWS, BOUND, 5000, 3000)
-    assert np.array_equal(places, np.flatnonzero(KNOWN[5000:8000] <= BOUND))
-    assert drawn_places(DRAWS, BOUND, 5000, 0).shape == (0,)
-
-
-def test_rows_are_numbered_part_after_part():
-    assert ByPart({2: 7, 0: 3, 1: 0}).starts() == {0: 0, 1: 3, 2: 3}
-
-
 def test_a_part_counts_once():
     assert (ByPart({1: "b"}) + ByPart({0: "a"})).in_order() == ["a", "b"]
     with pytest.raises(ValueError, match="once"):
@@ -63,7 +53,6 @@ N = 60
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2))
 GROUPS = RNG.integers(0, 25, N)
-ONE = np.eye(N)[17]  # one row weighs anything
 WEIGHTS = np.where(RNG.random(N) < 0.3, 0.0, RNG.uniform(0, 2, N))
 
 
@@ -103,17 +92,6 @@ def test_numbers_are_those_in_memory(groups, weights):
         draws = session.addressed_draws(numbers.size)
         assert np.array_equal(table.rows(drawn, numbers, draws), expected)
     assert repr(numbers) == "UnitNumbers"  # no sizes
-
-
-@pytest.mark.parametrize("groups", [None, GROUPS])
-def test_no_rows_with_a_weight_are_no_units(groups):
-    numbers = UnitNumbers.of(table_of([9, 9], groups, np.zeros(N)))
-    assert numbers.size == 0 and numbers.totals.tolist() == [0, 0, 0]
-    for table in (table_of([9, 9], groups, np.zeros(N)), table_of(range(1, N), groups, ONE)):
-        numbers = UnitNumbers.of(table)
-        # As in an audit, which has the draws of all units.
-        draws = UnitDraws(0, "units", np.arange(numbers.size, dtype=np.uint64))
-        assert np.array_equal(table.rows(drawn, numbers, draws), draws.take(0, numbers.size))
 
 
 def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_in():

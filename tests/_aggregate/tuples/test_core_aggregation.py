@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from block_tools import tuples_in_memory
 
-from sklearn_dp._aggregate.friendly.core import match_gamma
-from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._aggregate.tuples.core_aggregation import (
     TupleShares,
-    matched_distances,
     radii,
-    search_steps,
     tuple_average,
     tuple_entries,
     tuples_needed,
@@ -18,14 +15,10 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
-
-
-def test_entries_cost_what_they_are_given():
-    for rho in (0.01, 1.0, 7.3):
-        entries = tuple_entries(rho, 1e-6)
-        assert sum(entry.rho for entry in entries) <= rho * (1 + 1e-12)
-        assert sum(entry.delta for entry in entries) <= 1e-6
+from sklearn_dp._privacy.mechanisms import filters as _filters
+from sklearn_dp._queries import tuples as _tuples
+from sklearn_dp._queries.tuples import TuplePairs, match_gamma, matched_distances
+from sklearn_dp.audit._replay import Replay
 
 
 def test_number_of_tuples_against_the_table_of_the_exact_formula():
@@ -45,9 +38,11 @@ def test_number_of_tuples_against_the_table_of_the_exact_formula():
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-def averaged(session, tuples, radius, **options):
+def averaged(session, tuples, radius, *, clients=False, **options):
     """The average in the shape of a tuple."""
-    found = tuple_average(session, tuples, radius, **options)
+    rows, center = tuples_in_memory(tuples), np.zeros(tuples.shape[2])
+    n_tuples = None if clients else len(tuples)
+    found = tuple_average(session, rows, center, radius, n_tuples, **options)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
@@ -69,26 +64,6 @@ def make_tuples(rng, t=80, k=4, d=2, spread=0.01):
     return tuples + spread * rng.normal(size=tuples.shape), centers
 
 
-def unordered_error(found, centers):
-    return max(np.linalg.norm(found - c, axis=1).min() for c in centers)
-
-
-def test_the_average_finds_the_centers_in_any_order():
-    tuples, centers = make_tuples(np.random.default_rng(0))
-    found = averaged(session_of(), tuples, 1.0)
-    assert found.shape == centers.shape and unordered_error(found, centers) < 0.05
-
-
-def test_strange_and_null_tuples_do_not_move_it():
-    rng = np.random.default_rng(1)
-    tuples, centers = make_tuples(rng)
-    tuples[:6] = np.nan
-    tuples[6:12] = rng.uniform(-1, 1, size=(6, 4, 2))
-    tuples[12] = 0.3  # all centers coincide: a friend of nobody
-    found = averaged(session_of(), tuples, 1.0)
-    assert unordered_error(found, centers) < 0.05
-
-
 @pytest.mark.parametrize(
     "tuples",
     [
@@ -108,26 +83,6 @@ def test_two_competing_solutions_give_none_rather_than_a_wrong_one():
     for seed in range(20):
         both = np.concatenate([one, other])
         assert averaged(session_of(random_state=seed), both, 1.0) is None
-
-
-def test_public_limits_are_checked():
-    tuples, _ = make_tuples(np.random.default_rng(4))
-    with pytest.raises(ValueError, match="n_tuples"):
-        averaged(session_of(), tuples[:1], 1.0)
-    for gamma in (0.0, 0.2000001, 0.25, -1.0):
-        with pytest.raises(ValueError, match="gamma"):
-            averaged(session_of(), tuples, 1.0, gamma=gamma)
-
-
-def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
-    grid = radii(3.0)
-    assert grid[0] == pytest.approx(3e-4) and grid[-1] >= 6.0
-    session = session_of()
-    tuples, _ = make_tuples(np.random.default_rng(5))
-    with trace(Trace()) as recording:
-        averaged(session_of(), tuples, 1.0)
-    searches = [event for event in recording.events if event.entry == "tuples/radius"]
-    assert len(searches) <= search_steps(len(grid)) == session.plan["tuples/radius"].uses
 
 
 def test_distances_are_pure_functions_of_the_pair(monkeypatch):
@@ -182,14 +137,12 @@ def test_scores_move_within_the_claim_where_the_order_of_a_pair_decides(place):
     chosen = np.arange(t) % width < width // 2
     tuples = np.where(chosen[:, None, None], far, near)
     longer = np.insert(tuples, 0 if place == "first" else t, tuples[0], axis=0)
-    scores, sensitivity = [], None
+    pairs, scores = TuplePairs(np.zeros(2), 0.2, np.array([limit / _tuples._SAFE]), None), []
     for each in (tuples, longer):
         distances = matched_distances(each, 0.2)
         assert np.array_equal(distances, distances.T)
-        strangers = np.count_nonzero(~(distances <= limit))
-        score, sensitivity = _tuples._private_score(strangers, len(each))
-        scores.append(score)
-    assert abs(scores[0] - scores[1]) <= sensitivity
+        scores.append(int(pairs._scores(distances)[0]))
+    assert abs(scores[0] - scores[1]) <= pairs._claims(None)[0].of_one
 
 
 def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
@@ -279,37 +232,16 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
 
     monkeypatch.setattr(session, "gaussian", changed)
     if mutant == "noise for adding a tuple":
-        known = session.friendly_core_filter
+        known = _filters.friendly_core_filter
 
         def filtered(self, entry, scores, *, sensitivity, sigma, **options):
             return known(self, entry, scores, sensitivity=1.0, sigma=sigma / 2, **options)
 
-        monkeypatch.setattr(session, "friendly_core_filter", filtered)
+        monkeypatch.setattr(_filters, "friendly_core_filter", filtered)
     if mutant == "first tuple of all":
         monkeypatch.setattr(_tuples, "_aligned", lambda core, rng: core)
     violations, _ = audit(60)
     assert violations
-
-
-def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
-    """Neighbors in the chain match at sin(30/k) / sin(150/k) degrees, always above 1/5."""
-    for k, ratio in ((3, 0.22668), (10, 0.20221)):
-        angle = np.arange(k) * 2 * np.pi / k
-        turn = 2 * np.pi / k / 6
-        chain = [
-            np.stack([np.cos(angle + i * turn), np.sin(angle + i * turn)], axis=1) for i in range(7)
-        ]
-        for one, two in zip(chain[:-1], chain[1:], strict=True):
-            assert not match_gamma(one[None], two[None], 0.2)[0][0, 0]
-            assert match_gamma(one[None], two[None], ratio * 1.001)[0][0, 0]
-            assert not match_gamma(one[None], two[None], ratio * 0.999)[0][0, 0]
-        places = np.arange(k)
-        for i in (0, 2, 4):  # over two steps each time: once round, shifted by one
-            step = match_gamma(chain[i][None], chain[i + 2][None], 1.0)[1][0, 0]
-            places = step[places]
-        assert np.array_equal(np.sort(places), np.arange(k))
-        shift = np.linalg.norm(chain[6][places] - chain[0], axis=1)
-        assert (shift > 0.1).all()
 
 
 def test_how_far_balls_must_be_for_tuples_to_match():
@@ -323,35 +255,3 @@ def test_how_far_balls_must_be_for_tuples_to_match():
         one = np.array([[1.0], [1.0 + separation]])
         two = np.array([[-1.0], [separation - 1.0]])
         assert match_gamma(one[None], two[None], ratio)[0][0, 0] == expected
-
-
-def client_session(random_state=0):
-    entries = tuple_entries(8.0, 1e-6, relation="add or remove")
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries), random_state=random_state
-    )
-
-
-def test_clients_come_and_go():
-    tuples, centers = make_tuples(np.random.default_rng(9))
-    found = averaged(client_session(), tuples, 1.0, relation="add or remove")
-    assert unordered_error(found, centers) < 0.05
-    for few in (tuples[:0], tuples[:1], tuples[:3]):
-        assert averaged(client_session(), few, 1.0, relation="add or remove") is None
-
-
-def test_the_share_of_strangers_moves_by_less_than_two():
-    """7.1.9, and nearly by two: one that is nobody's friend joins friends only."""
-    steps, (friends, sensitivity) = 2.0**20, _tuples._private_score(0, 50)
-    joined, _ = _tuples._private_score(2 * 50, 51)
-    assert 1.7 < (joined - friends) / steps < 2 and sensitivity == 2 * steps + 1
-    rng = np.random.default_rng(10)
-    for _ in range(200):
-        t = int(rng.integers(1, 30))
-        friend = rng.random((t + 1, t + 1)) < rng.random()
-        friend = np.triu(friend, 1) | np.triu(friend, 1).T
-        strangers = [int((~friend[:n, :n]).sum()) - n for n in (t, t + 1)]
-        one, two = (
-            _tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1), strict=True)
-        )
-        assert abs(one - two) <= sensitivity

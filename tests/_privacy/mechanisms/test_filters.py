@@ -5,6 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -43,7 +44,7 @@ def test_a_noisy_filter_without_its_premises_is_refused(change, error, premise):
     session = open_session(PlanEntry("a", "friendly core", 1.0, 0.1), delta=0.5)
     options = {**NOISY, **change}
     with pytest.raises(error, match=premise):
-        session.friendly_core_filter("a", options.pop("scores"), **options)
+        friendly_core_filter(session, "a", options.pop("scores"), **options)
     assert session.spent == 0
 
 
@@ -69,7 +70,7 @@ def test_coins_without_their_premises_are_refused(change, error, premise):
         **change,
     }
     with pytest.raises(error, match=premise):
-        session.unit_bernoulli(
-            "a", options.pop("numerators"), options.pop("denominator"), **options
+        unit_bernoulli(
+            session, "a", options.pop("numerators"), options.pop("denominator"), **options
         )
     assert session.spent == 0

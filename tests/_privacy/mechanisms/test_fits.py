@@ -65,11 +65,3 @@ def test_fits_draw_from_streams_of_their_own():
     assert a[0] != b[0]
     assert a[1] != b[1]
     assert a[1] != a[2]
-
-
-def test_a_nested_fit_reports_its_own_releases():
-    session = outer(0.5)
-    inner = session.inner("fits", plan(0.25), "a")
-    inner.gaussian("sum", np.zeros(1, dtype=np.int64), sensitivity=1.0)
-    assert [row["release"] for row in inner.report().releases] == ["sum"]
-    assert [row["release"] for row in session.report().releases] == ["fits"]

@@ -48,16 +48,6 @@ def test_stability_threshold_is_the_smallest_that_hides_a_single_unit():
             assert low == 2 or gaussian_tail(sigma, low - 3) > delta
 
 
-def test_stability_histogram_shows_full_cells_and_hides_single_rows():
-    codes, counts = np.unique(
-        np.concatenate([np.full(500, 7), np.full(400, -3), np.arange(100, 160)]), return_counts=True
-    )
-    session = open_session(PlanEntry("cells", "stability histogram", 0.5, 1e-9))
-    codes, values = session.stability_histogram("cells", codes, counts, rho=0.5, delta=1e-9)
-    assert np.array_equal(codes, [-3, 7])
-    assert np.abs(values - [400, 500]).max() < 10
-
-
 SPARSE = {
     "codes": [3, 1],
     "counts": [5, 6],

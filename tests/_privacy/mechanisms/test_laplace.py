@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
+from sklearn_dp._privacy import _pure_releases
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import laplace
 
@@ -25,7 +26,7 @@ def test_a_release_without_its_premises_is_refused(change, error, premise):
     options = {"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}
     session = open_session(PlanEntry("a", "laplace", 1.0))
     with pytest.raises(error, match=premise):
-        session.laplace("a", options.pop("value"), **options)
+        _pure_releases.laplace(session, "a", options.pop("value"), **options)
     with pytest.raises(error, match=premise):
         laplace.inner(**{"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}, own=False)
     assert session.spent == 0

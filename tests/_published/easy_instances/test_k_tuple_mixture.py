@@ -6,8 +6,6 @@ from mixture_tools import WAYS, Mixture, audit_data, context_of
 from scipy.stats import chi2
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._aggregate.shared.samples import UnitNumbers
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -15,6 +13,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.easy_instances import k_tuple_mixture as _mixture_tuples
 from sklearn_dp._queries import blocks
+from sklearn_dp._queries.samples import UnitNumbers
+from sklearn_dp._rows.table import Table
 from sklearn_dp.mixture import (
     DPGaussianMixture,
     KTupleOptions,
@@ -40,7 +40,7 @@ def test_adding_a_row_changes_one_tuple():
         table = Table.in_memory(rows, Units(len(rows)))
         context = context_of(session, table, 250.0, settings)
         found = _mixture_tuples._tuples(context, UnitNumbers.of(table), stage)
-        return blocks._exact_rows(found, (3, 3))
+        return blocks.exact_tuples(found, 3)
 
     found = []
     for n in range(1990, 2001):

@@ -8,15 +8,13 @@ from scipy import stats
 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances.noisy_centers import (
-    default_separation,
+from sklearn_dp._queries.noisy_centers import (
     noisy_centers,
-    relative_noise,
 )
-from sklearn_dp._published.easy_instances.separated_balls import gaps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -32,23 +30,6 @@ def session_of(seed=0):
         (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
     )
     return PrivacySession(plan, random_state=seed)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "k", "expected"),
-    [
-        (0.5, 1e-5, 2, 1107),
-        (1, 1e-6, 2, 658),
-        (1, 1e-6, 8, 1907),
-        (1, 1e-8, 5, 1646),
-        (2, 1e-6, 3, 456),
-        (4, 1e-6, 5, 344),
-    ],
-)
-def test_default_separation_against_the_table(epsilon, delta, k, expected):
-    found = default_separation(k, epsilon, delta)
-    assert found == pytest.approx(expected, abs=0.6)
-    assert relative_noise(found, k, epsilon, delta) == pytest.approx(0.15)
 
 
 def test_the_scale_is_private_and_the_printed_one_is_not():
@@ -74,7 +55,7 @@ def test_the_scale_is_private_and_the_printed_one_is_not():
 
 def released(seed, centers, separation, epsilon, delta):
     session = session_of(seed)
-    step = session.step("tuples", epsilon=1.0, delta=1e-6)
+    step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
     with trace(Trace()) as recording:
         session._trace = recording
         noisy = noisy_centers(session, step, centers, separation, 2**24, epsilon, delta)
@@ -119,36 +100,6 @@ def test_the_order_of_the_noisy_centers_tells_nothing():
         noisy, _ = released(seed, centers, 5000.0, 1.0, 1e-6)
         places[np.linalg.norm(noisy - centers[0], axis=1).argmin()] += 1
     assert stats.chisquare(places).pvalue > 1e-6
-
-
-def test_far_balls_that_touch_agree_on_nearest_centers():
-    """F1, and |c - c'| <= (M + M') / D, |ln M - ln M'| <= ln((D + 2) / (D - 2))."""
-    rng = np.random.default_rng(6)
-    for separation in (6.01, 7.0, 30.0):
-        for _ in range(300):
-            k, d = int(rng.integers(2, 5)), int(rng.integers(1, 4))
-            centers = rng.normal(size=(k, d))
-            reach = np.sqrt(gaps(centers))
-            # One common tuple inside both; the other balls are those of a tuple in the first.
-            other = centers + _in_ball(rng, k, d) * (reach / separation)[:, None]
-            second = np.sqrt(gaps(other))
-            moved = np.linalg.norm(centers - other, axis=1)
-            meet = moved <= (reach + second) / separation * (1 + 1e-12)
-            assert meet.all()
-            assert (
-                np.abs(np.log(reach / second)).max()
-                <= math.log((separation + 2) / (separation - 2)) + 1e-12
-            )
-            points = centers + _in_ball(rng, k, d) * (reach / separation)[:, None]
-            for balls in (centers, other):
-                nearest = np.linalg.norm(points[:, None] - balls, axis=2).argmin(axis=1)
-                assert np.array_equal(nearest, np.arange(k))
-
-
-def _in_ball(rng, k, d):
-    direction = rng.normal(size=(k, d))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    return direction * rng.choice([0.3, 1.0], size=(k, 1))
 
 
 @pytest.mark.slow

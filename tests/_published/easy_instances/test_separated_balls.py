@@ -8,11 +8,12 @@ from scipy import stats
 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import separated_balls as partition
-from sklearn_dp._published.easy_instances.separated_balls import (
+from sklearn_dp._queries import separated_balls as partition
+from sklearn_dp._queries.separated_balls import (
     answer_budget,
     close_tuples,
     constants_of,
@@ -38,7 +39,7 @@ def session_of(seed=0):
 
 
 def step_of(seed=0):
-    return session_of(seed).step("tuples", epsilon=1.0, delta=1e-6)
+    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
 
 
 def corners(t, rng, spread=0.5):
@@ -215,15 +216,6 @@ def test_coincident_points_partition_nothing():
     assert unpartitioned(tuples, tuples[0], 7.0) == 2
 
 
-def test_distances_do_not_depend_on_the_company(monkeypatch):
-    rng = np.random.default_rng(1)
-    tuples = corners(200, rng, spread=3.0)
-    found = [unpartitioned(tuples, each, 7.0) for each in tuples[:20]]
-    monkeypatch.setattr(partition, "_PAIR_ENTRIES", 1)
-    assert [unpartitioned(tuples, each, 7.0) for each in tuples[:20]] == found
-    assert max(found) > 0
-
-
 def test_a_separation_of_three_is_not_enough_and_six_is_refused():
     """easy_instances:A8: balls [-1, 1] and [2.1, 4.1], tuples {-1, 2.1} and {1, 4.1}."""
     one, two = np.array([[-1.0], [2.1]]), np.array([[1.0], [4.1]])
@@ -302,19 +294,12 @@ def test_success_on_partitioned_and_contaminated_tuples():
     assert stats.binomtest(success_rate(tuples, 200, found), 200, chance).pvalue > 1e-6
 
 
-def test_no_success_without_clusters():
-    rng = np.random.default_rng(3)
-    tuples = np.rint(1000 * rng.normal(size=(1000, 3, 2)))
-    found = constants_of(1000, 0.5, 1e-7, 0.025)
-    assert success_rate(tuples, 100, found) == 0  # chance below 1e-7 each
-
-
 def test_what_is_drawn_and_at_which_scale():
     rng = np.random.default_rng(4)
     for tuples in (corners(1500, rng), np.rint(1000 * rng.normal(size=(1500, 3, 2)))):
         with trace(Trace()) as recording:
             session = session_of()
-            step = session.step("tuples", epsilon=1.0, delta=1e-6)
+            step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
             found = release_if_private(
                 step,
                 tuples,

@@ -81,12 +81,3 @@ def test_noise_of_step_1_grows_with_the_square_of_the_radius():
         if e.name == "second moment"
     ]
     assert one["second moment"] == pytest.approx(121 / np.sqrt(2 * share), rel=1e-6)
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.01), (1e-3, 0.1), (1e-6, 0.5)])
-def test_every_step_has_a_budget_where_delta_is_large(epsilon, delta):
-    """Steps of this delta, at no epsilon at all, cost more than the whole: they get less delta."""
-    model = FederatedDPKMeans(2, method="paper", epsilon=epsilon, delta=delta, random_state=0)
-    plan = model.privacy_plan(2)
-    assert all(entry.rho > 0 for entry in plan.entries) and plan.epsilon <= epsilon
-    assert np.isfinite(model.fit(np.eye(2)).cluster_centers_).all()

@@ -1,12 +1,10 @@
 """The algorithms of the paper's theory, put together: averages, and the whole of Algorithm 5."""
 
-import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from federated_states import clusters, session_of
+from federated_states import session_of
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -17,15 +15,11 @@ from sklearn_dp._published.feddp_kmeans.theory import (
     Facts,
     NearCounts,
     Translation,
-    ball_around,
     cluster,
-    diameter_reduction,
     private_average,
-    simplify_rounds,
-    simplify_server_data,
 )
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated._engines import LocalEngine
 
 pytestmark = pytest.mark.filterwarnings(
@@ -46,16 +40,6 @@ def test_the_average_has_noise_for_the_squared_radius():
     rho = PrivacyBudget(epsilon=1.0, delta=1e-6).to_rho()
     assert scales[1] == pytest.approx(2 * scales[0])
     assert scales[0] == pytest.approx(4.0 / np.sqrt(2 * 0.85 * rho))
-
-
-def test_the_average_is_near_the_mean_and_inside_the_ball():
-    X = np.random.default_rng(0).normal(size=(20_000, 5)) + 1.0
-    # Noise on each coordinate 8 * 4.6 / 20000 = 0.002; ten of them.
-    assert private_average(X, 8.0, epsilon=1.0, random_state=0) == pytest.approx(
-        X.mean(axis=0), abs=0.02
-    )
-    for n in (0, 1, 5):
-        assert np.linalg.norm(private_average(X[:n], 0.5, epsilon=0.1, random_state=0)) <= 0.5
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -135,43 +119,6 @@ def test_neighbors_of_the_whole_algorithm():
 # -- far components come together, and their centers go back --------------------------------------
 
 
-def test_far_components_come_together_and_go_back():
-    X, means, server = clusters(3, k=3, d=2, spread=0.01)
-    far = np.array([[0.0, 0.0], [5e4, 0.0], [0.0, -7e4]])
-    labels = np.linalg.norm(X[:, None] - means, axis=2).argmin(axis=1)
-    X, server = X + far[labels], server + np.repeat(far, 10, axis=0)
-    moved = diameter_reduction(
-        NearCounts(session_of(0.5), "counts", LocalEngine([X]), Domain.from_bounds(1e5, 2)),
-        server,
-        Facts(n_rows=4000, w_min=0.3, sigma_max=0.01),
-        rho=0.5,
-        epsilon=1.0,
-    )
-    near = moved.apply(X)
-    assert np.ptp(near, axis=0).max() < 0.01 * np.ptp(X, axis=0).max()
-    centers = np.array([near[labels == j].mean(axis=0) for j in range(3)])
-    truth = np.array([X[labels == j].mean(axis=0) for j in range(3)])
-    assert moved.invert(centers) == pytest.approx(truth, abs=1e-3)
-    gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2)]
-    assert min(gaps) > 1.0
-
-
-def test_points_without_rows_are_dropped_and_nothing_moves_where_all_are():
-    """Four far groups of public points; rows next to one, to two, to none of them."""
-    places = np.array([[0.0, 0.0], [900.0, 0.0], [0.0, 900.0], [-900.0, 0.0]])
-    server = np.repeat(places, 5, axis=0) + 1e-3 * np.arange(20)[:, None]
-    facts, domain = Facts(n_rows=500, w_min=0.4, sigma_max=0.01), Domain.from_bounds(1e3, 2)
-    for groups in ([0], [1, 3]):
-        X = np.repeat(places[groups], 500, axis=0)
-        near = NearCounts(session_of(50.0), "counts", LocalEngine([X]), domain)
-        moved = diameter_reduction(near, server, facts, rho=50.0, epsilon=30.0)
-        assert len(moved.points) == 5 * len(groups)
-        assert np.ptp(moved.apply(X), axis=0).max() < 5
-    near = NearCounts(session_of(50.0), "counts", LocalEngine([]), domain)
-    nothing = diameter_reduction(near, server, facts, rho=50.0, epsilon=30.0)
-    assert len(nothing.points) == 20 and not nothing.shifts.any()
-
-
 def test_a_row_moves_by_what_its_nearest_point_says_whatever_other_rows_there_are():
     rng = np.random.default_rng(0)
     moved = Translation(10 * rng.normal(size=(9, 3)), 100 * rng.normal(size=(9, 3)))
@@ -183,39 +130,11 @@ def test_a_row_moves_by_what_its_nearest_point_says_whatever_other_rows_there_ar
         assert np.array_equal(whole[i], X[i] + moved.shifts[j])
 
 
-def test_the_ball_holds_the_points_and_the_rows_next_to_them():
-    points, facts = np.array([[3.0, 0.0], [-1.0, 0.0]]), Facts(1000, 0.1, 0.5)
-    ball = ball_around(points, facts)
-    assert ball.center.tolist() == [1.0, 0.0]
-    assert ball.radius == pytest.approx(2 + 4 * math.log(1000) * math.sqrt(2) * 0.5)
-    moved = Translation(points, np.array([[0.0, 7.0], [0.0, 7.0]])).domain(facts)
-    assert moved.center.tolist() == [1.0, 7.0] and moved.radius == ball.radius
-
-
 # -- numbers of rows next to public points --------------------------------------------------------
 
 
 def on_grid(X, domain):
     return np.unique(Grid.for_radius(domain.radius).quantize(X, domain.radius), axis=0)
-
-
-def test_server_points_without_rows_are_thinned_out():
-    X, means, server = clusters(1)
-    domain = Domain.from_bounds(12.0, 6)
-    far = 3 + np.random.default_rng(2).uniform(0, 1, size=(60, 6))
-    points = on_grid(np.vstack([server, far]), domain)
-    rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Trace()
-    assert rounds == 47  # T = 46 = 10 log(4 log(100) / 0.2), rounded up; and one
-    with trace(recorder):
-        near = NearCounts(session_of(1.0, rounds), "counts", LocalEngine([X[:99], X[99:]]), domain)
-        kept = simplify_server_data(near, points, rounds, rho=1.0, threshold=30.0)
-    places = points[kept] * Grid.for_radius(12.0).unit
-    assert all(np.linalg.norm(places - mean, axis=1).min() < 1.0 for mean in means)
-    assert not (places > 2.9).all(axis=1).any() and len(kept) <= 40
-    noisy = [event for event in recorder.events if event.entry == "counts"]
-    assert 1 < len(noisy) <= rounds
-    # Noise for all the T + 1 rounds: sigma^2 = (T + 1) / (2 rho).
-    assert all(float(e.scale) == pytest.approx(np.sqrt(rounds / 2)) for e in noisy)
 
 
 def counted(clients, points, domain, rho=1e6, **options):
@@ -233,7 +152,7 @@ def test_each_row_counts_once_at_its_nearest_point():
     points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)
     X = np.array([[-0.4, 0.0], [0.3, 0.1], [1e9, 0.0], [0.0, 0.5], [-0.1, -0.9]])
     noisy, exact, event, near = counted([X[:2], X[2:], X[:0]], points, domain)
-    assert exact.tolist() == [3, 2] and event.sensitivity == 1.0
+    assert exact.tolist() == [3, 2] and 1 <= event.sensitivity <= 1 + 2**-52
     assert np.abs(noisy - exact).max() < 0.1  # a standard deviation of 7e-4
     with pytest.raises(PlanError):
         near(points, 1e6)  # the entry has one use
@@ -245,23 +164,3 @@ def test_counts_in_a_subspace_look_at_nothing_else():
     points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)[:, :1]
     X = np.array([[-0.1, 0.9], [-0.1, -0.9], [0.1, 0.9]])
     assert counted([X], points, domain, basis=first_axis)[1].tolist() == [2, 1]
-
-
-def test_without_answers_there_is_noise_and_nothing_else():
-    domain = Domain.from_bounds(1.0, 2)
-    points = on_grid(np.eye(2) / 2, domain)
-    noisy, exact, _, _ = counted([], points, domain, rho=0.5)
-    assert not exact.any() and noisy.any()
-
-
-def test_all_points_with_rows_are_kept_at_once_and_none_without():
-    """High counts in the first round: nothing is left to halve, and one use has been spent."""
-    domain = Domain.from_bounds(1.0, 2)
-    points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)
-    for n, kept, uses in ((200, [0, 1], 1), (0, [], None)):
-        X = np.repeat([[-0.5, 0.0], [0.5, 0.0]], n, axis=0)
-        with trace(Trace()) as recorder:
-            near = NearCounts(session_of(1.0, 40), "counts", LocalEngine([X]), domain)
-            found = simplify_server_data(near, points, 40, rho=1.0, threshold=60.0)
-        assert found.tolist() == kept
-        assert uses is None or len([e for e in recorder.events if e.entry == "counts"]) == uses

@@ -6,25 +6,32 @@ import pytest
 from sklearn_dp._aggregate.one_cluster.search import Search
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.one_cluster.int_point import (
-    _middle,
-    int_point,
-    int_point_entries,
-    interior_scores,
-)
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._published.one_cluster.int_point import int_point, int_point_entries
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.interior import InteriorScores
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 SEARCH = Search(center_method="clip", replace=True)
 RADIUS = 2.0**20
 
 
+def rows_of(values):
+    return GridRows.in_memory(Rows.of(np.asarray(values, dtype=float)[:, None].copy(), RADIUS))
+
+
+def interior_scores(values, candidates):
+    return exact_of(rows_of(values).ask(InteriorScores(candidates)))
+
+
 def run(values, n_points=500, rho=0.5, seed=0):
     plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6), int_point_entries(rho, 1e-6, SEARCH))
     session = PrivacySession(plan, random_state=seed)
-    point = int_point(session, values, RADIUS, n_points, SEARCH)
+    point = int_point(session, rows_of(values), n_points, SEARCH)
     assert session.spent <= rho
     return point
 
@@ -45,24 +52,6 @@ def test_the_point_is_interior_and_near_the_median(law):
             assert interior_scores(values, np.array([point]))[0] >= 100
 
 
-def test_scores_are_positive_exactly_inside():
-    values = np.array([3.0, 5, 5, 9])
-    candidates = np.array([2.0, 3, 5, 8, 9, 10])
-    assert interior_scores(values, candidates).tolist() == [0, 1, 3, 1, 1, 0]
-
-
-def test_the_middle_changes_in_one_number():
-    rng = np.random.default_rng(1)
-    for _ in range(300):
-        values = rng.integers(0, 30, rng.integers(1, 20)).astype(float)
-        size = int(rng.integers(1, 12))
-        a = _middle(values, size)
-        b = _middle(np.append(values, rng.integers(0, 30)), size)
-        common = sum(min((a == v).sum(), (b == v).sum()) for v in range(30))
-        assert max(len(a), len(b)) - common <= 1
-        assert len(b) == min(size, len(values) + 1)
-
-
 def test_replay_of_neighbors():
     rng = np.random.default_rng(2)
     for seed in range(60):
@@ -75,8 +64,3 @@ def test_replay_of_neighbors():
         with trace(replay):
             assert run(other, 20, 50.0, seed) == first
         assert replay.finish() == []
-
-
-def test_too_few_numbers_get_an_answer():
-    for n in (0, 1, 2):
-        assert np.isfinite(run(np.zeros(n)))

@@ -9,6 +9,7 @@ from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
 from sklearn_dp._queries import windows
@@ -93,8 +94,8 @@ def test_a_lead_is_told_only_when_it_is_clear():
     threshold = 2 + math.ceil(0.5 - 4 * math.log(2 * delta))
     session = open_session(PlanEntry("l", "lead", 2000.0, 0.009, uses=None))
     found = [
-        session.report_leader_if_stable(
-            "l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta
+        report_leader_if_stable(
+            session, "l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta
         )
         for _ in range(2000)
     ]

@@ -5,13 +5,13 @@ import pytest
 from grid_tools import parts_in_memory, points_table
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._published.separated_gaussians.projection import (
     BASIS_STEPS,
     chosen_points,
     top_axes,
 )
+from sklearn_dp._rows.rows import ROWS, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -46,11 +46,6 @@ def test_chosen_points_are_in_order_and_may_be_none():
     assert chosen(~some & False).shape == (0, 2)
 
 
-def test_the_axis_of_points_on_a_line():
-    points = 100.0 * np.outer([-2, -1, 1, 2], [3, 4])
-    assert is_axis(axes_of(points), [0.6, 0.8])
-
-
 def test_only_chosen_points_count():
     points = np.repeat([[500.0, 0.0], [0.0, 100.0]], 50, axis=0)
     assert is_axis(axes_of(points), [1, 0])
@@ -62,15 +57,3 @@ def test_far_points_are_clipped_to_the_radius():
     points = np.vstack([np.tile([1000.0, 0.0], (100, 1)), [[0.0, 20_000.0]]])
     assert is_axis(axes_of(points, radius=20_000.0, rho=1e10), [0, 1])
     assert is_axis(axes_of(points, radius=1000.0), [1, 0])
-
-
-def test_an_origin_is_taken_off():
-    points = np.array([500.0, 0.0]) + np.outer([-300, 300, -300, 300], [0, 1])
-    assert is_axis(axes_of(points), [1, 0])
-    assert is_axis(axes_of(points, origin=np.array([500.0, 0.0])), [0, 1])
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_axes_of_no_points_are_orthonormal(k):
-    basis = axes_of(np.zeros((0, 3)), k, rho=0.1)
-    assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-5)

@@ -6,6 +6,7 @@ from grid_tools import points_table
 from mixture_tools import STEP, in_ball, session_of, two_balls
 
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp._published.separated_gaussians.terrific import terrific_scores
@@ -159,7 +160,7 @@ def test_above_threshold_is_as_strict_as_its_theorem():
 
     def answers(query, n):
         return [
-            session.above_threshold("radius", [query] * n, 0, sensitivity=1, epsilon=1.0)
+            above_threshold(session, "radius", [query] * n, 0, sensitivity=1, epsilon=1.0)
             for _ in range(2000)
         ]
 

@@ -7,10 +7,10 @@ import pytest
 from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._published.separated_gaussians.partition import partition_entries
 from sklearn_dp._published.separated_gaussians.tree import leaf_labels
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp.mixture import PartitionOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -111,18 +111,3 @@ def test_what_is_spent_is_the_dearest_chain(X, depths):
     every = math.fsum(row["rho"] for row in rows)
     # Nothing is saved along a chain, and the second of two like nodes is free.
     assert session.spent == pytest.approx(every) if depths[0] == 1 else session.spent < 0.9 * every
-
-
-def test_projection_finds_what_the_whole_space_hides():
-    """In 40 dimensions the clusters overlap in distance; in 2 principal ones they do not."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 40))
-    X[:2000, 3] += 10.0
-    parts, root, session = partition(X, 2, rho=10.0)
-    assert root.view.basis is not None and parts.path == "partition"
-    labels = labels_of(parts)
-    first = labels[:2000].mean().round()
-    assert (labels == np.repeat([first, 1 - first], 2000)).mean() > 0.99
-    assert {"level 0/projected ball/ball", "level 0/principal axes"} <= {
-        row["release"] for row in session.report().releases
-    }

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS
 
-from sklearn_dp import DPKMeans, DPOneCluster, DPOneHotEncoder
+from sklearn_dp import DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.audit._certificate.cases import CASES, Detector, Pair, equal_rows, pairs_of
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def test_every_estimator_has_a_case():
@@ -72,33 +72,3 @@ def test_a_pair_tells_several_times_as_much_as_a_row_alone(kind):
         sides = (pair.X, pair.other, pair.units_of_other), (pair.other, pair.X, pair.units_of_X)
         scores.append(-log_likelihood_ratio(estimator, *sides[seed % 2])[1])
     assert np.mean(scores) > 0.4 * estimator.privacy_plan(1).rho
-
-
-def test_pairs_may_be_given_and_unknown_estimators_get_several():
-    pair = equal_rows(3, d=2)
-    assert pairs_of(DPKMeans(), pair, 0) == [pair]
-    assert pairs_of(DPKMeans(), (pair, pair), 0) == [pair, pair]
-
-    class DPKMeansOfMine(DPKMeans):
-        pass
-
-    several = pairs_of(DPKMeansOfMine(), None, 0)
-    assert len(several) > 3
-    for each, same, other in zip(
-        several,
-        pairs_of(DPKMeansOfMine(), None, 0),
-        pairs_of(DPKMeansOfMine(), None, 1),
-        strict=True,
-    ):
-        assert len(each.other) == len(each.X) + 1
-        assert np.array_equal(each.other, same.other)
-        assert "scattered" not in each.name or not np.array_equal(each.other, other.other)
-
-
-def test_a_pair_shows_its_name():
-    assert repr(Pair("two rows", [[0.0]], [1.0])) == "Pair('two rows')"
-
-
-def test_the_worst_inner_estimator_tells_what_it_saw():
-    assert Detector().fit(np.array([[-1.0], [1.0]])).cluster_centers_ == [[1.0]]
-    assert Detector().fit(np.array([[-1.0], [-1.0]])).cluster_centers_ == [[-1.0]]

@@ -9,11 +9,10 @@ import pytest
 from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
-from sklearn_dp import DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPKMeans
 from sklearn_dp.audit import Certificate, Finding, Pair, certify
-from sklearn_dp.audit._certificate import certificate as module
-from sklearn_dp.audit._certificate.cases import CASES
-from sklearn_dp.audit._certificate.epsilon_bounds import GAUSSIAN, Claim, Rates
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 
@@ -89,54 +88,6 @@ def test_every_estimator_has_a_certificate(name):
     assert found.kept and found.estimator == name
     json.dumps(found.to_dict(), allow_nan=False)
     assert found.claim.parameter in repr(found) and "no lower bound is above" in repr(found)
-
-
-def test_a_ledger_is_not_charged():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
-    certify(FriendlyMean(bounds=1.0, ledger=ledger), PAIR, fits=20)
-    assert not ledger.entries
-
-
-def test_a_seed_is_not_used():
-    """Equal noise in all fits would tell the data sets apart at once."""
-    found = certify(of("FriendlyMean").set_params(random_state=0), fits=120)
-    assert found.kept
-    assert 0 < found.findings[1].rates.true < 60
-
-
-def remembered(run_pair):
-    """Each pair is run once, in whatever order it is asked for: fits are most of the time here."""
-    known = {}
-
-    def runs_of(estimator, pair, fits, **options):
-        if (pair.name, fits) not in known:
-            known[pair.name, fits] = run_pair(estimator, pair, fits, **options)
-        return known[pair.name, fits]
-
-    return runs_of
-
-
-@pytest.mark.slow
-def test_a_pilot_chooses_between_pairs(monkeypatch):
-    """300 fits: .969 and .873 with standard deviations of .006 and .017, five of both apart."""
-    monkeypatch.setattr(module, "_PILOT", 300)
-    monkeypatch.setattr(module, "run_pair", remembered(module.run_pair))
-    dull = Pair("nothing new", np.zeros((4, 1)), [0.0])
-    for order in ((PAIR, dull), (dull, PAIR)):
-        assert (
-            certify(FriendlyMean(bounds=1.0, diameter=2.0, rho=4.0), order, fits=20).pair
-            == PAIR.name
-        )
-
-
-def test_the_fits_that_are_counted_had_no_part_in_the_choice():
-    for ends in (module._SHOWN, module._RELEASED, module._KNOWN):
-        learn, choose, count = module._parts(1000, ends)
-        assert np.array_equal(learn.astype(int) + choose + count, np.ones(1000))
-        for part in (learn, choose, count):
-            assert part[::2].sum() == part[1::2].sum()
-    assert count[0]
-    assert module._parts(1000, module._SHOWN)[2].sum() == 500
 
 
 def certificate(value, epsilon=0.5, planted=None):

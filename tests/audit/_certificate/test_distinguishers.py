@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp.audit._certificate.distinguishers import best_column, scores, separation
-from sklearn_dp.audit._certificate.shown import Table
+from sklearn_dp.audit._distinguishers import Table, scores, separation
 
 N = 800
 OTHER = np.arange(N) % 2 == 1
@@ -79,16 +78,3 @@ def test_only_what_may_be_learned_from_is_learned_from():
     assert before.keys() == after.keys()
     for name in before:
         np.testing.assert_array_equal(before[name], after[name])
-
-
-def test_separation_is_the_area_under_the_curve():
-    assert separation(np.arange(6.0), np.arange(6) > 2) == 1.0
-    assert separation(-np.arange(6.0), np.arange(6) > 2) == 1.0
-    assert separation(np.zeros(6), np.arange(6) > 2) == 0.5
-    assert separation(np.zeros(3), np.zeros(3, bool)) == 0.5
-
-
-def test_the_best_column():
-    assert best_column(table_of(a=gaussian(0), b=gaussian(1) + 9 * OTHER), OTHER) == 1.0
-    assert best_column(table_of(w=np.where(OTHER, "a", "b").tolist()), OTHER) == 1.0
-    assert best_column(table_of(a=np.zeros(N)), OTHER) == 0.5

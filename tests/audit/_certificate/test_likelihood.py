@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sklearn_dp import DPOneCluster
+from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._certificate import likelihood
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit import _distinguishers
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def event(kind, value, scale, output, **public):
@@ -15,7 +15,7 @@ def event(kind, value, scale, output, **public):
 
 
 def ratio(kind, before, after, scale, output, **public):
-    return likelihood._RATIOS[kind](
+    return _distinguishers._RATIOS[kind](
         event(kind, before, scale, output, **public), event(kind, after, scale, None, **public)
     )
 
@@ -50,16 +50,6 @@ def test_ratios_of_fine_gaussian_noise_are_those_of_the_density():
     assert ratio("gaussian", np.array(0), np.array(2**20), np.array(2.0**20), np.array(0)) == -0.5
 
 
-def test_ratios_of_laplace_noise_and_choices():
-    assert ratio("laplace", np.array(0), np.array(3), 2.0, np.array(5)) == 1.5
-    scores = np.array([0, 4, 2]), np.array([1, 3, 2])
-    chances = [np.exp(each * 0.5) / np.exp(each * 0.5).sum() for each in scores]
-    for index in range(3):
-        assert ratio("choice", *scores, 0.5, index) == pytest.approx(
-            np.log(chances[1][index] / chances[0][index])
-        )
-
-
 def test_ratios_of_histograms_are_of_cells_that_differ():
     before = np.array([3, 7]), np.array([10, 4])
     after = np.array([3, 9]), np.array([11, 1])
@@ -73,13 +63,6 @@ def test_ratios_of_histograms_are_of_cells_that_differ():
         - np.log(ndtr(4.5 / 2))
     )
     assert found == pytest.approx(expected)
-
-
-def test_other_shapes_tell_everything():
-    assert (
-        ratio("gaussian", np.zeros(2, int), np.zeros(3, int), np.array(1.0), np.zeros(2, int))
-        == 1e3
-    )
 
 
 def ratios(estimator, X, other, n=60):
@@ -98,11 +81,6 @@ def test_a_whole_fit_has_the_privacy_loss_that_it_pays_for(make_toy):
     assert abs(found.var() / (2 * spent) - 1) < 5 * np.sqrt(2 / 200)
 
 
-def test_equal_data_have_equal_likelihoods(make_toy):
-    X = np.ones((5, 1))
-    np.testing.assert_array_equal(ratios(make_toy(bounds=1.0), X, X, 3), 0.0)
-
-
 @pytest.mark.parametrize("plant", ["another release", "an error", "fewer releases"])
 def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit, plant):
     def change(self, X, session):
@@ -111,7 +89,7 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
                 raise ValueError
             session.gaussian("extra", len(X), sensitivity=1.0)
         elif plant == "another release":
-            session.laplace("extra", len(X), sensitivity=1.0, epsilon=0.01)
+            laplace(session, "extra", len(X), sensitivity=1.0, epsilon=0.01)
 
     make_toy._SHARES = {**make_toy._SHARES, "extra": 0.05}
     try:
@@ -122,40 +100,3 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
     finally:
         make_toy._SHARES = {k: v for k, v in make_toy._SHARES.items() if k != "extra"}
     assert found[0] == 1e3
-
-
-def test_the_comparison_ends_where_a_decision_is_no_release():
-    """A friendly core hides what it drops; nothing after it is looked at."""
-    X, other = np.zeros((5, 1)), np.zeros((6, 1))
-    witness = likelihood._Witness(
-        [
-            event(
-                "filter",
-                np.zeros(5, int),
-                1.0,
-                np.ones(5, bool),
-                fixed=True,
-                bad=-1,
-                threshold=0.0,
-                most=9,
-            ),
-            event("gaussian", np.array(0), np.array(1.0), np.array(0)),
-        ],
-        np.arange(5),
-    )
-    witness.record(
-        event(
-            "filter",
-            np.zeros(5, int),
-            1.0,
-            np.ones(5, bool),
-            fixed=True,
-            bad=-1,
-            threshold=0.0,
-            most=9,
-        )
-    )
-    witness.record(event("gaussian", np.array(9), np.array(1.0), np.array(3)))
-    assert not witness.open and witness.score == 0.0
-    found = ratios(DPOneCluster(1, bounds=1.0, epsilon=4.0), X, other, 2)
-    assert np.isfinite(found).all()

@@ -15,14 +15,23 @@ from scipy.stats import chi2
 
 from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import (
+    above_threshold,
+    exponential,
+    laplace,
+    report_leader_if_stable,
+)
 from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp._privacy.mechanisms import selection
-from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp.audit._certificate.epsilon_bounds import Rates
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
+from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
+from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit.mechanisms import KINDS, law_of
 from sklearn_dp.audit.mechanisms.selection import _passing
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
@@ -119,30 +128,30 @@ LAWS = {
     "gaussian, by coordinate": lambda s: s.gaussian(
         "a", [5, 6], sensitivity=np.array([3.0, 70.0]), rho=0.5
     ),
-    "shares that are told": lambda s: s.shared_gaussian(
-        "a", [5, 6], sensitivity=3.0, n_honest=4, given=None, rho=0.5, unit=1.0
+    "shares that are told": lambda s: shared_gaussian(
+        s, "a", [5, 6], sensitivity=3.0, n_honest=4, given=None, rho=0.5, unit=1.0
     ),
     "share": lambda s: NoiseShares(0, "client").draw("a", 1, 300.0, (4,)),
-    "laplace": lambda s: s.laplace("a", [5, 6], sensitivity=3.0, epsilon=0.5),
-    "exponential": lambda s: s.exponential("a", [5, 6, 9], sensitivity=3, epsilon=0.5),
-    "above threshold": lambda s: s.above_threshold("a", [5, 6], 4, sensitivity=3, epsilon=0.5),
-    "lead": lambda s: s.report_leader_if_stable(
-        "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
+    "laplace": lambda s: laplace(s, "a", [5, 6], sensitivity=3.0, epsilon=0.5),
+    "exponential": lambda s: exponential(s, "a", [5, 6, 9], sensitivity=3, epsilon=0.5),
+    "above threshold": lambda s: above_threshold(s, "a", [5, 6], 4, sensitivity=3, epsilon=0.5),
+    "lead": lambda s: report_leader_if_stable(
+        s, "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
     ),
     "sparse": lambda s: s.sparse_histogram(
         "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
     ),
     "stability": lambda s: s.stability_histogram("a", **COUNTS, rho=0.5, delta=1e-3),
-    "filter": lambda s: s.friendly_core_filter(
-        "a", [5, 6], sigma=9.0, threshold=4.0, bad=1.0, sensitivity=3.0, rho=0.5, delta=1e-3
+    "filter": lambda s: friendly_core_filter(
+        s, "a", [5, 6], sigma=9.0, threshold=4.0, bad=1.0, sensitivity=3.0, rho=0.5, delta=1e-3
     ),
-    "bernoulli": lambda s: s.unit_bernoulli(
-        "a", [1, 6], denominator=9, sensitivity=1.0, rho=0.5, delta=1e-3
+    "bernoulli": lambda s: unit_bernoulli(
+        s, "a", [1, 6], denominator=9, sensitivity=1.0, rho=0.5, delta=1e-3
     ),
-    "proportional": lambda s: s.proportional_noise_psd(
-        "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
+    "proportional": lambda s: proportional_noise_psd(
+        s, "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
-    "a step": lambda s: draws_of(s.step("a", epsilon=0.5, delta=1e-3)),
+    "a step": lambda s: draws_of(open_step(s, "a", epsilon=0.5, delta=1e-3)),
     "draws": lambda s: s.unit_draws(20),
     "order": lambda s: s.random_order(np.zeros((7, 2))),
     "copies": lambda s: s.copies(np.ones(3)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.audit.mechanisms import law_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -32,18 +32,6 @@ def test_the_rate_of_a_choice_is_at_most_half_of_epsilon(scale, wrong):
 def test_above_threshold_needs_twice_the_sensitivity(scale, wrong):
     each = choice([1, 2], 0, scale, threshold=1)
     assert len(list(law_of(each).claims(each))) == wrong
-
-
-def test_numbers_of_a_choice_are_its_part_of_the_chances():
-    """Chances 1 : e, as the scores are two apart and the rate is one half."""
-    each = choice([0, 2], 1)
-    low, high = law_of(each).numbers(each)
-    assert low == pytest.approx(1 / (1 + np.e)) and high == pytest.approx(1)
-    low, high = law_of(each).numbers(choice([5], 0))
-    assert (low, high) == (0, 1)
-    # No query at all: none is told, for sure.
-    low, high = law_of(each).numbers(choice([], -1, 2.0, threshold=1))
-    assert low == 0 and high == pytest.approx(1)
 
 
 def test_the_largest_move_of_a_score_counts():

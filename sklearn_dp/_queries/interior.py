@@ -1,0 +1,60 @@
+"""Numbers on a line: how many lie on either side of a place, and those in the middle."""
+
+import numpy as np
+
+from .._privacy._rounding import exact_integers
+from .._privacy._sealed import Claim
+from .._rows.rows import ROWS, Rows
+from .._rows.table import Part
+from ._query import Facts, PointQuery
+from .handles import GridRows
+from .samples import ByPart
+
+__all__ = ["InteriorScores", "middle_rows"]
+
+
+def _numbers(part: Part) -> np.ndarray:
+    """The one column of the rows of a part, in order."""
+    found = [np.empty(0), *(x[:, 0] for _, x in part[ROWS].chunks())]
+    return np.sort(np.concatenate(found))
+
+
+class InteriorScores(PointQuery):
+    """min(#{x <= a}, #{x >= a}) for each candidate a; positive exactly for interior points."""
+
+    candidates: np.ndarray
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        ordered = _numbers(part)
+        at_most = np.searchsorted(ordered, self.candidates, side="right")
+        below = np.searchsorted(ordered, self.candidates, side="left")
+        return part, (exact_integers([at_most, len(ordered) - below]),)
+
+    def exact(self, sums: tuple) -> tuple:
+        return (sums[0].min(axis=0),)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """One number more or less moves the number on either side by at most one."""
+        return (Claim.of_entries(1.0, len(self.candidates)),)
+
+
+def middle_rows(rows: GridRows, size: int) -> GridRows:
+    """A handle of the middle `size` of the numbers; of all of them if there are fewer.
+
+    A number more adds one to the middle, or takes one away, or replaces one: questions about it
+    have to be asked for neighbors that replace, whose claims cover adding and removing as well.
+    """
+    (found,) = rows.table._raw().sums(_collected)
+    middle = _middle(np.concatenate(found.in_order()), size)
+    return GridRows.in_memory(Rows.of(middle[:, None].copy(), rows.limit), unit=rows.units.unit)
+
+
+def _collected(part: Part) -> tuple[Part, tuple]:
+    return part, (ByPart({part.source.number: _numbers(part)}),)
+
+
+def _middle(values: np.ndarray, size: int) -> np.ndarray:
+    """The middle of the numbers, in order."""
+    ordered = np.sort(values)
+    extra = max(0, len(ordered) - size)
+    return ordered[extra // 2 : len(ordered) - (extra - extra // 2)]

@@ -1,0 +1,250 @@
+"""Pairs of unordered k-tuples of points, and the average of those that match most others.
+
+The tuples are the centers that non-private k-means finds on random blocks of the rows: their number
+is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a tuple
+from each of some clients: then their number is private, and one is added or removed.
+
+Two tuples match if each point has a partner in the other tuple that is nearer to it than gamma
+times all others; their distance is the Frobenius norm of the difference after matching
+(:func:`matched_distances`). A neighbor changes one tuple, hence one row and one column of the
+matrix of distances: every other tuple gains or loses one friend at most. The average
+(:func:`average_of_core`) is private only for cores of which any two tuples have a common friend;
+the filter (:mod:`.cores`) guarantees that on both neighbors, but for a probability delta.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .._privacy._rounding import exact_integers
+from .._privacy._sealed import Claim, Sealed, exact_of
+from .._privacy._session import PrivacySession
+from .._rows.table import Part
+from ._query import Facts, PointQuery
+from .averages import Average, friendly_average
+from .blocks import active_results
+from .cores import core_add_remove, core_fixed_size
+from .samples import ByPart
+
+__all__ = [
+    "MATCH_LIMIT", "TuplePairs", "average_of_core", "match_distances", "match_gamma",
+    "matched_distances",
+]  # fmt: skip
+
+MATCH_LIMIT = 0.2
+"""Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
+
+_SAFE = 1 - 1e-9  # of a distance: rounding must not make two tuples friends that are not
+_PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
+_SLACK = 0.25  # share of non-friends at which a radius still passes
+_PAIR_BITS = 20
+
+
+class TuplePairs(PointQuery):
+    """For each radius of an increasing grid a score that is about 0 or less where most pairs of
+    tuples are friends; and the pairs themselves, for :func:`average_of_core` alone.
+
+    The rows are tuples of points about the `center`; one with a NaN, or that is not active, is
+    nobody's friend. Of a public number of tuples, `n_tuples`, one is replaced; None: the number is
+    private, and one comes or goes.
+    """
+
+    center: np.ndarray
+    gamma: float
+    radii: np.ndarray
+    n_tuples: int | None
+
+    class Answer(NamedTuple):
+        scores: Sealed
+        distances: Sealed
+        tuples: Sealed
+
+    def _check(self) -> None:
+        if self.n_tuples is not None and self.n_tuples < 2:
+            raise ValueError("n_tuples must be at least 2.")
+        if not 0 < self.gamma <= MATCH_LIMIT:
+            raise ValueError("gamma must be positive and at most 1/5.")
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        found, d = active_results(part), len(self.center)
+        tuples = found.reshape(len(found), found.shape[1] // d, d) - self.center
+        return part, (ByPart({part.source.number: tuples}),)
+
+    def exact(self, sums: tuple) -> tuple:
+        tuples = np.concatenate(sums[0].in_order())
+        if self.n_tuples is not None and len(tuples) != self.n_tuples:
+            raise TypeError("the number of tuples is public, and must be as it was said.")
+        distances = matched_distances(tuples, self.gamma)
+        return self._scores(distances), distances, tuples
+
+    def _scores(self, distances: np.ndarray) -> np.ndarray:
+        t, apart = len(distances), ~np.eye(len(distances), dtype=bool)
+        place = np.searchsorted(self.radii * _SAFE, distances[apart])  # the first that is as large
+        friends = np.cumsum(np.bincount(place, minlength=len(self.radii) + 1)[:-1])
+        strangers = exact_integers(t * (t - 1) - friends)
+        if self.n_tuples is not None:
+            return strangers - int(_SLACK * t * t)
+        return (strangers << _PAIR_BITS) // max(t, 1) - int(_SLACK * (t << _PAIR_BITS))
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """Strangers are ordered pairs of distinct tuples that are no friends.
+
+        Of a public number t the score is strangers - t^2 / 4: a replaced tuple is in 2 (t - 1)
+        pairs. Of a private one it is strangers / t - t / 4, in steps of 2^-20. With P strangers
+        among the t - 1 common tuples and q of the other one, u = strangers / t moves by 2 q / t -
+        P / (t (t - 1)), in (-1, 2), and t / 4 by 1/4: the difference by less than 2. Rounding down
+        adds less than a step.
+        """
+        fixed, n = self.n_tuples, len(self.radii)
+        most = 2.0 ** (_PAIR_BITS + 1) + 1 if fixed is None else 2.0 * (fixed - 1)
+        return Claim.of_entries(most, n), Claim(math.inf), Claim(math.inf)
+
+
+def average_of_core(
+    session: PrivacySession, pairs: TuplePairs, answer: Any, reach: float
+) -> Average | None:
+    """Average of the tuples that are within a released `reach` of more than half of the others.
+
+    With its noise, as flat tuples (k d,); None: too few tuples survived. What is kept is not
+    released. The points of every kept tuple come into the order of the first one, then all into one
+    random order. Released are a lower bound of the size of the core and the average; of a private
+    number of tuples, also that number.
+
+    After [1]_ (sections D.2 to D.4), corrected: twice the noise for a replacement, one radius in
+    the Frobenius norm, alignment to the first tuple of the core: two survivors X, Y share a friend
+    W, so with the permutation of the matching ``|X - pi(Y)|_F <= 2 R``, whichever common friend and
+    whichever reference is taken. Beyond a gamma of 1/5 matchings need not compose, and the
+    alignment could differ between neighbors in more than one tuple.
+
+    .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+       differentially private aggregation", ICML 2022.
+    """
+    _, distances, tuples = (exact_of(each) for each in answer)
+    friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
+    keep = (_private_core if pairs.n_tuples is None else _fixed_core)(session, friends)
+    # A null tuple has no friends, so it survives the filter only within delta. Without this line
+    # its NaN would then show in the average.
+    keep &= np.isfinite(tuples).all(axis=(1, 2))
+    core = _aligned(tuples[keep], session)
+    size, mean = "tuples/size", "tuples/average"
+    flat, delta = core.reshape(len(core), math.prod(tuples.shape[1:])), session.plan[size].delta
+    rho, rho_mean = session.remaining(size), session.remaining(mean)
+    return friendly_average(
+        session, size, mean, flat, reach, rho_size=rho, rho_mean=rho_mean, delta=delta
+    )
+
+
+def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
+    """Which of a public number of tuples are in the core."""
+    entry = session.plan["tuples/core"]
+    rho = session.remaining(entry.name)
+    return core_fixed_size(session, entry.name, friends, rho=rho, delta=entry.delta)
+
+
+def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
+    """Which of a private number of tuples are in the core. The number is released first: the noise
+    of the filter needs an upper bound of it that holds but for delta / 2."""
+    entry, number = session.plan["tuples/core"], "tuples/number"
+    sd = 1 / math.sqrt(2 * session.remaining(number))
+    # A tuple more or less changes their number by one.
+    noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
+    rho = session.remaining(entry.name)
+    return core_add_remove(session, entry.name, friends, noisy, sd, rho=rho, delta=entry.delta)
+
+
+def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
+    """Every tuple in the order of the first one, then all in one random order.
+
+    Another first tuple reorders all of them alike, which the random order absorbs. A core that
+    cannot be aligned happens only within delta; it is replaced by an empty one, so that the failure
+    shows through the released size alone. The order is recorded, so that an audit can tell which
+    arrangements of two neighbors belong together.
+    """
+    k = core.shape[1]
+    aligned = core
+    if len(core):
+        places = match_gamma(core[:1], core)[1][0]
+        aligned = np.take_along_axis(core, places[:, :, None], axis=1)
+        if (np.sort(places, axis=1) != np.arange(k)).any():
+            aligned = core[:0]
+    middle = aligned.mean(axis=0) if len(aligned) else np.zeros(core.shape[1:])
+    return aligned[:, session.random_order(middle)]
+
+
+def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
+    """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf.
+
+    A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
+    are added in another order. So what is found for a pair is a function of these two tuples and of
+    their order alone, wherever the tiles end. A tuple that does not match itself has inf too.
+    """
+    t, k, _ = tuples.shape
+    distances = np.empty((t, t))
+    step = max(1, math.isqrt(_PAIR_ENTRIES) // k)
+    for row in range(0, t, step):
+        for column in range(row, t, step):
+            one, other = slice(row, row + step), slice(column, column + step)
+            distances[one, other] = match_distances(tuples[one], tuples[other], gamma)
+    upper = np.triu(distances)
+    return upper + np.triu(distances, 1).T
+
+
+def match_gamma(
+    X: np.ndarray, Y: np.ndarray, gamma: float = MATCH_LIMIT
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which pairs (a, b) of unordered k-tuples (., k, d) of points match at ratio `gamma` <= 1.
+
+    X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times every
+    ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i: it can only be the map to the nearest
+    neighbor. Tuples with a NaN match nothing. With the matches, the permutations (a, b, k), the
+    index in ``Y[q]`` of the partner of ``X[p, i]``, and the Frobenius distances (a, b) of the
+    matched tuples, inf where they do not match.
+    """
+    if not 0 < gamma <= 1:
+        raise ValueError("gamma must lie in (0, 1].")
+    square = _tuple_distances(X, Y)
+    match, distance = _matches(square, gamma)
+    return match, square.argmin(axis=2).transpose(1, 2, 0), distance
+
+
+def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
+    """The third part of :func:`match_gamma` alone."""
+    return _matches(_tuple_distances(X, Y), gamma)[1]
+
+
+def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Squared distances (k, a, k, b), inf where a point is not finite: fast in loops over
+    centers."""
+    (a, k, d), b = X.shape, len(Y)
+    X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
+    square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)
+    square[np.isnan(square)] = np.inf
+    return square
+
+
+def _matches(square: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which tuples match, and the distances of those that do."""
+    k = len(square)
+    limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
+    row, column = _second(square.transpose(2, 0, 1, 3)), _second(square)
+    # Partners are so near that both next ones are 1 / gamma times as far: the smallest of its row
+    # and of its column, so there is at most one in each, and k in all if every point has its own.
+    partner = square < limit * np.minimum(row[:, :, None], column)
+    match = partner.sum(axis=(0, 2)) == k
+    near = np.where(partner, square, 0.0).sum(axis=2)  # all but one are 0: exact
+    total = np.zeros(match.shape)
+    for each in near:  # one by one, for the same rounding in a tile of any shape
+        total += each
+    return match, np.sqrt(np.where(match, total, np.inf))
+
+
+def _second(values: np.ndarray) -> np.ndarray:
+    """The second smallest along the first axis; of one value, inf."""
+    first, second = values[0].copy(), np.full(values.shape[1:], np.inf)
+    spare = np.empty_like(first)
+    for value in values[1:]:
+        np.minimum(second, np.maximum(first, value, out=spare), out=second)
+        np.minimum(first, value, out=first)
+    return second
