@@ -79,13 +79,13 @@ def test_a_rare_category_keeps_its_center(seed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_column_of_which_one_value_is_seen_is_constant(seed):
-    """Nine in ten work 40 hours: their mean was "ok" with an error of 1e-5."""
-    rng, n = np.random.default_rng([seed, 2]), 3000
+    """Nineteen in twenty are not paid: their mean was "ok" with an error of 1e-5."""
+    rng, n = np.random.default_rng([seed, 2]), 6000
     ages = rng.integers(2, size=n) * 60 + rng.normal(0, 8, n)
     hours = np.where(rng.random(n) < 0.9, 40, rng.normal(30, 8, n).round())
     paid = np.where(rng.random(n) < 0.95, 0, rng.lognormal(6, 1, n))
     model = DPKMeans(2, random_state=seed).fit(np.c_[ages, hours, paid])
-    assert model.trustworthy_ and "only a single value is visible in these columns: x1, x2" in (
+    assert model.trustworthy_ and "only a single value is visible in these columns: x2" in (
         model.status_
     )
-    assert model.column_status_.tolist() == ["ok", "constant", "constant"]
+    assert model.column_status_.tolist() == ["ok", "ok", "constant"]

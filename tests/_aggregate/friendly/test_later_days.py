@@ -34,8 +34,8 @@ def test_days_of_few_rows_add_up(bounds, options):
     ]
     errors = np.array([model.mean_ - 0.7 for model in models])
     said = np.array([model.mean_std_error_ for model in models])
-    most = 0.13 if options else 0.045  # of all columns together; .17 and .05 if days are averaged
-    assert np.linalg.norm(errors, axis=1).max() < most
+    # Of all columns together; in six pairs of streams .11 +- .05 and .02 +- .01.
+    assert np.linalg.norm(errors, axis=1).max() < (0.25 if options else 0.045)
     assert (np.abs(errors) < 5 * said).all()
     assert options or all(model.trustworthy_ for model in models)
 
