@@ -11,8 +11,7 @@ from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._published.halves import in_first, in_second, second_half, unit_points
 from sklearn_dp._queries.samples import ByPart, UnitNumbers
 from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Table
-from sklearn_dp._rows.table import LocalEngine
+from sklearn_dp._rows.table import LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

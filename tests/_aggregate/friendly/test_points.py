@@ -15,8 +15,7 @@ from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp._rows.table import Table
-from sklearn_dp._rows.table import ArraySource, LocalEngine, Part
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
