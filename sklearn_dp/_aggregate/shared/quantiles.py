@@ -137,8 +137,8 @@ def fit_quantiles(
 
 
 def _too_few(ranks: _Ranks, level: float, size: float) -> float:
-    """Two standard deviations of a rank over the units that lie beyond it."""
-    return 2 * ranks.sd(level) / (min(level, 1 - level) * max(size, 1.0))
+    """Three standard deviations of a rank over the units that lie beyond it."""
+    return 3 * ranks.sd(level) / (min(level, 1 - level) * max(size, 1.0))
 
 
 def _ends(domain: Domain | None, d: int) -> tuple[np.ndarray, np.ndarray]:
