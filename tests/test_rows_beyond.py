@@ -79,5 +79,5 @@ def test_without_bounds_ok_has_a_limit_and_no_warning(name):
         model.fit(X)
         inside = "radius_" if name == "pca" else "bound_"
         most = int(np.ceil(model.rows_beyond_))
-        assert model.status_.startswith(f"ok inside {inside}: up to {most} rows (with 95% conf")
+        assert model.status_.startswith(f"ok inside {inside}: up to {most} rows (95% conf")
         assert model.set_params(bounds=9.0).fit(X).status_ == "ok"

@@ -69,8 +69,8 @@ _NARROW = 8.0  # times the scale of a column that a width tells nothing of
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
 _ONE_UNIT = (
     "ok, but there are too few rows to estimate the scales of the columns, and "
-    "columns with a smaller spread than others may be mostly noise; bounds or more "
-    "rows would help"
+    "columns with a smaller spread than others may be mostly noise; pass bounds or "
+    "use more rows"
 )
 
 

@@ -19,7 +19,7 @@ from ._component_errors import BaseComponentErrors
 __all__ = ["BaseComponentsByDays"]
 
 _SURE = 5.0  # standard deviations that the number of rows stands out by
-_NOT_SEEN = "no direction stands out from the noise in all days so far; more days would help"
+_NOT_SEEN = "no direction stands out from the noise in all days so far; add more days"
 
 
 class BaseComponentsByDays(BaseByDays, BaseComponentErrors):

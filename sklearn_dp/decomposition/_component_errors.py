@@ -106,7 +106,7 @@ class BaseComponentErrors(BaseDPEstimator):
             return status
         words = (
             "long tails may lie beyond `radius_`: standard errors allow for a bias of "
-            f"{plain(100 * share, 1)}% of a variance; more rows or a larger epsilon would help"
+            f"{plain(100 * share, 1)}% of a variance; use more rows or a larger epsilon"
         )
         if share < _LARGE:
             return with_caveat(status, words)
@@ -119,7 +119,7 @@ class BaseComponentErrors(BaseDPEstimator):
         if self.n_components is None or not len(hidden) or not is_ok(status):
             return status
         words = f"components hidden in the noise: {listed(range(self.n_components_), hidden)}"
-        advice = "fewer components, more rows or a larger epsilon would help"
+        advice = "use fewer components, more rows or a larger epsilon"
         return _said_first("; ".join([words, advice, *self._rule]), status)
 
     def _set_direction_errors(self, eigen, unit, mean_sd):

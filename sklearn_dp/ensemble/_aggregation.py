@@ -56,12 +56,11 @@ _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
 _TOO_FAR = 2.0**12  # times a unit: where outputs do not lie
 _ONE_UNIT = (
     "ok, but there are too few blocks to estimate the scales of the outputs: all "
-    "have the same error, which hides small outputs; output_bounds, a larger "
-    "n_blocks or epsilon would help"
+    "have the same error, which hides small outputs; use output_bounds, or a "
+    "larger n_blocks or epsilon"
 )
 _LOST_UNITS = (
-    "the noise hides the scales of the outputs; output_bounds, a larger n_blocks or epsilon "
-    "would help"
+    "the noise hides the scales of the outputs; use output_bounds, or a larger n_blocks or epsilon"
 )
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
@@ -228,7 +227,7 @@ class Aggregation:
         # Tuples of one point each; those that are not active are nobody's friends.
         found = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
         if found is None:
-            return domain.center, "no core found: more blocks or a larger epsilon would help", None
+            return domain.center, "no core found: use more blocks or a larger epsilon", None
         error = np.full(len(found.mean), found.sd)
         # As above; the released size is a lower bound already, and at least one.
         status = hidden_in_noise(

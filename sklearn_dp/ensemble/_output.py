@@ -143,8 +143,8 @@ class Output:
         """
         if bounded and (np.abs(vector) < _TOLD * error).all():
             return (
-                "mostly noise: no output can be told from zero; nearer output_bounds, more rows or "
-                "a larger epsilon would help"
+                "mostly noise: no output can be told from zero; use closer output_bounds, more "
+                "rows or a larger epsilon"
             )
         of_coef = np.repeat(
             [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
@@ -157,7 +157,7 @@ class Output:
         return (
             f"mostly noise: {np.count_nonzero(lost)} of the {lost.size} coefficients cannot be "
             f"told from zero ({listed(places, np.flatnonzero(lost))}), so predictions may be "
-            "far off; more rows, fewer columns or a larger epsilon would help"
+            "far off; use more rows, fewer columns or a larger epsilon"
         )
 
     def write(self, fitted, vector):

@@ -118,5 +118,5 @@ def hidden_units(error: np.ndarray, spreads: bool) -> str:
     what = "spread over the blocks" if spreads else "size"
     return (
         f"mostly noise: the standard error of an output is about {100 * part:.0f}% of its {what}; "
-        'output_bounds, aggregator="mean" or a larger n_blocks would help'
+        'use output_bounds, aggregator="mean" or a larger n_blocks'
     )

@@ -179,8 +179,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
             return words + advice(found.too_few, budget, size)
         troubles = {
             "noise": (
-                "noise hides the quantiles of these columns (tighter bounds or more rows would "
-                "help)"
+                "noise hides the quantiles of these columns (use tighter bounds or more rows)"
             ),
             "bound": (
                 "quantiles of these columns are at a bound, and may lie beyond it (try wider "

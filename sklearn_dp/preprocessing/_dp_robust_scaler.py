@@ -169,7 +169,7 @@ status_, privacy_report_ :
             columns = listed(self._column_names, np.flatnonzero(flat))
             words = "ok, but all quantiles of these columns are equal"
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
-                words += ", or too close to tell apart (tighter bounds would help)"
+                words += ", or too close to tell apart (use tighter bounds)"
             self.status_ = f"{words}: {columns}"
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None

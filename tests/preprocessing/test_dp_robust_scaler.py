@@ -43,7 +43,7 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
         assert ours.scale_[2] == 1  # as wide as a constant: three quarters are zero
         assert ours.column_status_[2] == "constant" and ours.trustworthy_
         words = "ok, but all quantiles of these columns are equal"
-        closer = ", or too close to tell apart (tighter bounds would help)"
+        closer = ", or too close to tell apart (use tighter bounds)"
         assert ours.status_ == f"{words}{closer if bounds else ''}: x2"
     scaled = ours.transform(X)
     np.testing.assert_allclose(ours.inverse_transform(scaled), X, rtol=1e-9, atol=1e-6)

@@ -89,8 +89,8 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
     unknown = lost[_lost(moments)[lost]]
     if len(unknown):
         return (
-            f"no spread found in these columns: {listed(names, unknown)}; more rows, a larger "
-            "epsilon or bounds would help"
+            f"no spread found in these columns: {listed(names, unknown)}; use more rows, a "
+            "larger epsilon or bounds"
         )
     what = "the rows" if len(lost) == len(moments.mean) else f"these columns: {listed(names, lost)}"
     # Where noise hides the spread, the most that it may be is what an error is compared with.
@@ -101,8 +101,8 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
 
 def _unknown(moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     return (
-        "noise hides the spread of these columns, so their errors may be large beside it: "
-        f"{listed(names, hidden)}; more rows, a larger epsilon or narrower bounds would help"
+        "noise hides the spread of these columns, so their errors may be large compared with it: "
+        f"{listed(names, hidden)}; use more rows, a larger epsilon or narrower bounds"
     )
 
 
@@ -113,7 +113,7 @@ def told_beyond(
     parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
     return (
         "many rows are beyond the bounds and are clipped to them: "
-        f"{listed(parts, range(len(parts)))} (wider bounds would help)"
+        f"{listed(parts, range(len(parts)))} (use wider bounds)"
     )
 
 

@@ -115,7 +115,7 @@ def combined(
     if len(lost):
         where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
         more = "more days" if known[lost].any() else "days with more rows"
-        status = f"noise hides the means{where} in all days so far; {more} would help"
+        status = f"noise hides the means{where} in all days so far; add {more}"
     elif np.isin(day.codes, ["noise", "unknown"]).any():
         status = "ok"
     status = told_of_single(status, codes, names)

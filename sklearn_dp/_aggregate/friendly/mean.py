@@ -54,8 +54,8 @@ from .refine import alike, approach, refine
 
 _ONE_UNIT = (
     "there are too few rows to estimate the scales of the columns: all have the "
-    "same standard error, which hides columns with a smaller spread; bounds or "
-    "more rows would help"
+    "same standard error, which hides columns with a smaller spread; pass "
+    "bounds or use more rows"
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode

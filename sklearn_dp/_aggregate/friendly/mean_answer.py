@@ -127,7 +127,7 @@ def _in_words(
         what = "the rows" if len(lost) == facts.d else f"these columns: {listed(names, lost)}"
         if np.isinf(part).any() and end.least > 0:
             where = listed(names, lost[np.isinf(part)])
-            return f"no spread found in these columns: {where}; {_MORE} would help"
+            return f"no spread found in these columns: {where}; use {_MORE}"
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
         return hidden_in_noise(what, worst, 1.0, budget, end.size, end.least, power=1 / 3)
     if near.any():

@@ -112,7 +112,7 @@ class FriendlyMeanResult:
     def missing(cls, columns: Columns, found: Found, missing: str) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
-        status = f"no {missing} found: more rows, a larger epsilon or bounds would help"
+        status = f"no {missing} found: use more rows, a larger epsilon or bounds"
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         ends = error, np.ones(d), error

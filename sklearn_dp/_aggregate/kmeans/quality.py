@@ -155,7 +155,7 @@ def told_of_inertia(status: str, quality: Quality) -> str:
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
     if share > _MUCH and quality.taken > least:
         growth = f"by up to {plain(100 * share, 2)}%" if share < 10 else "many times over"
-        words = f"rows beyond the cap on distances may increase inertia_ {growth}"
+        words = f"inertia_ may be understated {growth} because long distances were capped"
     elif part > _MUCH and quality.inertia_sd > least:
         times = f"about {plain(100 * part)}% of" if part < 10 else "many times"
         words = f"the standard error of inertia_ is {times} its value"

@@ -176,7 +176,7 @@ class Ellipsoid:
             return ("ok, but " if unseen < _LARGE else "") + (
                 "the noise may hide long tails: standard errors allow for a bias of "
                 f"{plain(100 * unseen, 1)}% of a variance, but it may be larger; "
-                "more rows or a larger epsilon would help"
+                "use more rows or a larger epsilon"
             )
         if status != "ok" or self.errors.clipped is None or not self.errors.heavy:
             return status
@@ -185,7 +185,7 @@ class Ellipsoid:
         return ("ok, but " if max(tails) < _LARGE else "") + (
             f"long tails are clipped: standard errors allow for a bias of {of_mean}% of a "
             f"standard deviation in means and of {of_variance}% in variances, but it may be "
-            "larger; more rows or a larger epsilon would help"
+            "larger; use more rows or a larger epsilon"
         )
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

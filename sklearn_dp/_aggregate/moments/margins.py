@@ -155,7 +155,7 @@ class Margins:
         if not self.lost.any():
             return status
         where = listed(names, np.flatnonzero(self.lost))
-        more = "more rows, a larger epsilon or bounds would help"
+        more = "use more rows, a larger epsilon or bounds"
         return f"no spread found in these columns: {where}; {more}"
 
 

@@ -41,7 +41,7 @@ from ..._queries.handles import AnyTable, TableRows
 from ..._queries.places import NormCounts
 from .advice import plain
 
-NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
+NO_BOUND = "no bound found: the unit ball is used; pass public bounds, or use more rows"
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
@@ -186,10 +186,10 @@ def ok_inside(status: str, most: float, unit: str, name: str) -> str:
     `most`, of `upper_bound_outside`. `name` is the attribute that holds the radius.
 
     >>> ok_inside("ok", 338.2, "row", "bound_")  # doctest: +NORMALIZE_WHITESPACE
-    'ok inside bound_: up to 339 rows (with 95% confidence) may lie farther out, and how much
-    farther is not counted; pass bounds= to remove this caveat'
-    >>> ok_inside("ok, but pay rules", 1.0, "row", "bound_")[-22:]
-    'this caveat; pay rules'
+    'ok inside bound_: up to 339 rows (95% confidence) may lie outside of it and were clipped;
+    pass bounds= to avoid this'
+    >>> ok_inside("ok, but pay rules", 1.0, "row", "bound_")[-21:]
+    'avoid this; pay rules'
     >>> ok_inside("mostly noise", 338.2, "row", "bound_")
     'mostly noise'
     """
@@ -197,8 +197,8 @@ def ok_inside(status: str, most: float, unit: str, name: str) -> str:
         return status
     more = status.removeprefix("ok").replace(", but ", "; ", 1)
     return (
-        f"ok inside {name}: up to {math.ceil(most)} {unit}s (with 95% confidence) may lie farther "
-        f"out, and how much farther is not counted; pass bounds= to remove this caveat{more}"
+        f"ok inside {name}: up to {math.ceil(most)} {unit}s (95% confidence) may lie outside of it "
+        f"and were clipped; pass bounds= to avoid this{more}"
     )
 
 

@@ -58,7 +58,7 @@ class Weights:
             return status
         return (
             f"weights are cut off: at least {100 * self.above:.0f}% of the weight is above "
-            "max_weight and does not count; a larger max_weight would help"
+            "max_weight and does not count; use a larger max_weight"
         )
 
 

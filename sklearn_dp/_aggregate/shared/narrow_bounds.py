@@ -204,7 +204,7 @@ def told_of_hidden(
     where = listed(names, np.flatnonzero(hidden))
     words = (
         f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
-        "(separate bounds for columns in different units would help)"
+        "(use separate bounds for columns in different units)"
     )
     return with_caveat(status, words), np.where(hidden, "unknown", codes)
 

@@ -87,6 +87,6 @@ def test_rows_beyond_bounds_are_told_from_two_percent_on():
     assert codes.tolist() == ["bound", "bound", "ok"]
     assert told(found, codes) == (
         "many rows are beyond the bounds and are clipped to them: age (25%), pay (3%) "
-        "(wider bounds would help)"
+        "(use wider bounds)"
     )
     assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]
