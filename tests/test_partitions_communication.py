@@ -111,8 +111,8 @@ def bytes_of(values):
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_of_each_row_comes_to_the_place_of_the_fit(name, sent):
     fitted = fit(name)
-    # The last is of 12 blocks, which tell no coefficient from zero.
-    assert fitted.status_.startswith(("ok", "no dense box found", "mostly noise: 3 of the 3"))
+    # Twelve blocks tell no output from zero.
+    assert fitted.status_.startswith(("ok", "no dense box found", "mostly noise: "))
     largest, with_ids = bytes_of(sent())
     assert 80 < largest < N / 2 and with_ids == 0
 
