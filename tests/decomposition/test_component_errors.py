@@ -65,7 +65,7 @@ def test_a_component_that_noise_hides_is_not_ok_if_it_was_asked_for():
     X = np.random.default_rng(0).normal([45, 3e4], [15, 1e4], size=(20_000, 2))
     model = DPPCA(2, random_state=0).fit(X)
     assert model.explained_variance_[1] < model.noise_level_
-    assert model.status_.startswith("components hidden in the noise: 1; fewer components, more")
+    assert model.status_.startswith("components hidden in the noise: 1; use fewer components, more")
     assert "; x1 has 99.9% of the spread, so the other columns hardly affect" in model.status_
     one, whole = DPPCA(1, random_state=0).fit(X), DPPCA(random_state=0).fit(X)
     assert one.trustworthy_ and whole.trustworthy_

@@ -87,7 +87,7 @@ def test_columns_lost_in_a_box_for_wider_ones_are_told():
     X = np.column_stack([AGE, PAY, HOURS])
     model = fitted("DPPCA", X, (0.0, 1e5))
     assert model.column_status_.tolist() == ["unknown", "ok", "unknown"]
-    assert "their means may be noise, too: x0, x2 (separate bounds" in model.status_
+    assert "their means may be noise, too: x0, x2 (use separate bounds" in model.status_
     model = fitted("FriendlyMean", X, (0.0, 1e5))  # finds where they are
     assert (np.abs(model.mean_ - X.mean(axis=0)) < 0.2 * X.std(axis=0)).all()
     for name in ("FriendlyMean", "DPPCA"):
