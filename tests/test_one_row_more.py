@@ -71,7 +71,7 @@ ENTRIES = {
     "text": "x", "number in a text": "1", "huge": 2**63 + 1, "beyond floats": 10**400,
     "complex": 1j, "bool": True, "None": None, "NA": pd.NA, "NaN": np.nan, "date": date(2020, 1, 1),
     "datetime64": np.datetime64(1, "s"), "Timestamp": pd.Timestamp(0), "Decimal": Decimal("0.1"),
-    "timedelta64": np.timedelta64(1, "ns"),
+    "timedelta64": np.timedelta64(7, "ns"),  # pandas takes one of 1 for the number at times
     "bytes": b"x", "list": [1.0], "dict": {}, "array": np.ones(2), "float32": np.float32(0.1),
 }  # fmt: skip
 NO_ROWS = {
