@@ -18,11 +18,12 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.codes import at_bound_codes, told_of_codes, worst_codes
+from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
+from .._aggregate.moments.codes import told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
+from .._aggregate.shared.narrow_bounds import at_bounds, near_bounds
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     BaseDPEstimator,
@@ -46,6 +47,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     covariances_: np.ndarray
     covariance_type_: str
     precisions_cholesky_: np.ndarray
+    _outside: RowsBeyond
 
     def _store(self, result, domain, unit_weight, n_rounds):
         """Store a `MixtureResult`, of rows in a public domain, or None; a unit of it weighs
@@ -70,10 +72,12 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
         unknown = result.margins.unbounded(result.codes)
-        spreads = self._keep_errors(result.errors, result.counted, unknown)
+        self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
         few = result.margins.few
-        codes = at_bound_codes(result.codes, domain, *means, spreads, few)
+        shares = self._outside.shares
+        cut = near_bounds(domain, *means) & ~few | (shares > 0)
+        codes = np.where(cut & (result.codes != "noise"), "bound", result.codes)
         self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
@@ -83,8 +87,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if domain is not None:
             means = np.where(few, domain.center, self.means_), self.means_std_error_
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
-        cut = codes, domain, self.means_, spreads, self._column_names
-        self.status_ = told_of_cuts(self.status_, *cut)
+        self.status_ = told_of_beyond(self.status_, shares, self._column_names)
         if result.coarse.any():
             where = listed(self._column_names, np.flatnonzero(result.coarse))
             self.status_ = (
@@ -94,7 +97,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.converged_ = is_ok(self.status_)
 
     def _keep_errors(self, errors, size, unknown):
-        """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
+        """Set the standard errors of the released parameters.
 
         `errors` are those of the components, in their order; the released `size` is positive.
         Those of `unknown` (k, d) columns are infinite.
@@ -123,7 +126,6 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if k > 1:
             noise = errors[0].weight / size * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
         self.weights_std_error_ = np.hypot(noise, np.sqrt(w * (1 - w) / size))
-        return spreads
 
     def to_sklearn(self) -> GaussianMixture:
         """The released mixture as an estimator of scikit-learn.

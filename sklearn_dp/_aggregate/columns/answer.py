@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from ..shared.advice import Budget, advice, hidden_in_noise, listed
 from .moments import FEWEST, Moments
+from .outside import beyond_in_words
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
@@ -110,11 +111,7 @@ def told_beyond(
     moments: Moments, cut: np.ndarray, names: Sequence[object], budget: object = None
 ) -> str:
     """Which columns have many rows beyond the bounds."""
-    parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
-    return (
-        "many rows are beyond the bounds and are clipped to them: "
-        f"{listed(parts, range(len(parts)))} (use wider bounds)"
-    )
+    return beyond_in_words(moments.beyond, cut, names)
 
 
 def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:

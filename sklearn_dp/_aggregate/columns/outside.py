@@ -1,0 +1,106 @@
+"""How many rows lie beyond public bounds: counted before they are clipped, and told in a status.
+
+The releases of clipped rows do not show it. One question, asked of the table as it came, does: its
+noise is that of one count, whatever the number of columns.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..._queries.columns import OUTSIDE as SENSITIVITY
+from ..._queries.columns import Outside
+from ..._queries.handles import AnyTable, TableRows
+from ..shared.advice import listed
+from ..shared.bounds import is_ok, with_caveat
+from ..shared.centering import noise_sd
+
+OUTSIDE = "rows beyond bounds"
+"""Name of the plan entry."""
+
+OF_CLUSTERS = 0.25
+"""Of the rows: of fewer that are beyond bounds, clusters can still be told apart."""
+
+_SHARE = 0.02  # of the budget
+_ROUNDED = 1e-5  # of a side, or a radius: what rounding may exceed
+_MANY, _CHANCE = 0.02, 1e-4  # of the rows; that noise alone is taken for more
+
+
+def outside_entries(rho: float, bounds: object) -> tuple[PlanEntry, ...]:
+    """The plan of :meth:`RowsBeyond.of`: none without bounds."""
+    if bounds is None:
+        return ()
+    return (
+        PlanEntry.gaussian(
+            OUTSIDE, _SHARE * rho, "a unit adds a vector of length 1, and 1 to their number"
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class RowsBeyond:
+    """Released numbers of rows beyond the bounds, in each column (d,), or beyond a ball (1,)."""
+
+    numbers: np.ndarray
+    size: float = 0.0  # of all rows
+    variance: float = 0.0  # of the noise of each
+
+    @classmethod
+    def of(cls, session: PrivacySession, table: AnyTable, domain: Domain | None) -> Self:
+        """Those of a table; zeros without bounds."""
+        if domain is None:
+            return cls(np.zeros(table.n_features))
+        rho, (low, high) = session.remaining(OUTSIDE), domain.ends
+        more = _ROUNDED * (high - low)
+        wider = Domain(domain.center, domain.radius * (1 + _ROUNDED))
+        if domain.low is not None:
+            wider = Domain.within(low - more, high + more)
+        *found, size = session.release(OUTSIDE, TableRows(table).ask(Outside(wider)))
+        return cls(np.array(found), float(size), (SENSITIVITY * noise_sd(rho)) ** 2)
+
+    def and_one(self, more: Self, keep: float) -> Self:
+        """Of all days with one more."""
+        size, variance = keep * self.size + more.size, keep**2 * self.variance + more.variance
+        return type(self)(keep * self.numbers + more.numbers, size, variance)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Shares (d,) of the rows that are beyond bounds, where these are many; else 0."""
+        surely = -float(ndtri(_CHANCE / len(self.numbers))) * math.sqrt(self.variance)
+        many = self.numbers > max(_MANY * self.size, surely)
+        return np.where(many, self.numbers / max(self.size, surely, 1.0), 0.0)
+
+
+def told_of_beyond(
+    status: str, shares: np.ndarray, names: Sequence[object], *, most: float = 0.0
+) -> str:
+    """The status, or which shares of the rows are beyond the bounds: above `most`, it is no longer
+    "ok".
+
+    >>> told_of_beyond("ok", np.array([0.0, 0.26]), ["age", "pay"])
+    'many rows are beyond the bounds and are clipped to them: pay (26%) (use wider bounds)'
+    """
+    if not shares.any():
+        return status
+    words = beyond_in_words(shares, np.flatnonzero(shares), names)
+    if shares.max() <= most:
+        return with_caveat(status, words)
+    return words if is_ok(status) else f"{words}; {status}"
+
+
+def beyond_in_words(shares: np.ndarray, cut: np.ndarray, names: Sequence[object]) -> str:
+    """Which columns (d,) have many rows beyond the bounds; or how many a ball (1,) has."""
+    parts = [f"{100 * min(share, 1.0):.0f}%" for share in shares[cut].tolist()]
+    if len(shares) == len(names):
+        parts = [f"{names[i]} ({part})" for i, part in zip(cut.tolist(), parts, strict=True)]
+    return (
+        "many rows are beyond the bounds and are clipped to them: "
+        f"{listed(parts, range(len(parts)))} (use wider bounds)"
+    )
