@@ -37,6 +37,7 @@ from .._privacy._checks import is_integer
 __all__ = ["BaseReleasedMixture"]
 
 _NUMBERS = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
+_FAR = 1e-5  # of a log-density: more may be lost in differences of squares
 _FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
 
 
@@ -133,10 +134,21 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         Returns
         -------
         mixture : sklearn.mixture.GaussianMixture
-            Fitted; it holds the released parameters only, as doubles.
+            Fitted; it holds the released parameters only, as doubles. Where means are so far from
+            zero that scikit-learn's formula for "diag" and "spherical" covariances loses the
+            densities, which are differences of large squares there, it has the same covariances as
+            matrices, with ``covariance_type="full"``.
         """
         check_is_fitted(self)
         mixture = self._mixture()
+        k, d = self.means_.shape
+        if self.covariance_type_ in ("diag", "spherical"):
+            whitened = np.reshape(mixture.precisions_cholesky_, (k, -1)) * mixture.means_
+            if np.square(whitened).max() * np.finfo(np.float64).eps > _FAR:
+                mixture.covariance_type = "full"
+                for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+                    own = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
+                    setattr(mixture, name, own[:, :, None] * np.eye(d))
         if hasattr(self, "feature_names_in_"):
             mixture.feature_names_in_ = self.feature_names_in_
         return mixture
