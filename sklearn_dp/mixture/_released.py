@@ -73,7 +73,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
         unknown = result.margins.unbounded(result.codes)
-        self._keep_errors(result.errors, result.counted, unknown)
+        spreads = self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
         few = result.margins.few
         shares = self._outside.shares
@@ -84,6 +84,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):
             status = told_of_codes(self.status_, self.column_status_, self._column_names)
+            known = self.weights_, self.means_, spreads, self._column_names
+            status = result.margins.told_of_gaps(status, *known)
             self.status_ = result.margins.told(status, self._column_names)
         if domain is not None:
             means = np.where(few, domain.center, self.means_), self.means_std_error_
@@ -98,7 +100,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.converged_ = is_ok(self.status_)
 
     def _keep_errors(self, errors, size, unknown):
-        """Set the standard errors of the released parameters.
+        """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
 
         `errors` are those of the components, in their order; the released `size` is positive.
         Those of `unknown` (k, d) columns are infinite.
@@ -127,6 +129,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if k > 1:
             noise = errors[0].weight / size * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
         self.weights_std_error_ = np.hypot(noise, np.sqrt(w * (1 - w) / size))
+        return spreads
 
     def to_sklearn(self) -> GaussianMixture:
         """The released mixture as an estimator of scikit-learn.

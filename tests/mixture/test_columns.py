@@ -120,3 +120,19 @@ def test_what_doubles_cannot_resolve_is_told(bounded):
 def test_rows_of_one_value_have_no_components(value):
     model = DPGaussianMixture(2, random_state=0).fit(np.full((20_000, 2), value))
     assert model.status_.startswith("no components") or "hidden in the noise" in model.status_
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_components_that_reach_over_gaps_are_told(bounded):
+    """Hours of three groups beside a column of noise: columns in units of their spreads are alike,
+    and two of the groups share a component."""
+    rng = np.random.default_rng(0)
+    hours = np.array([9, 13, 18.0])[rng.integers(3, size=30_000)] + 0.3 * rng.normal(size=30_000)
+    X = np.column_stack([hours, rng.normal(size=30_000)])
+    bounds = ([0, -6], [24, 6]) if bounded else None
+    model = DPGaussianMixture(3, bounds=bounds, random_state=0).fit(X)
+    assert "reach over gaps between groups of rows in these columns: x0 (use" in model.status_
+    alone = DPGaussianMixture(3, bounds=bounds and (0, 24), random_state=0).fit(X[:, :1])
+    assert "gaps" not in alone.status_
+    X, truth = clusters("0/1")
+    assert "gaps" not in DPGaussianMixture(3, random_state=0).fit(X).status_
