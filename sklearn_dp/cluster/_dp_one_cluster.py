@@ -83,7 +83,7 @@ class BaseDPBall(BaseDPEstimator):
         y : Ignored
             Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit counts as one
+            The privacy unit of each row; every row is a unit by default. A unit is treated as one
             point, the mean of its rows.
 
         Returns
@@ -275,8 +275,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
-    private. The plan contains exponential mechanisms, so it is accounted as zCDP.
+    `groups`: all rows of a group, which are treated as one point, their mean). The number of rows
+    is private. The plan contains exponential mechanisms, so it is accounted as zCDP.
 
     References
     ----------
@@ -483,8 +483,9 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point). Every round reads every point, so the
-    costs of the rounds add up: leaving out the points of earlier balls is not parallel composition.
+    `groups`: all rows of a group, which are treated as one point). Every round reads every point,
+    so the costs of the rounds add up: leaving out the points of earlier balls is not parallel
+    composition.
 
     References
     ----------

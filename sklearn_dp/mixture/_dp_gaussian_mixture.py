@@ -75,7 +75,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
         "coreset" has 0.011.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     options : KTupleOptions or PartitionOptions, optional
@@ -179,7 +179,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.mixture import DPGaussianMixture
+    >>> from sklearn_dp import DPGaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(8000, 2)), rng.normal(size=(2000, 2)) * [3, 1] + 20])
     >>> model = DPGaussianMixture(2, epsilon=1.0).fit(X)

@@ -323,12 +323,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
     after this step keeps its guarantee. A string in a column does not change the other values. 1
-    and 1.0 are the same category; a text that is not in the schema counts as the number, True or
-    False that it reads as, and these count as the text. No row is refused, because an
-    error would reveal it: numbers are clipped to their range, and of values that are not in the
-    schema (another category, a missing value, text among numbers) the encoding says only that.
-    Their squared distance from known values is between a quarter and a half for numbers, and
-    between a half and 1 for categories. Columns of dates and intervals are refused.
+    and 1.0 are the same category; a text that is not in the schema is treated as the number, True
+    or False that it spells, and these are treated as the text. No row is refused, because an error
+    would reveal it: numbers are clipped to their range, and of values that are not in the schema
+    (another category, a missing value, text among numbers) the encoding says only that. Their
+    squared distance from known values is between a quarter and a half for numbers, and between a
+    half and 1 for categories. Columns of dates and intervals are refused.
 
     References
     ----------
@@ -340,7 +340,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import PublicEncoder
+    >>> from sklearn_dp import PublicEncoder
     >>> encoder = PublicEncoder({"age": (15, 95), "work": ["none", "part", "full"]})
     >>> rng = np.random.default_rng(0)
     >>> old = np.arange(4000)% 2 == 1
