@@ -48,8 +48,8 @@ for axis, image, title in zip(axes, (X[0], stolen), ("the image", "from two mean
 # A scaler that learns nothing
 # ----------------------------
 #
-# A pixel lies between 0 and 16, whoever drew it, so this scaling needs no data. The range is a
-# public fact, and so are the bounds 0 and 1 of the scaled values.
+# A pixel lies between 0 and 16, whoever drew it, so this scaling needs no data. The range, and
+# the bounds 0 and 1 of the scaled values, are public facts.
 
 
 def to_unit(rows):

@@ -172,8 +172,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     directions (delta method), and of random ones where the noise hides a center. The grid of the
     unit ball clips scaled rows exactly: no guarantee relies on how they were scaled.
 
-    A chosen number of clusters is a release, and so is the number of centers. It is computed from
-    earlier releases, and what a fit may spend does not depend on it.
+    A chosen number of clusters is a release. It is computed from earlier releases, and what a fit
+    may spend does not depend on it.
 
     References
     ----------

@@ -255,7 +255,7 @@ class ClusterHierarchy:
     cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
 
     `DPCoreset` releases no standard errors of points and weights, because their noise decides which
-    cells are shown: neither do the levels of its hierarchy have any.
+    cells are released. So the levels of its hierarchy have none.
 
     References
     ----------

@@ -138,9 +138,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     server sends and publishes. The sums themselves are seen by a trusted aggregator, or by nobody
     under secure aggregation. `X_server` is public and not protected: never take it from clients.
 
-    A client that fails, hangs, or sends an invalid answer is treated as empty. The noise stays the
-    same, and so does the guarantee, unless rows are the unit and a client fails because of single
-    rows.
+    A client that fails, hangs, or sends an invalid answer is treated as empty. The noise and the
+    guarantee stay the same, unless rows are the unit and a client fails because of single rows.
 
     Accuracy is best if server points lie near all clusters. Without server data,
     :class:`~sklearn_dp.DPKMeans` on pooled rows is far better, if pooling is an option.
