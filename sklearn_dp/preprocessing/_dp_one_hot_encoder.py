@@ -116,9 +116,10 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     Each value is read separately, whatever else is in its column. A text is the category that it
     spells: "1", "01" and the number 1 are three categories, as are 1, True and "True". 1 and 1.0
     are the same. None, NaN and other missing values are the category None. Strings of more than
-    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn them into text.
-    `transform` also finds the categories of a table that has been read with other types: a text
-    that is not a category is treated as the number that it spells, and the other way round.
+    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn
+    them into text. `transform` also finds the categories of a table that has been read with other
+    types: a text that is not a category is treated as the number that it spells, and the other way
+    round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
