@@ -159,7 +159,7 @@ _ENCODER = {
         "it finds the categories itself",
         "If they are known, use PublicEncoder, which costs nothing.",
     ),
-    "drop": Word("dropping a column would treat its category differently from the others"),
+    "drop": Word("dropping a column would treat its category differently from all others"),
     "sparse_output": Word("its output is dense, as private estimators require"),
     "dtype": Word("its output is float64"),
     "min_frequency": Word("the noise determines how rare a category may be, see `threshold_`"),

@@ -138,7 +138,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     n_tuples_ : int
         Number of blocks in the plan; 0 without a tuple stage.
     aggregator_ : str
-        The aggregator that was used; tells what "auto" means.
+        The aggregator that was used.
 
     See Also
     --------

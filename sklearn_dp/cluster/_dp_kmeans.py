@@ -55,10 +55,10 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         if "bic" asks for more clusters than the range allows. If two criteria differ, or the
         largest number allowed was chosen, `status_` says that the number is unclear. It has no
         effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass
-        "silhouette": the others mistake the curvature of the sphere for clusters.
+        "silhouette": other criteria mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine": spherical k-means, for embeddings of texts and other rows whose length means
-        nothing. Each row and each released center is scaled to length 1, separately.
+        "cosine": spherical k-means, for embeddings of texts and other rows whose length has no
+        meaning. Each row and each released center is scaled to length 1, separately.
         `bounds` must then be None, since such rows have length 1, and no budget is spent on
         bounds. A row of zeros has no direction: it stays at the origin, at the distance 1/2 from
         every center. There is no `partial_fit`. See Notes.

@@ -251,8 +251,8 @@ class ClusterHierarchy:
 
     Merged centers have the standard error of a weighted mean whose centers and weights are both
     noisy (delta method), including which rows a sample draws from each cluster. Errors of different
-    clusters are taken to be independent. Errors are assumed to be small relative to the weights; a
-    cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
+    clusters are assumed to be independent, and small relative to the weights:
+    a cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
 
     `DPCoreset` releases no standard errors of points and weights, because their noise decides which
     cells are released. So the levels of its hierarchy have none.

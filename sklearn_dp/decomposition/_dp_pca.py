@@ -103,7 +103,7 @@ class DPPCA(
         data), and about what clipping to `radius_` may have taken.
     components_std_error_ : ndarray of shape (n_components, n_features)
         Standard error of each entry of `components_`, up to the sign of its row: by how much
-        privacy noise and sampling variability turn each component toward the others. If variances
+        privacy noise and sampling variability rotate each component toward others. If variances
         are closer to each other than their noise, it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.

@@ -64,8 +64,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     ledger : PrivacyLedger or str, optional
         Ledger with the total budget of a study, or its file; charged before any client is queried.
     privacy_unit : {"auto", "row", "client"}, default="auto"
-        What is protected: a row, or a client with all its rows. "auto": a client if the fit is told
-        which client holds which rows, otherwise a row.
+        What is protected: a row, or a client with all its rows. "auto": a client in a
+        fit with `groups` or to clients, otherwise a row.
     relation : {"add or remove", "replace"}, default="add or remove"
         What the guarantee covers: adding or removing one unit, or replacing one unit by another if
         their number is public. With "replace" both hold, which needs up to twice the noise.
@@ -268,8 +268,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         n_features : int or list of str, optional
             Public number of columns, or their names. By default those of `X_server`, or of the
             clients that are tables, if all of these have the same. A data frame that a function
-            returns needs names: without them nothing tells which of its columns is which, and the
-            client is treated as empty.
+            returns needs names: without them its columns cannot be identified, and the client is
+            treated as empty.
         X_server : array-like of shape (m, n_features), optional
             Public points.
         timeout : float, optional

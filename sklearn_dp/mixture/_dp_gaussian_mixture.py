@@ -68,7 +68,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         repeatedly, in the whole space and along principal components; with
         ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
         small ball after the other in the other half. If the releases show that a method finds no
-        components, a private coreset replaces it. "auto" is "coreset": neither of the others
+        components, a private coreset replaces it. "auto" is "coreset": neither other method
         outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
         the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
         standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;

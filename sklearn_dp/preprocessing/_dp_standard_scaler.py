@@ -31,7 +31,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     Within a box of `bounds`, the mean of each column is released first, and then the mean of the
     squared distances from it. Columns without bounds, or with bounds that are far too wide, are
     located first: noisy histograms show the range of their rows, and rows beyond it are clipped.
-    Each column is clipped by itself, so far values in one column do not change the others.
+    Each column is clipped separately, so far values in one column do not change other columns.
 
     Parameters
     ----------

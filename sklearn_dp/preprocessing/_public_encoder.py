@@ -293,7 +293,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     given, not learned, so the encoder costs nothing.
 
     Values that are not known (missing, not listed, text among numbers) are one more category, so
-    the means of the others are not affected. A fit with the `bounds` of the encoder knows the
+    the means of known values are not affected. A fit with the `bounds` of the encoder knows the
     schema: its `status_` says so if hardly any value of a column was known, or if a number was at
     an end of its range in all rows.
 
