@@ -212,10 +212,10 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
         names = self._column_names
         words = "a cell (`resolution_`)"
-        self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
-        if domain is not None and self.status_.startswith(("ok", "fewer points")):
+        self.messages_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
+        if domain is not None and self.messages_.word != "unusable":
             known = found.points, found.weights, is_narrow(columns, self.resolution_)
-            self.status_ = told_of_points(self.status_, domain, *known, names)
+            self.messages_ = told_of_points(self.messages_, domain, *known, names)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

@@ -342,7 +342,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             found = context.coreset()
         else:
             found = self._fit_tuples(table, context, stage, numbers, weight)
-        if found.status == "ok":
+        if not found.status:
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
         found, refined = columns.finish(session, table, found)

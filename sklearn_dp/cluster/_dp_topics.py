@@ -341,7 +341,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             self.words_,
             self.n_keywords,
         )
-        self.status_ = status_of(self.topics_, model.status_)
+        self.messages_ = status_of(self.topics_, model.messages_)
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]

@@ -31,6 +31,7 @@ from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from .._status import Message, Status
 from .._validation import check_pair, with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
@@ -303,12 +304,13 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size / square, place.size_sd / square, taken)
         self._set_direction_errors(eigen, unit, place.error)
-        self.status_ = place.weights.told(place.status)
-        if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
+        self.messages_ = place.weights.told(place.status)
+        if not self.messages_ and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             size = place.size if is_known(place.size, place.size_sd) else None
-            words = advice(times, session.budget_for, size)
-            self.status_ = f"no direction stands out from the noise{words}"
+            action = advice(times, session.budget_for, size)
+            text = "no direction stands out from the noise"
+            self.messages_ = Status([Message("no_direction", text, (), action, "all")])
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
         self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)
 
@@ -324,7 +326,7 @@ class DPPCA(
         for name in (*of_each, "components_std_error_"):
             setattr(self, name, getattr(self, name)[:k])
         self._set_errors(*self._total)
-        self.status_ = self._told_of_noise(self._status)
+        self.messages_ = self._told_of_noise(self._status)
         self._tell_limit()
         return self
 

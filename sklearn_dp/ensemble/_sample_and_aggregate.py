@@ -345,7 +345,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
         found = aggregation.run(step, results, self.n_blocks_)
-        if found.status == "ok" and found.error is not None:
+        if not found.status and found.error is not None:
             bounded = self.output_bounds is not None
             status = output.hidden(found.vector, found.error, bounded=bounded)
             found = replace(found, status=status)

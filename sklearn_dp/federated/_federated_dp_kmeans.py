@@ -341,11 +341,10 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
-        self.radius_, self.status_ = state.ground.radius, state.status
+        self.radius_, self.messages_ = state.ground.radius, state.status
         if state.choice is not None:
             self.n_clusters_criterion_ = state.choice.criterion
-            if self.status_ == "ok":
-                self.status_ = state.choice.status
+            self.messages_ = self.messages_ or state.choice.told()
         self.subspace_ = state.subspace
         self.server_points_ = self.server_weights_ = self.gain_ = None
         if state.proxy is not None:

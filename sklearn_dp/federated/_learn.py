@@ -39,6 +39,7 @@ from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
 from .._queries.client_rounds import ANSWERS, BASIS_BITS, NORM_EDGES, Arrays, project
+from .._status import Message, Status
 from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
@@ -153,9 +154,10 @@ def _public_proxies(
 
 def _warned(state: State, words: str) -> State:
     """The state with what has gone wrong, unless something went wrong before."""
-    if state.status != "ok":
+    if state.status:
         return state
-    return replace(state, status=f"too little data for this budget: {words}")
+    text = f"too little data for this budget: {words}"
+    return replace(state, status=Status([Message("few_rows", text, severity="all")]))
 
 
 def _learn_weights(

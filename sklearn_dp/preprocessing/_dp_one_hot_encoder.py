@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
 from .._dropin import Replacing
@@ -26,6 +25,7 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
+from .._status import Status, troubles_of_columns
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -34,6 +34,19 @@ _FAILURE = 0.5  # of delta: that a category of a single unit is seen
 _SAFE = 1 - 1e-12  # shares add up to one but for rounding
 _HIDDEN = 0.5  # share of the units: a column that hides more says little
 _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
+_TROUBLES = {
+    "hidden": (
+        "hidden_categories",
+        "most of the units may be in unreleased categories of these columns",
+        "",
+    ),
+    "type": (
+        "other_types",
+        "most values are neither numbers nor texts (dates, intervals, tuples, members of an "
+        "enumeration) in these columns",
+        "turn them into text",
+    ),
+}
 
 
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
@@ -257,22 +270,13 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
         self.column_status_[unread > _HIDDEN * size] = "type"
-        self.status_ = self._in_words()
+        self.messages_ = self._in_words()
 
-    def _in_words(self) -> str:
-        """The status: "ok", or the trouble of the columns."""
-        troubles = {
-            "noise": f"no category has enough units (about {self.threshold_}) in these columns",
-            "hidden": "most of the units may be in unreleased categories of these columns",
-            "type": "most values are neither numbers nor texts (dates, intervals, tuples, members "
-            "of an enumeration): turn them into text, in these columns",
-        }
-        found = [
-            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
-            for code, words in troubles.items()
-            if (self.column_status_ == code).any()
-        ]
-        return "; ".join(found) or "ok"
+    def _in_words(self) -> Status:
+        """The status: the trouble of the columns."""
+        few = f"no category has enough units (about {self.threshold_}) in these columns"
+        troubles = {"noise": ("no_category", few, ""), **_TROUBLES}
+        return troubles_of_columns(troubles, self.column_status_, self._column_names)
 
     @property
     def schema_(self) -> dict[Any, list]:

@@ -196,7 +196,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
             self.var_std_error_ = 2 * found.spread * found.spread_error
         self.column_status_ = codes
         names = self._column_names
-        self.status_ = status_of(found, codes, names, session.budget_for)
+        self.messages_ = status_of(found, codes, names, session.budget_for)
 
     def _center_and_scale(self) -> tuple[Any, Any]:
         return (

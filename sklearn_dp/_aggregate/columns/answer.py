@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from ..shared.advice import Budget, advice, hidden_in_noise, listed
+from ..._status import Message, Severity, Status, extent, in_short, names_at
+from ..shared.advice import Budget, advice, hidden_in_noise
+from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
@@ -61,64 +63,75 @@ def beyond_bounds(moments: Moments) -> np.ndarray:
     return np.where(many, moments.beyond, 0.0)
 
 
-def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    """The status: "ok", or what there is to say of columns, by name."""
+def status_of(
+    moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget
+) -> Status:
+    """The status: what there is to say of columns, by name."""
     names = names or range(len(codes))
-    wrong: dict[str, Callable[..., str]] = {
+    wrong: dict[str, Callable[..., Status]] = {
         "noise": _noise,
         "unknown": _unknown,
         "bound": told_beyond,
         "scale": _scale,
     }
-    told = [
-        words(moments, np.flatnonzero(codes == code), names, budget)
-        for code, words in wrong.items()
-        if (codes == code).any()
-    ]
-    if told:
-        return "; ".join(told)
-    status = moments.weights.told("ok")
-    if status != "ok":
-        return status
-    single = np.flatnonzero(codes == "constant")
-    words = f"only a single value is visible in these columns: {listed(names, single)}"
-    return f"ok, but {words}" if len(single) else "ok"
+    status = Status()
+    for code, told in wrong.items():
+        if (codes == code).any():
+            status = status.add(*told(moments, codes == code, names, budget))
+    status = status or moments.weights.told(status)
+    return status or told_of_single(status, codes, names)
 
 
-def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    unknown = lost[_lost(moments)[lost]]
-    if len(unknown):
-        return (
-            f"no spread found in these columns: {listed(names, unknown)}; use more rows, a "
-            "larger epsilon or bounds"
+def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> Status:
+    unknown = lost & _lost(moments)
+    if unknown.any():
+        words, more = (
+            "no spread found in these columns",
+            "use more rows, a larger epsilon or bounds",
         )
-    what = "the rows" if len(lost) == len(moments.mean) else f"these columns: {listed(names, lost)}"
+        return _about("no_spread", words, unknown, names, more)
+    where = () if lost.all() else names_at(names, lost)
+    what = f"these columns: {in_short(where)}" if where else "the rows"
     # Where noise hides the spread, the most that it may be is what an error is compared with.
     part = moments.error[lost] / np.maximum(moments.spread[lost], 1e-300)
     worst, least = max(float(part.max()), _HIDDEN * (1 + 1e-9)), moments.size - 2 * moments.size_sd
-    return hidden_in_noise(what, worst, 1.0, budget, moments.size, least)
+    return hidden_in_noise(what, worst, 1.0, budget, moments.size, least, columns=where)
 
 
-def _unknown(moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    return (
-        "noise hides the spread of these columns, so their errors may be large compared with it: "
-        f"{listed(names, hidden)}; use more rows, a larger epsilon or narrower bounds"
-    )
+def _unknown(
+    moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget
+) -> Status:
+    words = "noise hides the spread of these columns, so their errors may be large compared with it"
+    more = "use more rows, a larger epsilon or narrower bounds"
+    return _about("hidden_spreads", words, hidden, names, more)
 
 
 def told_beyond(
     moments: Moments, cut: np.ndarray, names: Sequence[object], budget: object = None
-) -> str:
+) -> Status:
     """Which columns have many rows beyond the bounds."""
-    parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
-    return (
-        "many rows are beyond the bounds and are clipped to them: "
-        f"{listed(parts, range(len(parts)))} (use wider bounds)"
-    )
+    places = np.flatnonzero(cut).tolist()
+    parts = in_short([f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in places])
+    text = f"many rows are beyond the bounds and are clipped to them: {parts}"
+    severity = extent(len(places), len(cut))
+    columns = names_at(names, cut)
+    return Status([Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)])
 
 
-def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    part = moments.spread_error[lost] / moments.spread[lost] / _LOST
-    return f"noise hides the standard deviations of these columns: {listed(names, lost)}" + advice(
-        float(part.max()), budget, moments.size
-    )
+def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> Status:
+    part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
+    words, more = "noise hides the standard deviations of these columns", moments.size
+    return _about("hidden_deviations", words, lost, names, advice(part, budget, more), "part")
+
+
+def _about(
+    code: str,
+    words: str,
+    where: np.ndarray,
+    names: Sequence[object],
+    action: str,
+    severity: Severity | None = None,
+) -> Status:
+    """What is said of some columns."""
+    severity = severity or extent(int(where.sum()), len(where))
+    return Status([Message.about(code, words, names_at(names, where), action, severity=severity)])

@@ -12,10 +12,9 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._status import Message, names_at
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
-from ..shared.advice import listed
-from ..shared.bounds import with_caveat
 from ..shared.table import Table
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
@@ -66,6 +65,7 @@ def fit_column_means(
     mean, std_error = np.where(unseen, (center, error), (result.mean, result.std_error))
     status = result.status
     if unseen.any():
-        where = listed(names or range(d), np.flatnonzero(unseen))
-        status = with_caveat(status, f"no spread is visible in these columns: {where}")
+        where = names_at(names or range(d), unseen)
+        words = "no spread is visible in these columns"
+        status = status.add(Message.about("no_spread", words, where))
     return replace(result, mean=mean, std_error=std_error, status=status)
