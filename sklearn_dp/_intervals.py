@@ -156,7 +156,7 @@ class StandardErrors:
         Notes
         -----
         Normal intervals, from released values alone: they cost nothing. They are honest where
-        `trustworthy_` holds, and tell nothing of a cluster that was not found. Simultaneous
+        `trustworthy_` is True, and tell nothing of a cluster that was not found. Simultaneous
         ones are wider by Bonferroni's inequality, which holds for errors that depend on each other
         too.
         """

@@ -128,7 +128,8 @@ class Told:
     def _warn(self) -> None:
         """Warn unless the answer is trustworthy."""
         if not self.messages_.trustworthy:
-            warn(f"{type(self).__name__}: {self.messages_}", UtilityWarning)
+            words = Status(each for each in self.messages_ if each.severity != "note")
+            warn(f"{type(self).__name__}: {words}", UtilityWarning)
 
 
 def extent(number: int, total: int) -> Severity:

@@ -650,7 +650,7 @@ class BaseWeightedCenters(BaseDPCenters):
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts; not negative, and at most `max_weight`, which larger ones count
-            as; `status_` tells if that cuts off much. An array needs a `max_weight`; one number
+            as; `messages_` tell if that cuts off much. An array needs a `max_weight`; one number
             for all rows is public, and its own. A weight belongs to its row and is as private.
             Weights are rounded down to multiples of `max_weight` / 2**20; a row of less is not
             there at all. A row of weight 2 is not a row that is there twice: what one row adds is

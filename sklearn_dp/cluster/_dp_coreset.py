@@ -92,10 +92,13 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
         Without `bounds`: upper bound, at 95% confidence, for the number of units beyond `bound_`.
-    status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong. It names columns that are far narrower than the
-        cells, for example because their units differ: the points say nothing about these columns.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are far narrower than the cells, for example because their units differ: the
+        points say nothing about these columns. Without `bounds` they say how many rows may lie
+        beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

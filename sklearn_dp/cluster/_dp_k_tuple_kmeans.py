@@ -123,7 +123,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, \
+privacy_report_ :
         See :class:`DPKMeans`.
     n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
         See :class:`DPKMeans`.

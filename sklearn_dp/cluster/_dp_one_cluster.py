@@ -255,14 +255,14 @@ default="auto"
     n_points_target_ : int
         `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool
-        Whether `status_` begins with "ok".
+        Whether a ball was found: the same as `trustworthy_`.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", "noise" for a column far narrower than the ball, "bound" where it is at `bounds`.
-    status_ : str
-        "ok" (with the columns that are far narrower than the ball, if any: `center_` says nothing
-        about them), "few points in the ball" (also if the number is lost in the noise), "no radius
-        found", "no dense box found", "no repeated point found" or "no bound found: the unit ball is
-        used", with what would help.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are far narrower than the ball, about which `center_` says nothing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -471,8 +471,11 @@ default="auto"
         pickles and displays.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", or "noise" for a column far narrower than a typical ball.
-    status_ : str
-        "ok" if all rounds were; otherwise the status of the first round that was not.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        which part of the rounds found no ball.
     privacy_report_ : PrivacyReport
     radius_ : float
         Radius of the domain: public, or released.

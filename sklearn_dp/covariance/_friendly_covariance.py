@@ -110,9 +110,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
         where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
         noise hides the mean.
-    status_ : str
-        "ok", which may be followed by limits; or else a description of what the releases show to be
-        wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     path_ : str
         "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
         the first guess, by releases.

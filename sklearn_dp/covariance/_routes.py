@@ -1,7 +1,7 @@
 """The ways to a covariance, from a table in public or released columns.
 
 Each gives an Ellipsoid in grid steps, the rows (which know how long a step is) and the point that
-they are about, and sets `path_`, `status_` and what is known of rows far out.
+they are about, and sets `path_`, `messages_` and what is known of rows far out.
 """
 
 import math

@@ -134,9 +134,11 @@ class DPPCA(
         For the mean of each column "ok"; "constant" where all that can be seen is one value;
         "bound" where it, or many rows, are at `bounds` (but for 0); "noise" where that error is as
         large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
-    status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
-        With `n_components` given, it is not "ok" if a component is below `noise_level_`.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. With
+        `n_components` given, the answer is not trustworthy if a component is below `noise_level_`.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
         `radius_` and `rows_beyond_` are those of the first day.

@@ -101,7 +101,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, privacy_report_
         As of :class:`~sklearn_dp.DPKMeans`. If clients are the unit, each client has a weight of
         one, divided among its rows. There are no labels after :meth:`fit_clients`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray

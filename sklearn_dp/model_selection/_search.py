@@ -478,8 +478,10 @@ PrivateScorer, optional
         Number of features.
     feature_names_in_ : ndarray of str
         If `X` has string column names.
-    status_ : str
-        "ok", or else a description of what the releases show to be wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee of the whole search.
 

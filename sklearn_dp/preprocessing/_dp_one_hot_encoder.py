@@ -104,9 +104,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         units may be in categories that were not released; or "type" if more than half have values
         that are no categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
-        Whether all columns are "ok".
-    status_ : str
-        "ok", or a description of the problem with the names of the columns.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

@@ -86,9 +86,11 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 counts as a natural
         limit: a column that is mostly zero is "ok".)
     trustworthy_ : bool
-        Whether all columns are "ok".
-    status_ : str
-        "ok", or a description of the problem and what would help.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

@@ -74,7 +74,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     column_status_ : ndarray of str of shape (n_features,)
         See :class:`DPQuantiles`; also "constant" if the range has no visible width.
     quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, trustworthy_, \
-status_, privacy_report_ :
+status_, messages_, privacy_report_ :
         See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
         one.
 

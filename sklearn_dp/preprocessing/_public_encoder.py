@@ -303,7 +303,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
 
     Values that are not known (missing, not listed, text among numbers) are one more category, so
     the means of the others are not affected. A fit with the `bounds` of the encoder knows the
-    schema: its `status_` says so if hardly any value of a column was known, or if a number was at
+    schema: its `messages_` say so if hardly any value of a column was known, or if a number was at
     an end of its range in all rows.
 
     Parameters

@@ -101,10 +101,13 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     segment_status_ : ndarray of str of shape (n_values,)
         In the order of `values`: "ok", "noise" if the estimator's status reports a problem, or
         "suppressed".
-    status_ : str
-        "ok", the segments with problems and why, or those with some numbers that are noise.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        the segments with problems, and those with some numbers that are noise.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
+        Whether all released numbers can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee of all segments together, and every release behind it.
     n_features_in_ : int

@@ -118,12 +118,15 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         The encoder of the schema, which has learned nothing.
     estimator_ : DPKMeans
         The clusters on which the segments are based, of balanced rows.
-    status_ : str
-        "ok", or what the releases show to be wrong: columns that do not match the schema, ranges
-        that cut off many rows, one column that determines the segments, no evidence of clusters,
-        or figures that are too noisy to use.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that do not match the schema, ranges that cut off many rows and one column that
+        determines the segments. They say if there is no evidence of clusters, or if figures are
+        too noisy to use.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
+        Whether all released numbers can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

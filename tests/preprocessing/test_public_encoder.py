@@ -255,4 +255,4 @@ def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, sche
         _, model = fitted(patients(seed=seed, **changed), {**RANGES, **schema})
         assert model.trustworthy_ == (words is None)
         if words is not None:
-            assert model.status_.startswith(words)
+            assert str(model.messages_).startswith(words)
