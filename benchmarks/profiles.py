@@ -157,12 +157,12 @@ def main():
         for what, rows in ((name, table), (f"{name}, shuffled", shuffled)):
             ratios, told, misses, seconds = compared(rows, schema, options.epsilon, options.runs)
             codes = [each.code for found in told for each in found.messages_]
+            trusted = sum(found.trustworthy_ for found in told)
             print(
                 f"{what:24s} n={len(rows):6d} cost ratio median {np.median(ratios):.3f} "
-                f"max {ratios.max():.3f}; ok {sum(found.trustworthy_ for found in told)}/{len(told)}, no evidence of "
-                f"clusters {codes.count('no_clusters')}, hidden "
-                f"{codes.count('unclear_clusters')}; margins missed "
-                f"{100 * misses:.1f}%; {seconds:.1f} s",
+                f"max {ratios.max():.3f}; trustworthy {trusted}/{len(told)}, no evidence of "
+                f"clusters {codes.count('no_clusters')}, hidden {codes.count('unclear_clusters')}; "
+                f"margins missed {100 * misses:.1f}%; {seconds:.1f} s",
                 flush=True,
             )
 
