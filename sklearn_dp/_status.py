@@ -3,7 +3,7 @@
 All of it follows from released values, so it costs nothing and may be published.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -13,10 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._privacy._warn import warn
 from .exceptions import UtilityWarning
 
-__all__ = [
-    "Message", "Severity", "Status", "Told", "extent", "in_short", "names_at",
-    "troubles_of_columns",
-]  # fmt: skip
+__all__ = ["Message", "Severity", "Status", "Told", "extent", "in_short", "names_at"]
 
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best
 _SEVERITIES = ("all", "part", "caution", "note")
@@ -47,18 +44,6 @@ class Message:
     action: str = ""
     severity: Severity = "caution"
 
-    @classmethod
-    def about(
-        cls, code: str, words: str, names: Iterable[object], action: str = "", **options: Severity
-    ) -> Self:
-        """One about columns, whose names end the text.
-
-        >>> str(Message.about("no_spread", "no spread found in", ["pay", "age"], "use more rows"))
-        'no spread found in: pay, age; use more rows'
-        """
-        columns = tuple(str(name) for name in names)
-        return cls(code, f"{words}: {in_short(columns)}", columns, action, **options)
-
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.text, self.action)))
 
@@ -81,6 +66,28 @@ class Status(tuple[Message, ...]):
     def add(self, *messages: Message) -> Self:
         """The same with further messages."""
         return type(self)((*self, *messages))
+
+    def add_columns(
+        self,
+        code: str,
+        words: str,
+        names: Sequence[object],
+        where: np.ndarray,
+        action: str = "",
+        severity: Severity = "caution",
+    ) -> Self:
+        """The same with a message about the columns (d,) where something is so, if there are any:
+        their names end the text. "part" is "all" where it is so of all columns.
+
+        >>> lost = "no_spread", "no spread found in", ["pay", "age"], np.array([True, False])
+        >>> str(Status().add_columns(*lost, "use more rows", "part"))
+        'no spread found in: pay; use more rows'
+        """
+        columns = names_at(names, where)
+        if not columns:
+            return self
+        severity = extent(len(columns), len(where)) if severity == "part" else severity
+        return self.add(Message(code, f"{words}: {in_short(columns)}", columns, action, severity))
 
     def of_part(self, name: object) -> list[Message]:
         """The messages as those of one part of a larger answer."""
@@ -135,17 +142,6 @@ class Told:
 def extent(number: int, total: int) -> Severity:
     """How serious it is that so many parts of an answer cannot be used."""
     return "all" if number >= total else "part"
-
-
-def troubles_of_columns(
-    troubles: Mapping[str, tuple[str, str, str]], codes: np.ndarray, names: Sequence[object]
-) -> Status:
-    """What codes (d,) of columns stand for: code, words and what to do, by code."""
-    return Status(
-        Message.about(code, words, where, action, severity=extent(len(where), len(codes)))
-        for short, (code, words, action) in troubles.items()
-        if (where := names_at(names, codes == short))
-    )
 
 
 def in_short(names: Sequence[object], most: int = 5) -> str:

@@ -59,7 +59,7 @@ from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of, with_callbacks
-from .._status import Message, Status, names_at
+from .._status import Message, Status
 from .._validation import SQUARABLE, with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
@@ -94,11 +94,10 @@ def told_of_narrow(
     >>> told_of_narrow(Status(), columns, 50.0, ["age", "salary"], "the ball")
     ()
     """
-    where = names_at(names, is_narrow(columns, width))
-    if status or not where:
+    if status:
         return status
     words = f"{what} is far wider than some columns, so it says nothing about them"
-    return status.add(Message.about("narrow_columns", words, where))
+    return status.add_columns("narrow_columns", words, names, is_narrow(columns, width))
 
 
 def is_narrow(columns: Columns, width: float) -> np.ndarray:

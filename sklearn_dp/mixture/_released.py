@@ -30,7 +30,7 @@ from .._base import (
     weighted_mean,
 )
 from .._privacy._checks import is_integer
-from .._status import Message, Status, extent, names_at
+from .._status import Status
 
 __all__ = ["BaseReleasedMixture"]
 
@@ -84,18 +84,12 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.messages_ = at_bounds(self.messages_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names
         self.messages_ = told_of_cuts(self.messages_, *cut)
-        if result.coarse.any():
-            where, action = (
-                names_at(self._column_names, result.coarse),
-                "subtract a constant from them",
-            )
-            words = (
-                "the values of these columns are too large for double precision to resolve their "
-                "spread"
-            )
-            severity = extent(len(where), len(result.coarse))
-            message = Message.about("coarse_values", words, where, action, severity=severity)
-            self.messages_ = Status([message])
+        words = (
+            "the values of these columns are too large for double precision to resolve their spread"
+        )
+        action, names = "subtract a constant from them", self._column_names
+        coarse = Status().add_columns("coarse_values", words, names, result.coarse, action, "part")
+        self.messages_ = coarse or self.messages_
         self.converged_ = self.messages_.trustworthy
 
     def _keep_errors(self, errors, size, unknown):

@@ -25,7 +25,7 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
-from .._status import Status, troubles_of_columns
+from .._status import Status
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -34,19 +34,6 @@ _FAILURE = 0.5  # of delta: that a category of a single unit is seen
 _SAFE = 1 - 1e-12  # shares add up to one but for rounding
 _HIDDEN = 0.5  # share of the units: a column that hides more says little
 _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
-_TROUBLES = {
-    "hidden": (
-        "hidden_categories",
-        "most of the units may be in unreleased categories of these columns",
-        "",
-    ),
-    "type": (
-        "other_types",
-        "most values are neither numbers nor texts (dates, intervals, tuples, members of an "
-        "enumeration) in these columns",
-        "turn them into text",
-    ),
-}
 
 
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
@@ -276,9 +263,18 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
 
     def _in_words(self) -> Status:
         """The status: the trouble of the columns."""
-        few = f"no category has enough units (about {self.threshold_}) in these columns"
-        troubles = {"noise": ("no_category", few, ""), **_TROUBLES}
-        return troubles_of_columns(troubles, self.column_status_, self._column_names)
+        codes, names = self.column_status_, self._column_names
+        words = f"no category has enough units (about {self.threshold_}) in these columns"
+        status = Status().add_columns("no_category", words, names, codes == "noise", "", "part")
+        words = "most of the units may be in unreleased categories of these columns"
+        hidden = codes == "hidden"
+        status = status.add_columns("hidden_categories", words, names, hidden, "", "part")
+        words = (
+            "most values are neither numbers nor texts (dates, intervals, tuples, members of an "
+            "enumeration) in these columns"
+        )
+        action, others = "turn them into text", codes == "type"
+        return status.add_columns("other_types", words, names, others, action, "part")
 
     @property
     def schema_(self) -> dict[Any, list]:

@@ -13,24 +13,12 @@ from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
-from .._status import Message, Status, troubles_of_columns
+from .._status import Message, Status
 from ._scaling import ColumnFit
 
 __all__ = ["DPQuantiles"]
 
 _MOST = 100  # more levels than anybody reads
-_TROUBLES = {
-    "noise": (
-        "noisy_columns",
-        "noise hides the quantiles of these columns",
-        "use tighter bounds or more rows",
-    ),
-    "bound": (
-        "quantiles_at_bound",
-        "quantiles of these columns are at a bound, and may lie beyond it",
-        "use wider bounds, unless no value can",
-    ),
-}
 
 
 class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
@@ -193,4 +181,15 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
             size = found.size if is_known(found.size, found.size_sd) else None
             action = advice(found.too_few, budget, size)
             return Status([Message("few_rows", text, (), action, "all")])
-        return troubles_of_columns(_TROUBLES, self.column_status_, self._column_names)
+        codes, names = self.column_status_, self._column_names
+        words, action = (
+            "noise hides the quantiles of these columns",
+            "use tighter bounds or more rows",
+        )
+        status = Status().add_columns(
+            "noisy_columns", words, names, codes == "noise", action, "part"
+        )
+        words = "quantiles of these columns are at a bound, and may lie beyond it"
+        action = "use wider bounds, unless no value can"
+        at_bound = codes == "bound"
+        return status.add_columns("quantiles_at_bound", words, names, at_bound, action, "part")

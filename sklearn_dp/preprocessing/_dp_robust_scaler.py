@@ -14,7 +14,6 @@ from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin import Replacing
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
-from .._status import Message, Status, names_at
 from ._dp_quantiles import DPQuantiles
 from ._scaling import Scaling
 
@@ -165,12 +164,12 @@ status_, messages_, privacy_report_ :
         seen = width > _NO_WIDTH * found.resolution
         flat = ~seen & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
-        if flat.any() and not self.messages_:
+        if not self.messages_:
             words, action = "all quantiles of these columns are equal", ""
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
                 words, action = f"{words}, or too close to tell apart", "use tighter bounds"
-            columns = names_at(self._column_names, flat)
-            self.messages_ = Status([Message.about("equal_quantiles", words, columns, action)])
+            about = words, self._column_names, flat, action
+            self.messages_ = self.messages_.add_columns("equal_quantiles", *about)
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

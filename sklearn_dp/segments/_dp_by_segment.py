@@ -15,7 +15,7 @@ from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
-from .._status import Message, Status, extent
+from .._status import Message, Status, extent, in_short
 from .._validation import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
@@ -386,7 +386,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             told.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
         if partly := [value for value in fine if _some_noise(fits[value])]:
-            told.append(Message.about("noisy_segments", "some numbers are noise", partly))
+            text = f"some numbers are noise: {in_short(partly)}"
+            told.append(Message("noisy_segments", text))
         self.messages_ = Status(told)
 
     def _released_parts(self):

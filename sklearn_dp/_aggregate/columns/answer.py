@@ -11,12 +11,12 @@ Errors are compared with the spread of the rows as far as it has been seen, neve
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..._status import Message, Severity, Status, extent, in_short, names_at
+from ..._status import Message, Status, extent, in_short, names_at
 from ..shared.advice import Budget, advice, hidden_in_noise
 from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
@@ -68,28 +68,31 @@ def status_of(
 ) -> Status:
     """The status: what there is to say of columns, by name."""
     names = names or range(len(codes))
-    wrong: dict[str, Callable[..., Status]] = {
-        "noise": _noise,
-        "unknown": _unknown,
-        "bound": told_beyond,
-        "scale": _scale,
-    }
-    status = Status()
-    for code, told in wrong.items():
-        if (codes == code).any():
-            status = status.add(*told(moments, codes == code, names, budget))
+    status = _of_noise(moments, codes == "noise", names, budget)
+    words = "noise hides the spread of these columns, so their errors may be large compared with it"
+    action = "use more rows, a larger epsilon or narrower bounds"
+    status = status.add_columns("hidden_spreads", words, names, codes == "unknown", action, "part")
+    status = told_beyond(status, moments, codes == "bound", names)
+    if (lost := codes == "scale").any():
+        part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
+        words = "noise hides the standard deviations of these columns"
+        action = advice(part, budget, moments.size)
+        status = status.add_columns("hidden_deviations", words, names, lost, action, "part")
     status = status or moments.weights.told(status)
     return status or told_of_single(status, codes, names)
 
 
-def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> Status:
+def _of_noise(
+    moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget
+) -> Status:
+    """The columns of which noise hides the means."""
+    if not lost.any():
+        return Status()
     unknown = lost & _lost(moments)
     if unknown.any():
-        words, more = (
-            "no spread found in these columns",
-            "use more rows, a larger epsilon or bounds",
-        )
-        return _about("no_spread", words, unknown, names, more)
+        words = "no spread found in these columns"
+        action = "use more rows, a larger epsilon or bounds"
+        return Status().add_columns("no_spread", words, names, unknown, action, "part")
     where = () if lost.all() else names_at(names, lost)
     what = f"these columns: {in_short(where)}" if where else "the rows"
     # Where noise hides the spread, the most that it may be is what an error is compared with.
@@ -98,40 +101,15 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
     return hidden_in_noise(what, worst, 1.0, budget, moments.size, least, columns=where)
 
 
-def _unknown(
-    moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget
-) -> Status:
-    words = "noise hides the spread of these columns, so their errors may be large compared with it"
-    more = "use more rows, a larger epsilon or narrower bounds"
-    return _about("hidden_spreads", words, hidden, names, more)
-
-
 def told_beyond(
-    moments: Moments, cut: np.ndarray, names: Sequence[object], budget: object = None
+    status: Status, moments: Moments, cut: np.ndarray, names: Sequence[object]
 ) -> Status:
-    """Which columns have many rows beyond the bounds."""
-    places = np.flatnonzero(cut).tolist()
-    parts = in_short([f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in places])
-    text = f"many rows are beyond the bounds and are clipped to them: {parts}"
-    severity = extent(len(places), len(cut))
-    columns = names_at(names, cut)
-    return Status([Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)])
-
-
-def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> Status:
-    part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
-    words, more = "noise hides the standard deviations of these columns", moments.size
-    return _about("hidden_deviations", words, lost, names, advice(part, budget, more), "part")
-
-
-def _about(
-    code: str,
-    words: str,
-    where: np.ndarray,
-    names: Sequence[object],
-    action: str,
-    severity: Severity | None = None,
-) -> Status:
-    """What is said of some columns."""
-    severity = severity or extent(int(where.sum()), len(where))
-    return Status([Message.about(code, words, names_at(names, where), action, severity=severity)])
+    """The status, with columns that have many rows beyond the bounds."""
+    if not cut.any():
+        return status
+    parts = zip(names, moments.beyond, strict=True)
+    shares = [f"{name} ({100 * min(part, 1.0):.0f}%)" for name, part in parts]
+    words = "many rows are beyond the bounds and are clipped to them"
+    text = f"{words}: {in_short(names_at(shares, cut))}"
+    about = names_at(names, cut), "use wider bounds", extent(int(cut.sum()), len(cut))
+    return status.add(Message("rows_beyond_bounds", text, *about))

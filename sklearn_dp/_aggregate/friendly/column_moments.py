@@ -12,7 +12,6 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._status import Message, names_at
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
 from ..shared.table import Table
@@ -63,9 +62,6 @@ def fit_column_means(
     columns = replace(columns, scale=np.where(unseen, 1.0, columns.scale))
     result = answer(session, end, Found(size, 0.0, method="columns"), columns, facts)
     mean, std_error = np.where(unseen, (center, error), (result.mean, result.std_error))
-    status = result.status
-    if unseen.any():
-        where = names_at(names or range(d), unseen)
-        words = "no spread is visible in these columns"
-        status = status.add(Message.about("no_spread", words, where))
+    words = "no spread is visible in these columns"
+    status = result.status.add_columns("no_spread", words, names or range(d), unseen)
     return replace(result, mean=mean, std_error=std_error, status=status)

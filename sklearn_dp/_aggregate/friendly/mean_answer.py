@@ -15,12 +15,12 @@ from scipy.special import chdtri
 
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._status import Message, Status, extent, in_short, names_at
+from ..._status import Message, Status, in_short, names_at
 from ..columns.answer import codes_of_means, status_of
 from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise
 from ..shared.column_codes import told_of_single
-from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
+from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined
 
@@ -128,16 +128,13 @@ def _in_words(
         where = names_at(names, codes == "noise") if len(lost) < facts.d else ()
         what = f"these columns: {in_short(where)}" if where else "the rows"
         if np.isinf(part).any() and end.least > 0:
-            unseen = [str(names[place]) for place in lost[np.isinf(part)]]
-            severity = extent(len(unseen), facts.d)
-            return Status(
-                [Message.about("no_spread", _NO_SPREAD, unseen, _MORE, severity=severity)]
-            )
+            unseen = (codes == "noise") & np.isinf(end.std_error / np.maximum(end.spread, 1e-300))
+            return Status().add_columns("no_spread", _NO_SPREAD, names, unseen, _MORE, "part")
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
         known = budget, end.size, end.least
         return hidden_in_noise(what, worst, 1.0, *known, power=1 / 3, columns=where)
     if near.any():
-        return Status([at_bounds_in_words(near, names)])
+        return told_at_bounds(Status(), near, names)
     status = facts.weights.told(Status())
     if not status:
         status = Status(_of_tails(end, facts, codes == "constant"))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._status import Message, Status, extent, names_at
+from ..._status import Status, extent
 from ..shared.advice import Budget
 from ..shared.column_codes import told_of_single
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
@@ -84,9 +84,8 @@ def told_of_codes(status: Status, codes: np.ndarray, names: Sequence[object]) ->
         ("variance", "variances and covariances"),
         ("covariance", "covariances"),
     ):
-        if where := names_at(names, codes == code):
-            words = f"noise hides the {what} of these columns"
-            status = status.add(Message.about("noisy_columns", words, where))
+        words = f"noise hides the {what} of these columns"
+        status = status.add_columns("noisy_columns", words, names, codes == code)
     return told_of_single(status, codes, names)
 
 
@@ -97,9 +96,10 @@ def status_of_joint(
 
     Where nothing is seen of half of the columns, that is all there is to say.
     """
-    hidden = names_at(names, np.isin(codes, ("noise", "variance", "covariance")))
-    if not end.seen and 2 * len(hidden) >= (several := np.count_nonzero(codes != "constant")):
+    hidden = np.isin(codes, ("noise", "variance", "covariance"))
+    several = int(np.count_nonzero(codes != "constant"))
+    if not end.seen and 2 * np.count_nonzero(hidden) >= several:
         words = "too few rows for this budget: noise hides covariances of these columns"
-        severity = extent(len(hidden), int(several))
-        return Status([Message.about("few_rows", words, hidden, severity=severity)])
+        severity = extent(int(np.count_nonzero(hidden)), several)
+        return Status().add_columns("few_rows", words, names, hidden, severity=severity)
     return told_of_codes(end.told("the rows in some direction", budget), codes, names)

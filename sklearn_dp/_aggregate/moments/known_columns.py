@@ -25,7 +25,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._status import Message, Status, names_at
+from ..._status import Status
 from ..columns.answer import beyond_bounds, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
@@ -326,10 +326,10 @@ class KnownColumns:
         of which many rows are beyond the bounds are what is wrong."""
         cut = beyond_bounds(self.moments) > 0
         if cut.any() and status.trustworthy:
-            return told_beyond(self.moments, cut, names)
-        long = names_at(names, ~self.moments.public & (self.moments.fourth > _VERY))
+            return told_beyond(Status(), self.moments, cut, names)
+        long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
-        return status.add(Message.about("clipped_tails", words, long)) if long else status
+        return status.add_columns("clipped_tails", words, names, long)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""

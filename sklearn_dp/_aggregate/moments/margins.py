@@ -30,7 +30,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._status import Message, Status, extent, names_at
+from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.centering import noise_sd
 from ..shared.rows import row_slices
@@ -152,12 +152,10 @@ class Margins:
 
     def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, or which columns have not been found."""
-        if not self.lost.any():
-            return status
-        where, words = names_at(names, self.lost), "no spread found in these columns"
+        words = "no spread found in these columns"
         more = "use more rows, a larger epsilon or bounds"
-        severity = extent(len(where), len(self.lost))
-        return Status([Message.about("no_spread", words, where, more, severity=severity)])
+        found = Status().add_columns("no_spread", words, names, self.lost, more, "part")
+        return found or status
 
 
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:

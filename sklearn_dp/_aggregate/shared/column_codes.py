@@ -22,6 +22,7 @@ _HIDDEN = 0.5  # part of a column's spread that is noise
 _USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
 _FEWEST = 4.0  # standard deviations of its noise that the number of rows of a cluster exceeds
 _RULES = 0.99  # of the spread, in one column
+_SINGLE = "only a single value is visible in these columns"
 
 
 def codes_of_centers(
@@ -53,7 +54,7 @@ def told_by_column(
     many centers are nothing but noise, by the `codes` (k, d) of their coordinates. With more than
     half of them it is not trustworthy."""
     if not status and not found.alike:
-        status = Status(_told_of_columns(found, names))
+        status = _told_of_columns(found, names)
     k, empty = len(codes), int(np.count_nonzero((codes == "noise").all(axis=1)))
     if not empty or not status.trustworthy:
         return status
@@ -64,15 +65,10 @@ def told_by_column(
 
 def told_of_single(status: Status, codes: np.ndarray, names: Sequence[object]) -> Status:
     """The status, with the columns (d,) that have one value."""
-    return status.add(*_single(names, codes == "constant"))
+    return status.add_columns("single_value", _SINGLE, names, codes == "constant")
 
 
-def _single(names: Sequence[object], where: np.ndarray) -> list[Message]:
-    words = "only a single value is visible in these columns"
-    return [Message.about("single_value", words, names_at(names, where))] if where.any() else []
-
-
-def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> list[Message]:
+def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
     """What there is to say of columns."""
     k, spread = len(found.centers), found.spread
     lost = np.count_nonzero(_lost(found), axis=0)
@@ -82,7 +78,8 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> list[Mes
     if useless.any():
         severity = extent(int(useless.min()), k)
         text = f"mostly noise in some columns: {_numbered(useless, names)} of {k} centers"
-        return [Message("mostly_noise", text, names_at(names, useless), severity=severity), *rules]
+        wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
+        return Status([wrong, *rules])
     told = [
         ("noisy_columns", lost, f"noise hides {{}} of {k} centers"),
         (
@@ -92,17 +89,18 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> list[Mes
             f"{{}} of {k} centers",
         ),
     ]
-    messages = [
+    status = Status(
         Message(code, text.format(_numbered(number, names)), names_at(names, number))
         for code, number, text in told
         if number.any()
-    ]
+    )
     if found.beyond.any():
         cut = np.flatnonzero(found.beyond).tolist()
         where = in_short([f"{names[i]} ({100 * found.beyond[i]:.2g}%)" for i in cut])
         text = f"rows beyond the bounds are clipped to them: {where}"
-        messages.append(Message("rows_beyond_bounds", text, names_at(names, found.beyond)))
-    return [*messages, *_single(names, found.constant & (lost == 0)), *rules]
+        status = status.add(Message("rows_beyond_bounds", text, names_at(names, found.beyond)))
+    single = found.constant & (lost == 0)
+    return status.add_columns("single_value", _SINGLE, names, single).add(*rules)
 
 
 def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list[Message]:

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._status import Message, Severity, Status, extent, names_at
+from ..._status import Message, Severity, Status, in_short, names_at
 from .advice import plain
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
@@ -54,18 +54,16 @@ def at_bounds(
     if domain is None or not near.any():
         return status
     places = None if domain.low is None else _any_row(near)
-    return status.add(at_bounds_in_words(places, names))
+    return told_at_bounds(status, places, names)
 
 
-def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> Message:
-    """Of columns (d,) whose means are at a bound; None for the mean in a ball."""
+def told_at_bounds(status: Status, near: np.ndarray | None, names: Sequence) -> Status:
+    """The status, with columns (d,) whose means are at a bound; None for the mean in a ball."""
     if near is None:
         text = "the mean is at the bound, and rows may lie beyond it"
-        return Message("means_at_bound", text, (), _WIDER, "all")
+        return status.add(Message("means_at_bound", text, (), _WIDER, "all"))
     words = "the means of these columns are at a bound, and rows may lie beyond it"
-    columns = names_at(names, near)
-    severity = extent(len(columns), len(near))
-    return Message.about("means_at_bound", words, columns, _WIDER, severity=severity)
+    return status.add_columns("means_at_bound", words, names, near, _WIDER, "part")
 
 
 def ends_of(box: Domain | None, origin: np.ndarray, unit: float) -> np.ndarray | None:
@@ -136,6 +134,7 @@ def told_of_cuts(
     """
     if domain is None or not status.trustworthy:
         return status
+    severity: Severity = "caution"
     if domain.low is None:
         least, most = _FILLED
         along = float(np.linalg.norm(means, axis=-1).min()) / domain.radius
@@ -147,18 +146,15 @@ def told_of_cuts(
             f"a typical row reaches {plain(100 * min(part, 1.0))}% of the bound, so longer rows "
             "may have been clipped"
         )
-        severity: Severity = "all" if part > most and along > least else "caution"
+        severity = "all" if part > most and along > least else severity
         return status.add(Message("rows_at_bound", text, (), _WIDER, severity))
     told = np.broadcast_to(codes == "bound", means.shape)
     cut = cut_by_bounds(domain, means, spreads) & told
-    if not told.any():
-        return status
-    where = names_at(names, _any_row(cut if cut.any() else told))
     if not cut.any():  # such rows have been counted
-        return status.add(Message.about("rows_beyond_bounds", _CLIPPED, where))
+        return status.add_columns("rows_beyond_bounds", _CLIPPED, names, _any_row(told))
     words = "many rows are at or next to a bound of these columns, and may lie beyond it"
-    severity = extent(len(where), means.shape[-1]) if wrong else "caution"
-    return status.add(Message.about("rows_at_bound", words, where, _WIDER, severity=severity))
+    severity = "part" if wrong else severity
+    return status.add_columns("rows_at_bound", words, names, _any_row(cut), _WIDER, severity)
 
 
 def _weighted_length(radius: float, means: np.ndarray, spreads: np.ndarray) -> float:
@@ -204,8 +200,8 @@ def told_of_hidden(
         return status, codes
     words = "noise hides the spreads of these columns, and their means may be noise, too"
     action = "use separate bounds for columns in different units"
-    message = Message.about("hidden_spreads", words, names_at(names, hidden), action)
-    return status.add(message), np.where(hidden, "unknown", codes)
+    status = status.add_columns("hidden_spreads", words, names, hidden, action)
+    return status, np.where(hidden, "unknown", codes)
 
 
 def told_of_centers(
@@ -221,7 +217,7 @@ def told_of_centers(
     Centers that are all at a side of a box are no answer."""
     at = _at_sides(domain, centers, errors)
     if at.any():
-        return status.add(at_bounds_in_words(at, names)), at
+        return told_at_bounds(status, at, names), at
     if not len(centers):
         return status, at
     cut = cut_by_bounds(domain, means, spread)
@@ -290,26 +286,24 @@ def told_of_outside(
     if not share > max(_STANDS_OUT * sd, _FEW):
         if not at.any() or share + _NEAR * sd < _MANY:
             return status, none
-        return Status([at_bounds_in_words(at, names)]), at
+        return told_at_bounds(Status(), at, names), at
     columns = at | (beyond > 0)
     if not columns.any() and len(centers):
         columns = cut_by_bounds(domain, centers.mean(axis=0), spread)
     where = names_at(names, columns) if domain.low is not None else ()
     columns = columns if where else none | (domain.low is None)  # all columns of a ball
-    part = (
-        f"about {plain(100 * min(share, 1.0))}% of the rows are beyond the bounds and are clipped"
+    text = (
+        f"about {plain(100 * min(share, 1.0))}% of the rows are beyond the bounds and are clipped "
+        f"to them{': ' if where else ''}{in_short(where)}"
     )
     severity: Severity = "all" if share > _MOST else "part" if share > _MANY else "caution"
-    message = Message("rows_beyond_bounds", f"{part} to them", (), _WIDER, severity)
-    if where:
-        words = f"{part} to them"
-        message = Message.about(message.code, words, where, _WIDER, severity=severity)
-    if share > _MOST:  # whatever else is wrong is so within the wrong bounds
-        return Status([message]), columns
     if severity == "caution" and (beyond.any() or not status.trustworthy):
         return status, columns
+    message = Message("rows_beyond_bounds", text, where, _WIDER, severity)
+    if severity == "all":  # whatever else is wrong is so within the wrong bounds
+        return Status([message]), columns
     others = (each for each in status if each.code != message.code)  # of single columns
-    return Status(others).add(message), columns
+    return Status([message, *others]), columns
 
 
 def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
