@@ -57,7 +57,7 @@ def warn(self, X):
 
 
 def note(self, X):
-    self.messages_ = Status([Message("mean", f"mean below {X.max()}")])
+    self.messages_ = Status([Message("mean", f"mean below {X.max()}", severity="all")])
 
 
 def refuse(self, X):
