@@ -72,6 +72,7 @@ def test_covariances_that_drift_are_followed():
     assert abs(lately.covariance_[1, 1] - 1) < 0.15 and lately.size_ < 8000
 
 
+@pytest.mark.quick("options0", "options3")
 @pytest.mark.parametrize(
     "options", [{}, {"assume_centered": True}, {"max_weight": 2.0}, {"bounds": (0.0, [9.0] * 3)}]
 )

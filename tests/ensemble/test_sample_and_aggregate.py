@@ -491,7 +491,9 @@ def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 @pytest.mark.parametrize("method", ["confidence_interval", "summary"])
 def test_what_needs_a_fit_says_so_of_a_released_private_estimator(method):
-    model = SampleAndAggregate(DPKMeans(2), output=("cluster_centers_",), random_state=0)
-    model.fit(np.random.default_rng(0).normal(size=(4000, 2)))
+    model = SampleAndAggregate(
+        DPKMeans(2, bounds=9.0), output=("cluster_centers_",), output_bounds=9.0, random_state=0
+    )
+    model.fit(np.random.default_rng(0).normal(size=(400, 2)))
     with pytest.raises(AttributeError, match=rf"DPKMeans\.{method} .* of a fit"):
         getattr(model.estimator_, method)()

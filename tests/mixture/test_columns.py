@@ -43,7 +43,7 @@ def box_of(X, wider):
     return low - wider * (high - low), high + wider * (high - low)
 
 
-@pytest.mark.quick("full-None-*", "diag-0.0-*")
+@pytest.mark.quick("full-None-*")
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("wider", [None, 0.0, 1.0])
 @pytest.mark.parametrize("form", ["full", "diag", "tied"])

@@ -233,6 +233,7 @@ def spaced(values):
     return " " + values.astype(str)
 
 
+@pytest.mark.quick("changed[0-4]-*")
 @pytest.mark.parametrize(
     ("changed", "schema", "words"),
     [

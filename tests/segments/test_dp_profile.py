@@ -187,6 +187,7 @@ def test_the_checks_of_private_estimators(check):
     check(DPProfile([(-4.0, 5.0)] * N_FEATURES, 2, epsilon=20.0))
 
 
+@pytest.mark.slow
 def test_a_replay_notices_scales_that_are_not_released(numbers, monkeypatch):
     """Balanced by the rows themselves: neighbors then have other rows in all places."""
     X, model = numbers
