@@ -66,7 +66,7 @@ def main(argv=None):
     print_table(
         ("features", "chosen", "CPU seconds", "status"),
         [
-            (str(d), str(model.n_clusters_), f"{times[d].cpu:.2f}", model.status_)
+            (str(d), str(model.n_clusters_), f"{times[d].cpu:.2f}", str(model.messages_))
             for d, model in models.items()
         ],
     )

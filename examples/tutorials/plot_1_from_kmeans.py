@@ -82,7 +82,7 @@ print(private["clusters"].privacy_plan(n_features=64))
 # Now fit. Do not set `random_state`: anyone who knows the seed can subtract the noise.
 
 private.fit(X)
-print(private["clusters"].status_)
+print(private["clusters"].status_, *private["clusters"].messages_)
 
 # %%
 # Compare the centers. They come in a different order, so each private center is drawn below the

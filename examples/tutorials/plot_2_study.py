@@ -77,7 +77,7 @@ X = load_breast_cancer().data[:, :2]  # mean radius, mean texture
 
 mean.fit(X)
 clusters.fit(X)
-print("mean", mean.mean_.round(1), "status:", mean.status_)
+print("mean", mean.mean_.round(1), "status:", mean.status_, *mean.messages_)
 print("centers", clusters.cluster_centers_.round(1).tolist(), "status:", clusters.status_)
 
 # %%

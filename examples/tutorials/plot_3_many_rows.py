@@ -102,7 +102,7 @@ def phone(number):
 phones = [phone(number) for number in range(n_people)]
 federated = FederatedDPKMeans(n_clusters=3, epsilon=1.0, bounds=45.0, privacy_unit="client")
 federated.fit_clients(phones, X_server=guesses)
-print(federated.status_)
+print(federated.status_, *federated.messages_)
 
 # %%
 # What was sent: a few numbers in each round, whatever is in a diary.

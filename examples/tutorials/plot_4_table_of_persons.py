@@ -157,7 +157,7 @@ rows = encoder.fit_transform(table.join(logs))
 groups = DPKMeans(
     6, epsilon=2.0, bounds=encoder.output_bounds, ledger=ledger, max_weight=largest_weight
 ).fit(rows, sample_weight=weight)
-print("status:", groups.status_)
+print("status:", groups.status_, *groups.messages_)
 
 # %%
 # 6. The published table

@@ -89,7 +89,7 @@ print(model.privacy_plan(n_features=32, unit="group"))
 # so a word of one person stays hidden.
 
 model.fit(X, texts=messages, groups=person)
-print("status:", model.status_)
+print("status:", model.status_, *model.messages_)
 print("a word needs about", model.threshold_, "persons; found:", len(model.words_), "words")
 print("lupus" in model.words_, any("person1" in word for word in model.words_))
 

@@ -123,7 +123,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, \
+privacy_report_ :
         See :class:`DPKMeans`.
     n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
         See :class:`DPKMeans`.
@@ -342,7 +343,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             found = context.coreset()
         else:
             found = self._fit_tuples(table, context, stage, numbers, weight)
-        if found.status == "ok":
+        if not found.status:
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
         found, refined = columns.finish(session, table, found)

@@ -53,7 +53,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
         if "bic" asks for more clusters than the range allows. If two criteria differ, or the
-        largest number allowed was chosen, `status_` says that the number is unclear. It has no
+        largest number allowed was chosen, `messages_` say that the number is unclear. It has no
         effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass
         "silhouette": other criteria mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
@@ -122,7 +122,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         Without `bounds`: upper bound, at 95% confidence, for the number of units (or total weight)
         beyond `bound_`, computed from released values. These units are clipped, so their true cost
         is unknown: even rows too few to stand out from the noise may cost more than all others. If
-        rows beyond do stand out from the noise, `status_` says so.
+        rows beyond do stand out from the noise, `messages_` say so.
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
@@ -136,10 +136,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     days_ : Days
         After `partial_fit`: the number of days, the name of the last one, and what is kept for the
         next, all of it released. `labels_` are then those of the last day.
-    status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong. It names columns that are mostly noise in some
-        centers, that are clipped at the bounds, or that dominate all distances.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are mostly noise in some centers, that are clipped at the bounds, or that
+        dominate all distances. Without `bounds` they say how many rows may lie beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

@@ -57,7 +57,7 @@ default="auto"
     Attributes
     ----------
     center_, radius_, n_points_in_, n_points_in_std_error_, n_points_target_, found_, status_, \
-privacy_report_ :
+messages_, privacy_report_ :
         See :class:`DPOneCluster`.
 
     See Also

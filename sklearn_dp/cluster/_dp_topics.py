@@ -111,10 +111,13 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     center_topics_ : ndarray of int32 of shape (n_clusters,)
         The topic of each center of `estimator_`: its own, unless topics have been merged.
     trustworthy_ : bool
-        Whether `status_` is "ok".
-    status_ : str
-        "ok", or which topics are lost in noise, which ones have no keyword, and what is wrong with
-        the clusters.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        which topics are lost in noise, which ones have no keyword, and what is wrong with the
+        clusters.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -341,7 +344,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             self.words_,
             self.n_keywords,
         )
-        self.status_ = status_of(self.topics_, model.status_)
+        self.messages_ = status_of(self.topics_, model.messages_)
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]

@@ -102,7 +102,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
     def _keep(self, found):
         """The fitted attributes of an `Aggregate`."""
-        self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
+        self.output_, self.n_working_, self.messages_ = found.vector, found.n_working, found.status
         self.n_working_std_error_ = found.n_working_sd
         # A fit before this one may have had it.
         self.__dict__.pop("output_std_error_", None)

@@ -101,7 +101,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, privacy_report_
         As of :class:`~sklearn_dp.DPKMeans`. If clients are the unit, each client has a weight of
         one, divided among its rows. There are no labels after :meth:`fit_clients`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
@@ -340,11 +340,10 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
-        self.radius_, self.status_ = state.ground.radius, state.status
+        self.radius_, self.messages_ = state.ground.radius, state.status
         if state.choice is not None:
             self.n_clusters_criterion_ = state.choice.criterion
-            if self.status_ == "ok":
-                self.status_ = state.choice.status
+            self.messages_ = self.messages_ or state.choice.told()
         self.subspace_ = state.subspace
         self.server_points_ = self.server_weights_ = self.gain_ = None
         if state.proxy is not None:

@@ -114,11 +114,13 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         large; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
         bound other than 0; or "constant" if a single value is visible, which is the mean then.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
-    status_ : str
-        "ok", "no diameter found" or "no location found", or a description of what `column_status_`
-        says, with the names of the columns and what would help; or that many rows are too spread
-        out to be seen. Computed from released values.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        the columns of `column_status_`, and say if no location was found, or if many rows are too
+        spread out to be seen.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport
@@ -136,8 +138,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group, which are treated as one point, their mean) with any weight. The
     number of rows is private. Without bounds, at epsilon=1 in ten dimensions, about 400 points give
-    at most twice the error of knowing the location; with far fewer none is found, and `status_`
-    says so. The spread of each of three columns is found with about 1,000 rows or more.
+    at most twice the error of knowing the location; with far fewer none is found, and `messages_`
+    say so. The spread of each of three columns is found with about 1,000 rows or more.
 
     References
     ----------

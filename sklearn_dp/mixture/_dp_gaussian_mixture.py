@@ -118,8 +118,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         each unit as known. Infinite if nothing was found, or if, without bounds, only a single
         value is visible in the column.
     converged_ : bool
-        Whether `status_` begins with "ok": by the releases, all components stand out from the
-        noise.
+        The same as `trustworthy_`: by the releases, all components stand out from the noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
@@ -127,9 +126,11 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         `bounds` (but for 0); or "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
-    status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. Without
+        `bounds` they say how many rows may lie beyond `radius_`.
     path_ : str
         Algorithm branch selected by the releases: "coreset", "k_tuples", "partition", or one of the
         latter two and ", then coreset"; in a fit of `DPBySegment` "segments".

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
 from .._dropin import Replacing
@@ -26,6 +25,7 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
+from .._status import Status
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -91,9 +91,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         units may be in categories that were not released; or "type" if more than half have values
         that cannot be categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
-        Whether all columns are "ok".
-    status_ : str
-        "ok", or a description of the problem with the names of the columns.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -258,22 +260,22 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
         self.column_status_[unread > _HIDDEN * size] = "type"
-        self.status_ = self._in_words()
+        self.messages_ = self._in_words()
 
-    def _in_words(self) -> str:
-        """The status: "ok", or the trouble of the columns."""
-        troubles = {
-            "noise": f"no category has enough units (about {self.threshold_}) in these columns",
-            "hidden": "most of the units may be in unreleased categories of these columns",
-            "type": "most values are neither numbers nor texts (dates, intervals, tuples, members "
-            "of an enumeration): turn them into text, in these columns",
-        }
-        found = [
-            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
-            for code, words in troubles.items()
-            if (self.column_status_ == code).any()
-        ]
-        return "; ".join(found) or "ok"
+    def _in_words(self) -> Status:
+        """The status: the trouble of the columns."""
+        codes, names = self.column_status_, self._column_names
+        words = f"no category has enough units (about {self.threshold_}) in these columns"
+        status = Status().add_columns("no_category", words, names, codes == "noise", "", "part")
+        words = "most of the units may be in unreleased categories of these columns"
+        hidden = codes == "hidden"
+        status = status.add_columns("hidden_categories", words, names, hidden, "", "part")
+        words = (
+            "most values are neither numbers nor texts (dates, intervals, tuples, members of an "
+            "enumeration) in these columns"
+        )
+        action, others = "turn them into text", codes == "type"
+        return status.add_columns("other_types", words, names, others, action, "part")
 
     @property
     def schema_(self) -> dict[Any, list]:

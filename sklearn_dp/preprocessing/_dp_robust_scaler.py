@@ -9,7 +9,6 @@ from scipy.stats import norm
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
 from .._aggregate.shared.quantiles import Quantiles
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin import Replacing
@@ -74,7 +73,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     column_status_ : ndarray of str of shape (n_features,)
         See :class:`DPQuantiles`; also "constant" if the range has no visible width.
     quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, trustworthy_, \
-status_, privacy_report_ :
+status_, messages_, privacy_report_ :
         See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
         one.
 
@@ -165,12 +164,12 @@ status_, privacy_report_ :
         seen = width > _NO_WIDTH * found.resolution
         flat = ~seen & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
-        if flat.any() and self.status_ == "ok":
-            columns = listed(self._column_names, np.flatnonzero(flat))
-            words = "ok, but all quantiles of these columns are equal"
+        if not self.messages_:
+            words, action = "all quantiles of these columns are equal", ""
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
-                words += ", or too close to tell apart (use tighter bounds)"
-            self.status_ = f"{words}: {columns}"
+                words, action = f"{words}, or too close to tell apart", "use tighter bounds"
+            about = words, self._column_names, flat, action
+            self.messages_ = self.messages_.add_columns("equal_quantiles", *about)
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

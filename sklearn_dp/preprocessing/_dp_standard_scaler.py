@@ -89,10 +89,11 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
         "noise" if the noise hides its mean (whose standard error is more than half the standard
         deviation), or nothing was found.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
-    status_ : str
-        "ok", which may be followed by the columns of a single value; or a description of the
-        problem with the names of the columns, and what would help.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -196,7 +197,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
             self.var_std_error_ = 2 * found.spread * found.spread_error
         self.column_status_ = codes
         names = self._column_names
-        self.status_ = status_of(found, codes, names, session.budget_for)
+        self.messages_ = status_of(found, codes, names, session.budget_for)
 
     def _center_and_scale(self) -> tuple[Any, Any]:
         return (
