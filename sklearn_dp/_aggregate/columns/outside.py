@@ -18,8 +18,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.columns import OUTSIDE as SENSITIVITY
 from ..._queries.columns import Outside
 from ..._queries.handles import AnyTable, TableRows
-from ..shared.advice import listed
-from ..shared.bounds import is_ok, with_caveat
+from ..._status import Message, Severity, Status, in_short, names_at
 from ..shared.centering import noise_sd
 
 OUTSIDE = "rows beyond bounds"
@@ -31,6 +30,7 @@ OF_CLUSTERS = 0.25
 _SHARE = 0.02  # of the budget
 _ROUNDED = 1e-5  # of a side, or a radius: what rounding may exceed
 _MANY, _CHANCE = 0.02, 1e-4  # of the rows; that noise alone is taken for more
+_MOST = 0.5  # of the rows: the bounds are in the wrong place
 
 
 def outside_entries(rho: float, bounds: object) -> tuple[PlanEntry, ...]:
@@ -79,28 +79,29 @@ class RowsBeyond:
 
 
 def told_of_beyond(
-    status: str, shares: np.ndarray, names: Sequence[object], *, most: float = 0.0
-) -> str:
-    """The status, or which shares of the rows are beyond the bounds: above `most`, it is no longer
-    "ok".
+    status: Status, shares: np.ndarray, names: Sequence[object], *, most: float = 0.0
+) -> Status:
+    """The status, with shares of the rows that are beyond the bounds: above `most`, not all numbers
+    can be used.
 
-    >>> told_of_beyond("ok", np.array([0.0, 0.26]), ["age", "pay"])
-    'many rows are beyond the bounds and are clipped to them: pay (26%) (use wider bounds)'
+    >>> str(told_of_beyond(Status(), np.array([0.0, 0.26]), ["age", "pay"]))
+    'many rows are beyond the bounds and are clipped to them: pay (26%); use wider bounds'
     """
     if not shares.any():
         return status
-    words = beyond_in_words(shares, np.flatnonzero(shares), names)
-    if shares.max() <= most:
-        return with_caveat(status, words)
-    return words if is_ok(status) else f"{words}; {status}"
+    worst = float(shares.max())
+    severity: Severity = "all" if worst > _MOST else "part" if worst > most else "caution"
+    return status.add(beyond_in_words(shares, shares > 0, names, severity))
 
 
-def beyond_in_words(shares: np.ndarray, cut: np.ndarray, names: Sequence[object]) -> str:
+def beyond_in_words(
+    shares: np.ndarray, cut: np.ndarray, names: Sequence[object], severity: Severity
+) -> Message:
     """Which columns (d,) have many rows beyond the bounds; or how many a ball (1,) has."""
-    parts = [f"{100 * min(share, 1.0):.0f}%" for share in shares[cut].tolist()]
-    if len(shares) == len(names):
-        parts = [f"{names[i]} ({part})" for i, part in zip(cut.tolist(), parts, strict=True)]
-    return (
-        "many rows are beyond the bounds and are clipped to them: "
-        f"{listed(parts, range(len(parts)))} (use wider bounds)"
-    )
+    parts = [f"{100 * min(share, 1.0):.0f}%" for share in shares.tolist()]
+    columns = names_at(names, cut) if len(shares) == len(names) else ()
+    if columns:
+        parts = [f"{name} ({part})" for name, part in zip(names, parts, strict=True)]
+    words = "many rows are beyond the bounds and are clipped to them"
+    text = f"{words}: {in_short(names_at(parts, cut))}"
+    return Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)

@@ -31,9 +31,8 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
-from ..shared.advice import listed
-from ..shared.bounds import with_caveat
 from ..shared.centering import noise_sd
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
@@ -178,31 +177,27 @@ class Margins:
 
     def told_of_gaps(
         self,
-        status: str,
+        status: Status,
         weights: np.ndarray,
         means: np.ndarray,
         sds: np.ndarray,
         names: Sequence[object],
-    ) -> str:
-        """The status, or in which columns components reach over gaps between groups of rows."""
+    ) -> Status:
+        """The status, with columns in which components reach over gaps between groups of rows."""
         if self.bins is None or len(weights) < 2:
             return status
         few = self.few | self.unseen | (self.extra > 0)
-        gaps = np.where(few, 0.0, self.bins.gaps(weights, means, sds))
-        where = listed(names, np.flatnonzero(gaps > _MUCH))
-        words = (
-            f"components reach over gaps between groups of rows in these columns: {where} (use "
-            "more components, or fewer columns)"
-        )
-        return with_caveat(status, words) if where else status
+        wide = ~few & (self.bins.gaps(weights, means, sds) > _MUCH)
+        words = "components reach over gaps between groups of rows in these columns"
+        action = "use more components, or fewer columns"
+        return status.add_columns("gaps_in_components", words, names, wide, action)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, or which columns have not been found."""
-        if not self.lost.any():
-            return status
-        where = listed(names, np.flatnonzero(self.lost))
+        words = "no spread found in these columns"
         more = "use more rows, a larger epsilon or bounds"
-        return f"no spread found in these columns: {where}; {more}"
+        found = Status().add_columns("no_spread", words, names, self.lost, more, "part")
+        return found or status
 
 
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:

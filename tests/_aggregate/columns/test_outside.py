@@ -5,6 +5,7 @@ import pytest
 
 from sklearn_dp import DPCoreset, DPOneClusterKMeans
 from sklearn_dp._aggregate.columns.outside import RowsBeyond, told_of_beyond
+from sklearn_dp._status import Status
 from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = [
@@ -37,10 +38,10 @@ def test_rows_beyond_bounds_are_told(name, part):
     bounds = ([-6, -6, -12], high)
     model = ESTIMATORS[name](bounds=bounds, random_state=0).fit(X)
     told = f"many rows are beyond the bounds and are clipped to them: x2 ({100 * part:.0f}%)"
-    assert (told in model.status_) == (part > 0)
+    assert (told in str(model.messages_)) == (part > 0)
     moments = isinstance(model, DPGaussianMixture)
     wrong = part > 0.25 or (moments and part > 0)
-    assert model.status_.startswith("ok") == (not wrong)
+    assert model.trustworthy_ == (not wrong)
     if name != "coreset":
         assert model.column_status_.tolist() == ["ok", "ok", "bound" if part else "ok"]
 
@@ -50,7 +51,7 @@ def test_rows_beyond_a_ball_are_told(name):
     X = clusters()
     radius = float(np.quantile(np.linalg.norm(X, axis=1), 0.6))
     model = ESTIMATORS[name](bounds=radius, random_state=0).fit(X)
-    assert "beyond the bounds and are clipped to them: 40%" in model.status_
+    assert "beyond the bounds and are clipped to them: 40%" in str(model.messages_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -59,7 +60,7 @@ def test_rows_at_a_bound_are_not_beyond_it(name, dtype):
     """Nor are they by the rounding of float32: half of the rows are at .1, which is no double."""
     X = np.minimum(clusters(), [12, 12, 0.1]).astype(dtype)
     model = ESTIMATORS[name](bounds=([-6, -6, -12], [12, 12, 0.1]), random_state=0).fit(X)
-    assert "beyond the bounds" not in model.status_
+    assert "beyond the bounds" not in str(model.messages_)
 
 
 def test_numbers_of_days_add_up():
@@ -74,9 +75,12 @@ def test_noise_alone_is_not_told():
     assert not RowsBeyond(np.array([90.0, 0.0]), 100.0, 900.0).shares.any()
 
 
-def test_what_is_wrong_comes_first():
-    shares = np.array([0.3])
-    found = told_of_beyond("mostly noise", shares, ["age", "pay"])
-    assert found.startswith("many rows are beyond the bounds and are clipped to them: 30% (use")
-    assert found.endswith("; mostly noise")
-    assert told_of_beyond("ok", shares, ["age", "pay"], most=0.5).startswith("ok, but many rows")
+@pytest.mark.parametrize(
+    ("share", "most", "severity"),
+    [(0.3, 0.5, "caution"), (0.3, 0.25, "part"), (0.3, 0.0, "part"), (0.6, 0.25, "all")],
+)
+def test_how_serious_rows_beyond_bounds_are(share, most, severity):
+    (found,) = told_of_beyond(Status(), np.array([share]), ["age", "pay"], most=most)
+    assert (found.severity, found.columns) == (severity, ())
+    (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
+    assert (found.severity, found.columns) == (severity, ("pay",))
