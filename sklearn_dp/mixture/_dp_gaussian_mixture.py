@@ -124,8 +124,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
-        not the variances and covariances; "bound" where a mean, or many rows, are at one of the
-        `bounds` (but for 0); or "noise" where the noise hides a mean.
+        not the variances and covariances; "bound" where many rows are beyond the `bounds`, or a
+        mean is at one of them (but for 0); or "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
     status_ : {"ok", "caution", "unusable"}

@@ -84,3 +84,11 @@ def test_how_serious_rows_beyond_bounds_are(share, most, severity):
     assert (found.severity, found.columns) == (severity, ())
     (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
     assert (found.severity, found.columns) == (severity, ("pay",))
+
+
+def test_rows_beyond_bounds_on_an_earlier_day_are_still_told():
+    X = clusters()
+    high = [12.0, 12.0, np.quantile(X[:, 2], 0.7)]
+    model = DPGaussianMixture(3, bounds=([-6, -6, -12], high), random_state=0)
+    model.partial_fit(X[:10_000]).partial_fit(np.minimum(X[10_000:], high))
+    assert "are beyond the bounds and are clipped to them: x2 (15%)" in str(model.messages_)
