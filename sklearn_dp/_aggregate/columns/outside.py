@@ -58,7 +58,9 @@ class RowsBeyond:
         if domain is None:
             return cls(np.zeros(table.n_features))
         rho, (low, high) = session.remaining(OUTSIDE), domain.ends
-        more = _ROUNDED * (high - low)
+        # Ends that the type of the rows, which is public, rounds are no rows beyond them.
+        last = np.finfo(table.dtype if table.dtype.kind == "f" else np.float64).eps
+        more = _ROUNDED * (high - low) + last * np.abs([low, high]).max(axis=0)
         wider = Domain(domain.center, domain.radius * (1 + _ROUNDED))
         if domain.low is not None:
             wider = Domain.within(low - more, high + more)

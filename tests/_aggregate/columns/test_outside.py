@@ -57,9 +57,10 @@ def test_rows_beyond_a_ball_are_told(name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["full", "coreset"])
 def test_rows_at_a_bound_are_not_beyond_it(name, dtype):
-    """Nor are they by the rounding of float32: half of the rows are at .1, which is no double."""
-    X = np.minimum(clusters(), [12, 12, 0.1]).astype(dtype)
-    model = ESTIMATORS[name](bounds=([-6, -6, -12], [12, 12, 0.1]), random_state=0).fit(X)
+    """Nor are they by the rounding of float32: .1, where all of a column are, is no double."""
+    X = np.column_stack([np.minimum(clusters(), [12, 12, 0.1]), np.full(20_000, 0.1)]).astype(dtype)
+    bounds = ([-6, -6, -12, 0.1], [12, 12, 0.1, 0.1])
+    model = ESTIMATORS[name](bounds=bounds, random_state=0).fit(X)
     assert "beyond the bounds" not in str(model.messages_)
 
 
