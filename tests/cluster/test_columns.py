@@ -118,3 +118,14 @@ def test_errors_cover_what_clips_take_from_a_skewed_column(make, most):
             error = model.cluster_centers_[j, -1] - X[labels == j, -1].mean()
             found.append(error / model.cluster_centers_std_error_[j, -1])
     assert len(found) > 12 and np.sqrt(np.mean(np.square(found))) < most
+
+
+@pytest.mark.parametrize(("n", "codes"), [(600, {"unknown", "noise", "bound"}), (60_000, {"ok"})])
+def test_no_center_is_ok_in_a_column_whose_spread_noise_hides(n, codes):
+    """Errors of twice the spread were ok beside a spread that was mostly noise itself."""
+    rng = np.random.default_rng(0)
+    group = 3 * rng.integers(2, size=(n, 1))
+    X = (rng.normal(size=(n, 8)) + group) * [1, 1, 1, 1, 1e3, 1e3, 1e3, 1e3]
+    high = 30 * np.array([1, 1, 1, 1, 1e3, 1e3, 1e3, 1e3])
+    model = DPKMeans(2, bounds=(-high, high), random_state=0).fit(X)
+    assert {*model.cluster_centers_status_.ravel().tolist()} <= codes

@@ -44,6 +44,7 @@ _FEWEST = 3.0  # standard deviations of its noise that the number of rows of a c
 _BIAS = 0.1  # of the spread: what the clips of the clustering may have moved its centers by
 _CLEARLY = 6.0  # standard deviations: the difference of two estimates that is a bias of the first
 _EXCESS = 0.4  # of the reach: how far beyond it rows are on average
+_SURELY = 2.0  # standard deviations of its noise that squares are larger than what is sure of them
 _UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has not seen
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 
@@ -62,6 +63,8 @@ class RefinedCenters(NamedTuple):
     unknown: bool = False  # whether rows are too few to tell their units, where these may differ
     # numbers (k,) of the rows that are next to the centers before, and the noise of a number
     numbers: tuple[np.ndarray, float] | None = None
+    # (d,), what the spread is at least, but for the noise; None where it is known
+    least: np.ndarray | None = None
 
 
 def unequal(units: Domain | Columns | None) -> bool:
@@ -222,7 +225,7 @@ def _combined(
     error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
     error = np.where(gain > 0, np.sqrt(error), before)
     after, at_bound = centers + gain * (refined - centers), np.zeros((k, d), dtype=bool)
-    column = columns.scale
+    column, at_least = columns.scale, None
     if columns.box is not None:
         after = columns.box.clip_points(after)
         parts = np.where(near, least / least.sum(), 0.0)
@@ -233,8 +236,11 @@ def _combined(
         assert columns.box.low is not None and columns.box.high is not None
         free = columns.box.low < columns.box.high
         at_bound = free & ((after <= columns.box.low) | (after >= columns.box.high))
+        sure = np.sqrt(np.maximum(squares + between - _SURELY * squares_sd, 0.0))
+        at_least = sure if known.least is None else np.maximum(sure, known.least)
     beyond = np.where(clear & frame.whole, np.minimum(sums.beyond, 1.0), 0.0)
     found = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+    found = found._replace(least=at_least)
     return found, most, squares - squares_sd
 
 
