@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
+from mutants.planting import Mutant, _visits, killer
 from neighbor_audits import mixed_neighbors_of, neighbors_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit import _loss_checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._loss_checks import check_groups
-from sklearn_dp.audit._mutation import Mutant, _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}

@@ -1,4 +1,4 @@
-"""Audit private estimators: replay fits on neighbors, test the noise, search for leaks, plant bugs.
+"""Audit private estimators: replay fits on neighbors, test the noise, search for leaks.
 
 Use these audits on the estimators of this package or on your own (any estimator that derives from
 the base class and releases through a session):
@@ -11,11 +11,8 @@ the base class and releases through a session):
   trigger;
 * :func:`noise_audit`: tests whether the noise has the claimed distribution;
 * :func:`scan_for_leaks`: searches pickles, texts, warnings and errors for values of the data;
-* :func:`certify`: a black-box test that gives a lower bound of epsilon from thousands of fits, for
-  any estimator;
 * :func:`record_releases` and :func:`replay_releases`: the hooks behind the replays, for auditors
-  with their own comparison;
-* :func:`killer` and :func:`mutant`: planted bugs, which show that the audits above can fail.
+  with their own comparison.
 
 None of them proves a guarantee. A replay and the noise tests together check the premises of a
 proof: that statistics are as close as claimed, that the noise has the claimed distribution, that
@@ -28,31 +25,21 @@ everything. The audit imports the kernel's sessions and traces, never its formul
 """
 
 from .._privacy._trace import Draw, Event
-from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
 from ._drawn import all_estimators, drawn_audit
-from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbors import Neighbor, neighboring_pairs
 from ._noise_law import noise_audit
 from ._observe import scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [
-    "MUTANTS",
-    "Certificate",
     "Draw",
     "Event",
-    "Finding",
-    "Mutant",
     "Neighbor",
-    "Pair",
     "ReplayResult",
     "all_estimators",
-    "certify",
     "check_dp_estimator",
     "drawn_audit",
-    "killer",
-    "mutant",
     "neighboring_pairs",
     "noise_audit",
     "record_releases",

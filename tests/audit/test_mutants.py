@@ -2,10 +2,9 @@
 
 import pytest
 from mutants import MUTANTS
+from mutants.planting import complaint, killer
 
-from sklearn_dp.audit import killer
 from sklearn_dp.audit._checks import CHECKS
-from sklearn_dp.audit._mutation import complaint
 
 NOT_FOR_THE_TOY = {
     "selection too sharp",

@@ -39,13 +39,14 @@ from sklearn_dp._queries import separated_balls as _separated_balls
 from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
-from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _candidate_plan
 from sklearn_dp.model_selection._runs import Runner
+
+from .planting import Mutant
 
 __all__ = ["OUTSIDE", "Edit"]
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from sklearn_dp.audit._distinguishers import Table, scores, separation
+from black_box.distinguishers import Table, scores, separation
 
 N = 800
 OTHER = np.arange(N) % 2 == 1
