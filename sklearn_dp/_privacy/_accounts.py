@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._rounding import in_steps, steps_down, steps_up
 
-__all__ = ["Accounts"]
-
 # What an entry may pay for that is not converted by zCDP. Up to its failure probability, a
 # stability histogram is post-processing of a Gaussian release: see its module.
 _CONVERTED_AS = {

@@ -20,23 +20,6 @@ from ._sealed import Sealed
 from ._session import PrivacySession
 from ._units import UnitFacts, Units
 
-__all__ = [
-    "NoisyNorms",
-    "count",
-    "exact_gram",
-    "noisy_count_and_totals",
-    "noisy_counts",
-    "norm_counts",
-    "norm_places",
-    "private_radius",
-    "quantile_from_histogram",
-    "radius_from_bins",
-    "safe_norms",
-    "scaled_columns",
-    "vector_sum",
-    "weighted_bincount",
-]
-
 GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53

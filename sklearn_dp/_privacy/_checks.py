@@ -16,19 +16,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = [
-    "SMALLEST_DELTA",
-    "check_choice",
-    "check_delta",
-    "check_non_negative",
-    "check_number",
-    "check_positive",
-    "is_integer",
-    "is_real",
-    "plain_text",
-    "real_array",
-]
-
 #: Subnormal floats carry no relative precision and their reciprocals overflow.
 SMALLEST_DELTA = sys.float_info.min
 

@@ -9,8 +9,6 @@ from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
 
-__all__ = ["CompositeMechanism", "open_step"]
-
 
 class CompositeMechanism:
     """What a mechanism draws inside a step that has been paid for; made by :func:`open_step`.

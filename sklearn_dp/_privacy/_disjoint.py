@@ -18,11 +18,6 @@ from ..exceptions import LedgerError
 from ._checks import plain_text
 from ._rounding import exact_sum
 
-__all__ = [
-    "EVERYONE", "Line", "Payers", "agreed_values", "check_name", "check_one_value", "check_payers",
-    "dearest", "payers_in_words",
-]  # fmt: skip
-
 Payers = tuple[str, str]
 """The units of one value of a key: (key, value)."""
 

@@ -19,8 +19,6 @@ from ._aggregates import norm_places, safe_norms, scaled_columns
 from ._checks import is_real, real_array
 from ._grid import rows_minus
 
-__all__ = ["Domain", "Sphere", "column_ends", "unit_rows"]
-
 _LARGEST = 1e140  # sums of squares of lengths stay finite
 _SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
 

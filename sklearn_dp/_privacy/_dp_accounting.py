@@ -39,8 +39,6 @@ from ._ledger_terms import LedgerCharge, LedgerState
 from ._optional import extra
 from ._rounding import exact_sum, float_up, sum_up
 
-__all__ = ["events_of"]
-
 
 def events_of(state: LedgerState) -> tuple[Any, float]:
     """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up.

@@ -19,11 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "PLAIN", "Wrong", "dtype_of", "entries_of", "exact", "floats", "is_column", "is_sequence",
-    "items_of", "kind_of", "object_array", "places_among", "quietly_read", "unwrapped",
-]  # fmt: skip
-
 # How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first
 # that fits counts. What is not here (lists, structures, geometries) is "other".
 _KINDS = {

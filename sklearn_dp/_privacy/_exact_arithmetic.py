@@ -21,15 +21,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = [
-    "LazyUniform",
-    "exp_bounds",
-    "half_integer_over",
-    "normal_tail_bounds",
-    "smallest_at_most",
-    "tail_fraction",
-]
-
 WORD = 64
 
 

@@ -31,17 +31,6 @@ from scipy.special import erfcx, ndtr, ndtri_exp
 from ._checks import check_delta, check_non_negative, check_positive
 from ._rounding import ROUNDING, formula_down, formula_up, move_until
 
-__all__ = [
-    "SLACK",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_mu",
-    "gaussian_rho",
-    "gaussian_sigma",
-    "mu_from_rho",
-    "rho_from_mu",
-]
-
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
 #: A returned budget is this much (relative) below the verified one, so that whatever is spent

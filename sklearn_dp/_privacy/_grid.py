@@ -21,17 +21,6 @@ from scipy.sparse import csr_array
 from ._products import NearRows, row_of_each_entry
 from ._rounding import bounded_integers, largest_of
 
-__all__ = [
-    "LIMIT",
-    "MOST_COLUMNS",
-    "Grid",
-    "clip_integer_columns",
-    "clip_integer_rows",
-    "row_norms_squared",
-    "rows_minus",
-    "sum_type",
-]
-
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""
 

@@ -27,8 +27,6 @@ from ._entries import (
     unwrapped,
 )
 
-__all__ = ["check_container", "check_one_kind", "code_groups", "group_keys"]
-
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
 _NUMBERS = {int, float, bool, complex, Decimal, Fraction}
 _PLAIN = (date, time, timedelta, Enum)

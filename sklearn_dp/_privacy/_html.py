@@ -15,11 +15,6 @@ from typing import Any
 from ._guarantee_text import in_plain_words
 from ._parallel_composition import maximum_cost
 
-__all__ = [
-    "bar", "bars_table", "cell", "columns_of", "cost_of", "document", "facts", "framed", "line",
-    "lines_of", "paths_of", "per_cent", "table", "times", "unbroken",
-]  # fmt: skip
-
 # Of Okabe and Ito, told apart with any color vision; names and shares stand beside them in words.
 _COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999",

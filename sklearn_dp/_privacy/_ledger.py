@@ -25,8 +25,6 @@ from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
 from ._officer_page import page_of_ledger
 
-__all__ = ["DisjointLedgers", "PrivacyLedger", "no_charges", "open_ledger"]
-
 _CLOSED: ContextVar[bool] = ContextVar("sklearn_dp_no_charges", default=False)
 
 

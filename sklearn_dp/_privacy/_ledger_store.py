@@ -43,8 +43,6 @@ from ._ledger_terms import LedgerState, LedgerTerms
 from ._process import process_mark
 from ._random_words import fresh_bytes
 
-__all__ = ["FileBook", "LostBook", "MemoryBook"]
-
 Execute = Callable[..., sqlite3.Cursor]
 Make = Callable[[LedgerState], str | None]
 """The next entry of a ledger, or None for none; it raises where the ledger does not admit it."""

@@ -33,8 +33,6 @@ from ._plan_pages import PlanPages
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
 
-__all__ = ["Mechanism", "PlanEntry", "PlanError", "PrivacyPlan", "require"]
-
 
 class Mechanism(StrEnum):
     """What pays a plan entry is spent on, in the words of the report.

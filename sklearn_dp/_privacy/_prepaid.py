@@ -35,16 +35,6 @@ from ._ledger_terms import LedgerCharge
 from ._process import process_mark
 from ._rounding import sum_up
 
-__all__ = [
-    "Part",
-    "charges_together",
-    "identity",
-    "is_paid",
-    "paid_together",
-    "shared_budget",
-]
-
-
 _Account = tuple[Any, Payers, str, str]
 """A ledger, its payers, a unit and a relation: parts that agree in these are charged together."""
 

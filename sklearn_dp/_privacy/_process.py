@@ -19,8 +19,6 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["process_mark"]
-
 _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 
 _forks = 0

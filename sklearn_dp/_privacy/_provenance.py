@@ -24,8 +24,6 @@ from ._disjoint import check_one_value
 from ._report import EXACT, PrivacyReport
 from ._rounding import sum_up
 
-__all__ = ["total_of", "without_guarantee", "worst_of"]
-
 _COSTS = ("epsilon", "delta", "rho", "spent_rho")
 _ROUNDING = 1 - 1e-9  # by which a later day may cost less, so that it never costs more
 _NOISES = (

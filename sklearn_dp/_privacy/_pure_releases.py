@@ -15,11 +15,6 @@ from ._sealed import Sealed
 from .mechanisms import laplace as laplace_law
 from .mechanisms import selection
 
-__all__ = [
-    "above_threshold", "choose", "exponential", "first_above", "laplace", "leader",
-    "release_laplace", "report_leader_if_stable",
-]  # fmt: skip
-
 
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
     """The number of an entry that is about the largest; see :func:`exponential`."""

@@ -24,8 +24,6 @@ import numpy as np
 
 from ._process import process_mark
 
-__all__ = ["BLOCK", "Stream", "fresh_bytes"]
-
 BLOCK = 4096
 """Words in a block."""
 

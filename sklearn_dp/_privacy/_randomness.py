@@ -19,8 +19,6 @@ from ._noise import NoiseSource
 from ._plan import require
 from ._trace import Event
 
-__all__ = ["AlgorithmicRandomness", "UnitDraws", "blocks_of_draws", "sampling_rng", "seed_of"]
-
 _MOST_BLOCKS = 2**32
 _AT_A_TIME = 2**16  # draws
 

@@ -29,8 +29,6 @@ from ._sealed import Sealed, SealedCells, SealedNames, opened
 from .mechanisms import gaussian, histograms
 from .mechanisms._release import lengths
 
-__all__ = ["Releases"]
-
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 

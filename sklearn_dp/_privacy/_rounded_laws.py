@@ -27,8 +27,6 @@ from ._exact_arithmetic import (
     smallest_at_most,
 )
 
-__all__ = ["GAUSSIAN", "LAPLACE", "SIGN", "guarded_round"]
-
 SIGN = np.uint64(2**63)
 _FEWEST = 2.0**32  # tail numerators below this go to the exact path: their interval is too wide
 

@@ -29,27 +29,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ROUNDING",
-    "bounded_integers",
-    "exact_integers",
-    "exact_sum",
-    "float_down",
-    "float_up",
-    "floats_up",
-    "formula_down",
-    "formula_up",
-    "in_steps",
-    "largest_of",
-    "move_until",
-    "round_down",
-    "round_up",
-    "steps_down",
-    "steps_up",
-    "sum_down",
-    "sum_up",
-]
-
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
 ROUNDING = 16 * sys.float_info.epsilon
 

@@ -20,8 +20,6 @@ from ._plan import PlanError, PrivacyPlan
 from ._rounding import round_up
 from ._units import UnitFacts
 
-__all__ = ["Claim", "Sealed", "SealedCells", "SealedNames", "entry_of", "exact_of", "opened"]
-
 _set = object.__setattr__  # objects refuse that of their own
 
 

@@ -44,12 +44,6 @@ from ._gaussian_dp import LOG_MARGIN, gaussian_delta, gaussian_mu
 from ._rounding import round_down
 from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
 
-__all__ = [
-    "selection_delta",
-    "selection_mu",
-    "selection_refit",
-]
-
 GRID = np.linspace(-9.0, 9.0, 18001)
 """Normal quantiles of the cells' edges: within 0.4% of the limit in mu (3,601 lose 1.4%)."""
 MARGIN = 1 + 1e-9

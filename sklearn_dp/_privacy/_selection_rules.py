@@ -21,8 +21,6 @@ from ._checks import check_positive
 from ._noise import NoiseSource
 from ._rounding import exact_integers
 
-__all__ = ["CappedGeometric", "Fixed", "NegativeBinomial", "Thin", "choose_rule"]
-
 WORDS = 2**63
 """Probabilities of a rule are multiples of one over this: a random word decides exactly."""
 

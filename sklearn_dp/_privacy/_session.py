@@ -46,8 +46,6 @@ from ._warn import warn
 from .mechanisms import fits
 from .mechanisms._release import Release
 
-__all__ = ["PrivacySession"]
-
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 

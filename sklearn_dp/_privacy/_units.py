@@ -19,8 +19,6 @@ import numpy as np
 from ._groups import check_container, code_groups
 from ._rounding import exact_integers
 
-__all__ = ["UnitFacts", "Units", "unit_of"]
-
 _WEIGHT_STEPS = 2**20
 
 

@@ -42,8 +42,6 @@ from .._queries.handles import GridRows, TableRows
 from .._queries.outputs import LengthScores, Usable, Working
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
-__all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
-
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
 _WORKING_SHARE, _BOUND_SHARE = 0.02, 0.1
 _HELD = 0.9  # of the outputs, in the ball that stands for bounds

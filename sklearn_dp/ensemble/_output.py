@@ -19,8 +19,6 @@ from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 
-__all__ = ["Output", "WithTarget", "clip_features", "labels_of", "probe", "target_column"]
-
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
 _TOLD = 1.96  # standard errors within which a coefficient may be zero

@@ -25,8 +25,6 @@ from .._queries.coordinates import Columns
 from .._queries.handles import TableRows
 from .._queries.outputs import MiddleScores
 
-__all__ = ["UNITS", "blocks_for_units", "hidden_units", "release_units", "unit_entries"]
-
 UNITS = "units"
 """Name of the plan entry that pays for them."""
 

@@ -23,8 +23,6 @@ from .._silence.global_generators import row_by_row
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import complete_kmeans, of_rows
 
-__all__ = ["BaseReleasedMethods", "completed"]
-
 _METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 _ERRORS = "needs standard errors of a fit, which this is not: ask SampleAndAggregate for its own"
 _OF_A_FIT = {

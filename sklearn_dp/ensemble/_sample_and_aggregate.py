@@ -35,8 +35,6 @@ from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
 from ._targets import TargetsInParts
 
-__all__ = ["SampleAndAggregate"]
-
 SAMPLINGS = ("disjoint", "with_replacement")
 COPY_RATE = 1 / 9
 """Expected copies of a unit where blocks are drawn with replacement: n / 9 draws, as published."""

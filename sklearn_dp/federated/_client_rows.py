@@ -13,8 +13,6 @@ from .._door import Schema, by_name, check_numbers, lists_rows, rows_of, schema
 from .._rows.single_rows import row_guard
 from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError
 
-__all__ = ["usable_rows"]
-
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard

@@ -34,8 +34,6 @@ from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerE
 from ._client import client_update, read_rows
 from ._state import Sealed, State
 
-__all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
-
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_WORK: Any = (
     1000  # of numpy's search for a common element of two arrays; strides of rows need one

@@ -27,8 +27,6 @@ from .._queries.coordinates import Columns
 from ._prior import nearest_of
 from ._state import State
 
-__all__ = ["FederatedErrors", "center_errors", "count_errors"]
-
 _CODES = ("cluster_centers_status_", "column_status_")
 _WITH_ERRORS = {
     "cluster_centers_": (-math.inf, math.inf),

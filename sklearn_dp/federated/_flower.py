@@ -17,8 +17,6 @@ from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import Arrays
 from ._client import client_update, read_rows
 
-__all__ = ["FlowerEngine", "flower_client", "is_grid"]
-
 _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
 
 

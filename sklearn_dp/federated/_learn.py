@@ -52,8 +52,6 @@ from ._prior import (
 )
 from ._state import State, begin, inside
 
-__all__ = ["LEARN"]
-
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
 _PROXIES = 40  # public points for each cluster, where there are no server data

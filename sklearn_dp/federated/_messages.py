@@ -32,8 +32,6 @@ from .._queries.client_rounds import Arrays, project
 from ._prior import nearest_of
 from ._state import State
 
-__all__ = ["NOTHING", "bound_anchors", "empty_message", "message_of"]
-
 NOTHING = np.empty(0)
 """The value of a field that a round does not need."""
 _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped

@@ -30,17 +30,6 @@ from ._options import METHODS, check_options, check_server
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
 
-__all__ = [
-    "UNITS",
-    "check_parameters",
-    "plan_of",
-    "public_ball",
-    "public_columns",
-    "refuse_clients",
-    "relation_of",
-    "setup_of",
-]
-
 UNITS = ("auto", "row", "client")
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5

@@ -14,17 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-__all__ = [
-    "Lifted",
-    "blend_moment",
-    "lift_points",
-    "nearest_of",
-    "posterior_weights",
-    "shrink_counts",
-    "shrink_moves",
-    "spikes",
-]
-
 _UNLIKE = 3.0  # times the sampling variance, that the moment of public points may be off by
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
 _LEAST_MEAN = 0.1  # of those of a mean weight: points are then alike to within some percent

@@ -25,8 +25,6 @@ from .._queries.client_rounds import Bound, ClientRound
 from ._federated_plan import laplace_epsilon
 from ._state import State
 
-__all__ = ["claims_of", "noise_lines", "release", "round_of"]
-
 
 def round_of(state: State) -> ClientRound:
     """The question of the present round, from its message."""

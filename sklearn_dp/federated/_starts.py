@@ -10,8 +10,6 @@ from sklearn.cluster import kmeans_plusplus
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ._own_start import OWN_STARTS
 
-__all__ = ["server_kmeans_plusplus", "server_lloyds", "sphere_packing"]
-
 _TRIES = 1000  # for each center of a packing
 
 

@@ -20,8 +20,6 @@ from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._queries.client_rounds import BASIS_BITS, Arrays, Bound
 
-__all__ = ["Sealed", "Setup", "State", "begin", "inside"]
-
 
 @dataclass(frozen=True)
 class Setup:

@@ -25,8 +25,6 @@ from ..cluster._centers import metric_of
 from ._candidate_plan import SCORE
 from ._candidates import Limits, square_sums
 
-__all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
-
 _LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
 _LOG_DENSITY = 10.0
 """Largest log-density over that of a uniform law, either way: e^10 times as dense."""

@@ -10,8 +10,6 @@ from scipy.spatial.distance import cdist
 
 from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 
-__all__ = ["moved_covariances", "moved_numbers", "share_covariances", "share_mixtures"]
-
 _UNKNOWN = 0.5
 """Relative error of variances from which on they are taken for noise."""
 

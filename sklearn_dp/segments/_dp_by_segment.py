@@ -31,8 +31,6 @@ from ._rows import (
     without_column,
 )
 
-__all__ = ["DPBySegment"]
-
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _NO_ROWS = "or no key equals one of the values, as dates in the key do not, unless they are text"

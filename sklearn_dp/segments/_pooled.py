@@ -16,8 +16,6 @@ from ..mixture import DPGaussianMixture
 from ._covariances import share_covariances, share_mixtures
 from ._shrinkage import matched_centers, share_centers, share_means
 
-__all__ = ["BasePooledStart", "CommonStart"]
-
 _WITH_START = ("whiten", "auto", "coreset")
 """Methods that may start from released covariances or components."""
 

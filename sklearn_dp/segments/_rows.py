@@ -15,16 +15,6 @@ from .._privacy._entries import dtype_of, is_column, kind_of, places_among
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
 
-__all__ = [
-    "UnitsBySegment",
-    "check_key",
-    "checked_values",
-    "part_labels",
-    "segment_of_rows",
-    "units_in_one_segment",
-    "without_column",
-]
-
 MOST_SEGMENTS = 10_000
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-__all__ = ["matched_centers", "share_centers", "share_means", "shrunk"]
-
 _MEANS = ("mean_", "location_")
 
 

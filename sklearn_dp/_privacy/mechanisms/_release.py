@@ -15,8 +15,6 @@ from .._noise import NoiseSource
 from .._plan import Mechanism, require
 from .._rounding import bounded_integers, exact_integers, floats_up
 
-__all__ = ["Release", "check_cost", "integer_scores", "lengths", "positive_sensitivity"]
-
 _FARTHEST_SCORE = 2**61
 
 

@@ -24,8 +24,6 @@ from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["inner", "release", "sigma_of"]
-
 
 def sigma_of(sensitivity: Any, rho: float) -> Any:
     """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.

@@ -47,8 +47,6 @@ from .._rounding import exact_integers, round_down
 from . import gaussian
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["sparse", "stability", "stability_threshold"]
-
 _MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
 
 

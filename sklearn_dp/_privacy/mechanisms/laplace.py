@@ -17,8 +17,6 @@ from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["inner", "release"]
-
 
 def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
     """Integers in grid steps, with rounded Laplace noise; see :meth:`PrivacySession.laplace`.

@@ -50,16 +50,6 @@ from .._plan import Mechanism, PlanError, require
 from .._rounding import exact_integers
 from ._release import Release
 
-__all__ = [
-    "OUTPUT_BITS",
-    "draw",
-    "holds",
-    "least_eta",
-    "proportional_noise_psd",
-    "release",
-    "renyi",
-]
-
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""
 

@@ -54,18 +54,6 @@ from .._sealed import Sealed
 from .._trace import Event, active_trace, drawn
 from ._release import Release, check_cost, lengths, positive_sensitivity
 
-__all__ = [
-    "LEAST_SHARE",
-    "MOST_SHARES",
-    "SHARES_DELTA",
-    "NoiseShares",
-    "ShareScale",
-    "release",
-    "release_shared",
-    "share_scale",
-    "shared_gaussian",
-]
-
 SHARES_DELTA = 2.0**-100
 """delta of a release whose noise comes in shares, for every epsilon up to 700."""
 
