@@ -170,9 +170,9 @@ def test_scikit_learn_checks_of_weights(estimator, check):
     check(estimator)
 
 
-# Hundreds of fits each. The toy of `tests/audit/test_mutants.py` tries that noise has entropy; all
-# meet drawn data in the hundreds of neighbors below and in `tests/fuzz/test_replay.py`.
-AUDIT = {"check_drawn_data": ("FriendlyMean",), "check_noise_has_entropy": ()}
+# Hundreds of fits. All meet drawn data in the hundreds of neighbors below and in
+# `tests/fuzz/test_replay.py`.
+AUDIT = {"check_drawn_data": ("FriendlyMean",)}
 # Made of the steps of others, which have these in the normal suite: of DPKMeans, of
 # SampleAndAggregate and FriendlyMean, and of DPOneCluster. Their own replays stay there too.
 MADE_OF_OTHERS = {"DPCoreset", "DPKTupleKMeans", "DPOneClusterKMeans", "DPOutlierScreen"}
@@ -186,8 +186,7 @@ OF_OTHER_SETTINGS = {"check_no_leaks", "check_plan_and_report_agree", "check_cha
 REPLAYED_TWICE = "FriendlyMean"
 # They set budgets of their own.
 OWN_BUDGET = {
-    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_noise_has_entropy"),
-    "check_total_is_right",
+    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_total_is_right"),
 }
 
 

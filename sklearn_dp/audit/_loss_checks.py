@@ -26,14 +26,7 @@ from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning, UtilityWarning
 from ._drawn import drawn_audit
 from ._neighbors import neighboring_pairs
-from ._noise_law import (
-    FINGERPRINT_BITS,
-    entropy_problems,
-    fingerprint,
-    fork_problems,
-    kernel_problems,
-    noise_audit,
-)
+from ._noise_law import kernel_problems, noise_audit
 from ._observe import (
     Explosion,
     Outcome,
@@ -421,30 +414,6 @@ def check_noise_law(estimator: Any) -> None:
     assert_none(noise_audit(estimator, check_data(300, d=128), fits=wide))
     if accepts_groups(estimator):
         assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=grouped))
-
-
-def check_noise_has_entropy(estimator: Any) -> None:
-    """Many short fits without a seed, and forked processes, all have noise of their own.
-
-    See `entropy_problems` for how few bits of entropy would be found.
-    """
-    moderate, X = telling_fit(estimator)
-    assert_none(entropy_problems(moderate, X))
-    assert_none(fork_problems(moderate, X))
-
-
-def telling_fit(estimator: Any) -> tuple[Any, np.ndarray]:
-    """A short fit with the first budget at which its noise has enough bits, and few rows of 8
-    columns."""
-    tables = [(check_data(3, d=8), 1.0), (check_data(3, d=8), 1000.0)]
-    tables += [(check_data(60, d=8), 30.0), (check_data(60, d=8), 1000.0)]
-    # A list of what is frequent has noise where there is something frequent.
-    tables += [(np.tile(np.arange(600.0)[:, None] % 5, 8), 1.0)]
-    for X, epsilon in tables:
-        moderate = prepared(estimator, epsilon=epsilon, rho=None)
-        if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
-            break
-    return moderate, X
 
 
 def check_noise_is_fresh(estimator: Any) -> None:

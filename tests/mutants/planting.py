@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any
 
+from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
 from sklearn_dp._privacy._trace import altered, altering
-from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit import _checks
 from sklearn_dp.audit._loss_checks import (
     check_data,
     check_groups,
@@ -39,6 +40,8 @@ from sklearn_dp.audit._observe import (
 
 MUTANTS: list["Mutant"] = []
 """All registered mutants."""
+
+CHECKS = (*_checks.CHECKS, check_noise_has_entropy)
 
 
 class Planted(list):
