@@ -295,6 +295,8 @@ def test_public_estimators_are_exported():
     for name, cls in ESTIMATORS.items():
         assert getattr(sklearn_dp, name) is cls
         assert name in sklearn_dp.__all__
+    assert sklearn_dp.DPMean is sklearn_dp.FriendlyMean
+    assert sklearn_dp.DPCovariance is sklearn_dp.FriendlyCovariance
 
 
 # -- replay ----------------------------------------------------------------------------------------
