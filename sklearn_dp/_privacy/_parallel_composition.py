@@ -24,10 +24,8 @@ from ._rounding import exact_sum
 
 
 def maximum_cost(charges: Iterable[tuple[tuple[Any, ...], float]]) -> Fraction:
-    """Exact largest sum of charges, (part, cost), along a chain of parts.
-
-    A part is a tuple of labels; () is all the units.
-    """
+    """Exact largest sum of charges, (part, cost), along a chain of parts. A part is a tuple of
+    labels; () is all the units."""
     charges = list(charges)
     return max(
         (

@@ -36,10 +36,8 @@ _NOISES = (
 
 
 def worst_of(earlier: PrivacyReport, later: PrivacyReport) -> PrivacyReport:
-    """The report of a stream, of those of all days before and of one more.
-
-    The releases are those of the day that costs more; where both cost the same, of the last.
-    """
+    """The report of a stream, of those of all days before and of one more. The releases are those
+    of the day that costs more; where both cost the same, of the last."""
     _check_alike([("the days before", earlier), ("this day", later)])
     both = earlier, later
     dearest = later if later.epsilon >= earlier.epsilon * _ROUNDING else earlier

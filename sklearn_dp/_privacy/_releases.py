@@ -56,9 +56,7 @@ class Releases:
         self, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Release the cells that exceed a threshold, in units, and those that are shown anyway.
-
-        Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`.
-        """
+        Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`."""
         (cells, counts), claim = self._opened(sealed), sealed.claim
         n_hidden = sealed.n_cells - sealed.n_shown
         first = np.searchsorted(cells, n_hidden)

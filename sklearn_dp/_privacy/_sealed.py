@@ -90,9 +90,7 @@ class Sealed:
 
 class SealedCells(Sealed):
     """Exact counts of those of `n_cells` public cells that hold anything. Which do is not public.
-
-    The last `n_shown` cells are released whatever they count.
-    """
+    The last `n_shown` cells are released whatever they count."""
 
     __slots__ = ("n_cells", "n_shown")
 
@@ -109,10 +107,8 @@ class SealedCells(Sealed):
 
 
 class SealedNames(Sealed):
-    """Exact counts of those cells that hold anything, by names that nobody could list.
-
-    A unit counts once in each of at most `cells` of them.
-    """
+    """Exact counts of those cells that hold anything, by names that nobody could list. A unit
+    counts once in each of at most `cells` of them."""
 
     __slots__ = ("cells",)
 

@@ -61,11 +61,9 @@ class Thin:
         object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``.
-
-        A drawn candidate wins when each rival is absent or scores lower. The last term is the
-        single run that is made when none was drawn.
-        """
+        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``. A drawn candidate wins when each
+        rival is absent or scores lower. The last term is the single run that is made when none was
+        drawn."""
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
             rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
@@ -86,10 +84,8 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret.
-
-        `source` is the session's noise: the number of runs is protected like noise.
-        """
+        """Candidates of the runs, in an order that tells nothing; a secret. `source` is the
+        session's noise: the number of runs is protected like noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
@@ -123,11 +119,9 @@ class NegativeBinomial:
         object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, most))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``.
-
-        With ``k`` runs each wins with probability ``u^(k-1)``, and ``k p_k u^(k-1)`` is what the
-        derivative adds up.
-        """
+        """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``. With
+        ``k`` runs each wins with probability ``u^(k-1)``, and ``k p_k u^(k-1)`` is what the
+        derivative adds up."""
         reach = self.gamma + (1 - self.gamma) * ndtr(-np.asarray(t))
         return self._scale() * reach ** -(self.eta + 1)
 

@@ -516,11 +516,9 @@ def suppress_output() -> Iterator[None]:
 
 @contextmanager
 def overheard() -> Iterator[StringIO]:
-    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here.
-
-    At every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one,
-    which change no filters but those of the thread. So audits may listen side by side.
-    """
+    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here. At
+    every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one, which
+    change no filters but those of the thread. So audits may listen side by side."""
     heard = StringIO()
     context = SilencedContext(heard)
     with INTERCEPTION, inside(context):

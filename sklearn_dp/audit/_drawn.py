@@ -166,12 +166,9 @@ class Case:
 
 
 def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
-    """Cases in strata, so that what is rare is met as often as possible.
-
-    Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to 5,000,
-    by their logarithms, then one of few columns and clusters beyond 2^16. Each d
-    from 1 to 24 twice in the first 48.
-    """
+    """Cases in strata, so that what is rare is met as often as possible. Of 54 in a row, each n
+    from 0 to 48 once, then one in each quarter of the numbers up to 5,000, by their logarithms,
+    then one of few columns and clusters beyond 2^16. Each d from 1 to 24 twice in the first 48."""
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
     sizes: list[int] = []
@@ -252,10 +249,8 @@ def drawn_audit(
 def _audit_case(
     estimator: Any, case: Case, pairs: int, random_state: int, false_alarm: float
 ) -> ReplayResult:
-    """Replays of a few neighbors of one case, and the test of its noise scales.
-
-    Each violation begins with the case, so it can be repeated.
-    """
+    """Replays of a few neighbors of one case, and the test of its noise scales. Each violation
+    begins with the case, so it can be repeated."""
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
     rng = np.random.default_rng([4, case.n, case.d, case.seed])

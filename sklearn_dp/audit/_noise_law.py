@@ -68,10 +68,8 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
 
 
 def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place.
-
-    The standard numbers of each release come in its own shape.
-    """
+    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place. The
+    standard numbers of each release come in its own shape."""
     found: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
@@ -84,10 +82,7 @@ def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, floa
 
 def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
     """Pairs of numbers of one release that a faulty sampler would tie together, disjoint within a
-    kind.
-
-    The release has its own shape: rows are known by the last axis.
-    """
+    kind. The release has its own shape: rows are known by the last axis."""
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
@@ -132,11 +127,8 @@ def pair_tests(
     what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
 ) -> Iterator[tuple[str, float]]:
     """Test pairs: of independent N(0, 1), sums and differences have a ratio of squares that follows
-    F.
-
-    `what` says how the partners were chosen. A correlation c makes the ratio about (1 + c) / (1 -
-    c), seen from about 45 / c^2 pairs on.
-    """
+    F. `what` says how the partners were chosen. A correlation c makes the ratio about (1 + c) / (1
+    - c), seen from about 45 / c^2 pairs on."""
     size = len(first)
     if not size:
         return
@@ -148,10 +140,8 @@ def pair_tests(
 def between_tests(
     fits: list[list[np.ndarray]], lags: Iterable[int], where: str
 ) -> Iterator[tuple[str, float]]:
-    """Releases some steps apart, in pairs without common members, cut to the same length.
-
-    `fits` are sequences of releases, as standard numbers.
-    """
+    """Releases some steps apart, in pairs without common members, cut to the same length. `fits`
+    are sequences of releases, as standard numbers."""
     for lag in lags:
         pairs = []
         for numbers in fits:
@@ -242,11 +232,9 @@ def _longest_run(numbers: np.ndarray, radii: np.ndarray, fits: np.ndarray, sign:
 
 
 def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius.
-
-    A sign of -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9.
-    At most 100 partners of each place.
-    """
+    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius. A sign of
+    -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9. At most
+    100 partners of each place."""
     order = np.argsort(numbers)
     ranked, reach = numbers[order], 2 * float(radii.max())
     low = np.searchsorted(ranked, sign * numbers - reach)
@@ -389,10 +377,8 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
 
 
 def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
-    """The tests that fail: less likely than the false alarm over their number (Bonferroni).
-
-    A chance that is no number is a failure too.
-    """
+    """The tests that fail: less likely than the false alarm over their number (Bonferroni). A
+    chance that is no number is a failure too."""
     limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 

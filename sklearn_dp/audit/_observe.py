@@ -115,10 +115,8 @@ class Outcome:
     printed: str = ""  # what went to the standard streams and to the log
 
     def face(self, html: bool = False) -> dict[str, Any]:
-        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error.
-
-        To render the HTML display too is slow.
-        """
+        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error. To
+        render the HTML display too is slow."""
         error = (
             ""
             if self.error is None
@@ -210,10 +208,8 @@ def _takes_rows(function: Callable[..., Any]) -> bool:
 
 
 def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
-    """Return the result, error and warnings of one method of the fitted estimator, as bytes.
-
-    `rows` are for methods that take rows.
-    """
+    """Return the result, error and warnings of one method of the fitted estimator, as bytes. `rows`
+    are for methods that take rows."""
     given = (rows,) if _takes_rows(getattr(method, "__func__", method)) else ()
     with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -405,10 +401,8 @@ def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
 
 
 def spoiled_data(X: Any) -> list[tuple[str, Any]]:
-    """Data that has to be refused, with the values of `X` in it.
-
-    Each has a value that is a needle, beside what has to be refused.
-    """
+    """Data that has to be refused, with the values of `X` in it. Each has a value that is a needle,
+    beside what has to be refused."""
     nan, infinite = X.copy(), X.copy()
     nan[-1, 0], infinite[-1, 0] = np.nan, np.inf
     mixed = X.astype(object)

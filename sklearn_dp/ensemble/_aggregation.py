@@ -87,11 +87,9 @@ class Aggregation:
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """The rho for everything, and the part of delta for failures.
-
-        A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs some for
-        the conversion. A mean within public bounds has Gaussian releases only.
-        """
+        """The rho for everything, and the part of delta for failures. A target in zCDP gives all of
+        its delta to failures; one in (epsilon, delta) needs some for the conversion. A mean within
+        public bounds has Gaussian releases only."""
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
@@ -145,10 +143,7 @@ class Aggregation:
 
     def run(self, session, outputs, n_blocks):
         """Release the aggregate of the outputs of a public number of blocks, a handle of points;
-        the plan holds `entries`.
-
-        The row of a block whose fit did not work is not finite.
-        """
+        the plan holds `entries`. The row of a block whose fit did not work is not finite."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())

@@ -34,11 +34,9 @@ _USUAL = (
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows.
-
-    Blocks are made of rows; with the target among them, it needs no blocks of its own. `classes`:
-    labels of a classifier, whose places are what the last column holds.
-    """
+    """An estimator that takes the target from the last column of its rows. Blocks are made of rows;
+    with the target among them, it needs no blocks of its own. `classes`: labels of a classifier,
+    whose places are what the last column holds."""
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -134,11 +132,9 @@ class Output:
         )
 
     def hidden(self, vector, error, *, bounded):
-        """The status of released outputs, of which the noise may hide most.
-
-        They have no size to be compared with but their own errors. A location may well be 0, and
-        within public bounds any noise may hide it: then nothing of it can be relied on.
-        """
+        """The status of released outputs, of which the noise may hide most. They have no size to be
+        compared with but their own errors. A location may well be 0, and within public bounds any
+        noise may hide it: then nothing of it can be relied on."""
         if bounded and (np.abs(vector) < _TOLD * error).all():
             return (
                 "mostly noise: no output can be told from zero; use closer output_bounds, more "

@@ -38,11 +38,9 @@ _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
 
 
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
-    """The fields of every message; what a round asks for is put in their place.
-
-    See the table at the top of this module. `domain` is the public region, None before a radius has
-    been found; `number` is that of the round.
-    """
+    """The fields of every message; what a round asks for is put in their place. See the table at
+    the top of this module. `domain` is the public region, None before a radius has been found;
+    `number` is that of the round."""
     region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
         region |= {"center": domain.center, "radius": np.array([domain.radius])}

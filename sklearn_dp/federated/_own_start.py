@@ -62,9 +62,7 @@ def own_start(
 
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
     """Whether k-means in the points' own subspace predicts held-out points better, every time.
-
-    Points are public, about the center of the domain.
-    """
+    Points are public, about the center of the domain."""
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
         return False

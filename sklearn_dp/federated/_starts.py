@@ -19,10 +19,8 @@ def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: 
 
 
 def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """ServerLloyds: k-means on the server's points, the best of many starts.
-
-    What costs nothing, and so what a fit must not be worse than.
-    """
+    """ServerLloyds: k-means on the server's points, the best of many starts. What costs nothing,
+    and so what a fit must not be worse than."""
     return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
 
 

@@ -290,10 +290,8 @@ def _target(y: Any, n: int) -> Any:
 
 
 def _released_size(model: Any) -> float:
-    """Released number of units, or 1 where a model releases none: scores are then sums.
-
-    At least one, as a noisy number may be negative and is divided by.
-    """
+    """Released number of units, or 1 where a model releases none: scores are then sums. At least
+    one, as a noisy number may be negative and is divided by."""
     for name in ("cluster_weights_", "size_", "n_units_"):
         if hasattr(model, name):
             return max(1.0, float(np.sum(getattr(model, name))))
@@ -301,12 +299,9 @@ def _released_size(model: Any) -> float:
 
 
 def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
-    """The table of candidates in the manner of scikit-learn's searches.
-
-    Candidates without a released score share the rank after the last one that is known. So the
-    table of a search with ``selection="best"`` tells nothing of losers, not even which of them were
-    run.
-    """
+    """The table of candidates in the manner of scikit-learn's searches. Candidates without a
+    released score share the rank after the last one that is known. So the table of a search with
+    ``selection="best"`` tells nothing of losers, not even which of them were run."""
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)

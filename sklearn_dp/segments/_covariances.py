@@ -106,10 +106,8 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms.
-
-    Both in coordinates where the common matrix is the identity.
-    """
+    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms. Both in
+    coordinates where the common matrix is the identity."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)

@@ -73,10 +73,8 @@ class ShareScale:
 
 def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
     """Scale of the shares of which `n_shares` together are the noise of a release worth rho.
-
     `sensitivity` is that of :meth:`PrivacySession.gaussian`, in steps of the statistic. The steps
-    of the result are so fine that a share is at least `LEAST_SHARE` of them.
-    """
+    of the result are so fine that a share is at least `LEAST_SHARE` of them."""
     if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
     sensitivity = positive_sensitivity(sensitivity)
