@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
+from ._selection_rules import Geometric, Thin
 from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
@@ -46,7 +46,7 @@ class CompositeMechanism:
         than `sensitivity` between neighbors."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
-    def runs(self, rule: Thin | NegativeBinomial | CappedGeometric) -> np.ndarray:
+    def runs(self, rule: Thin | Geometric) -> np.ndarray:
         """Which candidates are run, by a public rule. NOT a release. How many, is as secret as the
         data."""
         session = self._session

@@ -42,7 +42,7 @@ from scipy.special import erfcx, ndtr
 from ._checks import check_delta, check_non_negative, check_positive
 from ._gaussian_dp import LOG_MARGIN, gaussian_delta, gaussian_mu
 from ._rounding import round_down
-from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
+from ._selection_rules import Geometric, Thin
 
 GRID = np.linspace(-9.0, 9.0, 18001)
 """Normal quantiles of the cells' edges: within 0.4% of the limit in mu (3,601 lose 1.4%)."""
@@ -59,7 +59,7 @@ def selection_delta(
     mu_total: float,
     mu_select: float,
     epsilon: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
 ) -> float:
     """Delta of releasing the winner of a rule's runs, at `epsilon`, rounded up. Each run is
     mu_select-GDP, its score included; `mu_total` is ``hypot(mu_select, mu_other)``, with
@@ -83,7 +83,7 @@ def selection_delta(
 
 
 def _lines(
-    mu_select: float, epsilon: float, rule: Thin | NegativeBinomial | CappedGeometric
+    mu_select: float, epsilon: float, rule: Thin | Geometric
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lines over ``l`` that lie above ``l rate(g(u)) - c rate(u)`` for all u, by cells of u. `rate`
     rises. So over a cell the first term is largest at its right end, the second smallest at its
@@ -160,7 +160,7 @@ def _mills(x: np.ndarray) -> np.ndarray:
 def selection_mu(
     epsilon: float,
     delta: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
     mu_other: float = 0.0,
 ) -> float:
     """Largest mu that each run may have, rounded down; a ValueError if nothing is left.
@@ -182,7 +182,7 @@ def selection_mu(
 def selection_refit(
     epsilon: float,
     delta: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:

@@ -105,7 +105,7 @@ class BudgetSplit:
     # of the last fit of the chosen candidate; 0 where the winning run itself is the answer
     refit: float
     delta: float  # failure probability of each fit, at most
-    # `Thin`, `NegativeBinomial` or `CappedGeometric`; None: all candidates are run, and released
+    # `Thin` or `Geometric`; None: all candidates are run, and released
     rule: object = None
 
 

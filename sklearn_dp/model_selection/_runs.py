@@ -38,7 +38,7 @@ import numpy as np
 from .._base import fits_inside
 from .._privacy._composite_mechanism import open_step
 from .._privacy._plan import PrivacyPlan
-from .._privacy._selection_rules import CappedGeometric, Thin
+from .._privacy._selection_rules import Geometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._rows.threads import ask_all, n_threads
@@ -184,8 +184,8 @@ class Runner:
         rule = self._plan.split.rule
         if isinstance(rule, Thin):
             return sorted({*range(rule.m)} - {*drawn})
-        rule = cast(CappedGeometric, rule)
-        surplus = self._session.rng("surplus").integers(rule.m, size=rule.cap)
+        rule = cast(Geometric, rule)
+        surplus = self._session.rng("surplus").integers(rule.m, size=int(rule.cap))
         return surplus[len(drawn) :].tolist()
 
     def _made(
