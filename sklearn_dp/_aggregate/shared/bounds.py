@@ -44,7 +44,7 @@ from .advice import plain
 
 NO_BOUND = Message(
     "no_bound",
-    "no bound found: the unit ball is used",
+    "no bound found: a radius of 1 is used",
     action="pass public bounds, or use more rows",
     severity="all",
 )
