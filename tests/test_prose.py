@@ -65,6 +65,7 @@ def public_docstrings():
         if any(part[0] == "_" for part in found.name.split(".")):
             continue
         module = importlib.import_module(found.name)
+        yield found.name, module.__doc__ or ""
         for name in getattr(module, "__all__", ()):
             whole = getattr(module, name)
             yield f"{found.name}.{name}", inspect.getdoc(whole) or ""
