@@ -68,7 +68,7 @@ class PartError(ValueError):
 
 
 class ConversionWarning(UserWarning):
-    """A private twin does not support all settings of the estimator that it was made from."""
+    """A private counterpart does not support all settings of the original estimator."""
 
 
 class PrivacyWarning(UserWarning):

@@ -387,7 +387,7 @@ class OwnHasher(HashingVectorizer):
 )
 def test_others_are_not(step):
     assert not follows_from_rows(step)
-    with pytest.raises(ValueError, match="no private twin for"):
+    with pytest.raises(ValueError, match="no private counterpart for"):
         privatize(make_pipeline(step, KMeans(2)))
 
 

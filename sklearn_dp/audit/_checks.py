@@ -116,7 +116,7 @@ def check_plan_and_report_agree(estimator: Any) -> None:
     assert plan.unit == report.unit == charge.unit == "row", "unit"
     assert report.spent_rho <= plan.rho * (1 + 1e-12), "more spent than planned"
     names = {entry.name for entry in plan.entries}
-    assert {row["release"] for row in report.releases} <= names, "a release beside the plan"
+    assert {row["release"] for row in report.releases} <= names, "a release outside the plan"
 
 
 def check_charge_is_true(estimator: Any) -> None:

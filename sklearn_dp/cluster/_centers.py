@@ -558,7 +558,7 @@ class BaseDPCenters(
             result of a search or a segment is that of the whole; False: none, which is for rows
             that no ledger keeps account of.
         max_distance : float, optional
-            Public: longer distances count as this one. `radius_` by default, or 1 for cosine
+            Public: longer distances are capped at this one. `radius_` by default, or 1 for cosine
             distances; between 1e-140 and 1e140.
         random_state : int, RandomState instance or Generator, optional
             As for the estimator.
@@ -648,12 +648,11 @@ class BaseWeightedCenters(BaseDPCenters):
         y : Ignored
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts; not negative, and at most `max_weight`, which larger ones count
-            as; `messages_` tell if that cuts off much. An array needs a `max_weight`; one number
-            for all rows is public, and its own. A weight belongs to its row and is as private.
-            Weights are rounded down to multiples of `max_weight` / 2**20; a row of less is not
-            there at all. A row of weight 2 is not a row that is there twice: what one row adds is
-            bounded by one weight.
+            Weight of each row, not negative, and capped at `max_weight`; `messages_` tell if that
+            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
+            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
+            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
+            rows: what one row adds is limited by one weight.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group. Each group has the same total weight; with

@@ -114,7 +114,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
     (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
-    not public, and neither is the number of points before they are released.
+    not public. The number of points is not public before they are released.
 
     `labels[coreset.predict(X)]` describes private rows; do not publish it.
 

@@ -83,7 +83,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. The fits of blocks do not
         use weights. None: an array of weights is refused.
     n_tuples : int or "auto", default="auto"
@@ -139,7 +139,7 @@ privacy_report_ :
     n_tuples_ : int
         Number of blocks in the plan; 0 without a tuple stage.
     aggregator_ : str
-        The aggregator that was used; tells what "auto" means.
+        The aggregator that was used.
 
     See Also
     --------

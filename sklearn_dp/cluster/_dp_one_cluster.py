@@ -85,7 +85,7 @@ class BaseDPBall(BaseDPEstimator):
         y : Ignored
             Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit counts as one
+            The privacy unit of each row; every row is a unit by default. A unit is treated as one
             point, the mean of its rows.
 
         Returns
@@ -187,7 +187,7 @@ class BaseDPBall(BaseDPEstimator):
 class DPOneCluster(StandardErrors, BaseDPBall):
     """A small ball that holds at least about t of the points, with differential privacy.
 
-    The points in the ball may be a minority, far fewer than half, wherever the others are.
+    The points in the ball may be a minority, far fewer than half, wherever other points are.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class DPOneCluster(StandardErrors, BaseDPBall):
 default="auto"
         How to choose the radius, which sets the size of the boxes in the search for the center.
         "auto" is the exponential mechanism, which loses the fewest points. "rec_concave" is the
-        published method; it never outperformed the others in our benchmarks.
+        published method; it never outperformed other methods in our benchmarks.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions if there are more than 8 features), then means of the points near it. "pca": the
@@ -217,7 +217,7 @@ default="auto"
         close together in many features, if there are enough points to find the axes; otherwise the
         axes are random. "clip": means of the points in ever smaller balls, the first of which is
         the domain; it compares no pairs and is fast, but finds only the cluster to which the mean
-        of all points leads. "paper": the published GoodCenter, which did not outperform the others
+        of all points leads. "paper": the published GoodCenter, which did not outperform others
         in our benchmarks: at 10,000 rows and epsilon = 1 its balls are as good in 10 features (1.01
         of the best radius, both) and worse in 2 (1.10 to 1.06), in six to twelve times the seconds
         (``doc/benchmarks/one_cluster.md``). "auto" is "grid" for up to 8 features. For more
@@ -277,8 +277,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
-    private. The plan contains exponential mechanisms, so it is accounted as zCDP.
+    `groups`: all rows of a group, which are treated as one point, their mean). The number of rows
+    is private. The plan contains exponential mechanisms, so it is accounted as zCDP.
 
     References
     ----------
@@ -488,8 +488,9 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point). Every round reads every point, so the
-    costs of the rounds add up: leaving out the points of earlier balls is not parallel composition.
+    `groups`: all rows of a group, which are treated as one point). Every round reads every point,
+    so the costs of the rounds add up: leaving out the points of earlier balls is not parallel
+    composition.
 
     References
     ----------

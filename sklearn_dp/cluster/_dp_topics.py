@@ -49,7 +49,7 @@ _FEW = 5  # features: with so few, only the silhouette chooses a number of direc
 
 
 class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
-    """Topics of texts: clusters of their embeddings, with the words that tell each one from others.
+    """Topics of texts: clusters of their embeddings, with the words that distinguish each cluster.
 
     `DPKMeans` clusters the directions of the embeddings. Then the words of the texts are counted in
     each cluster, with noise, and the noisy counts choose the keywords and the label of each topic.
@@ -152,7 +152,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     References
     ----------
     Grootendorst, M. (2022). BERTopic: Neural topic modeling with a class-based TF-IDF procedure.
-    arXiv:2203.05794. (words that tell a cluster from the others)
+    arXiv:2203.05794. (words that distinguish a cluster)
     Korolova, A., Kenthapadi, K., Mishra, N. and Ntoulas, A. (2009). Releasing search queries and
     clicks privately. WWW. (words that nobody listed)
 

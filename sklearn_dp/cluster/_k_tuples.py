@@ -49,7 +49,8 @@ class FriendlyCoreOptions:
 
     Examples
     --------
-    >>> from sklearn_dp.cluster import DPKTupleKMeans, FriendlyCoreOptions
+    >>> from sklearn_dp import DPKTupleKMeans
+    >>> from sklearn_dp.cluster import FriendlyCoreOptions
     >>> options = FriendlyCoreOptions(gamma=1 / 7)
     >>> DPKTupleKMeans(3, aggregator="friendly_core", options=options).options.gamma < 0.2
     True
@@ -77,7 +78,8 @@ class FarBallsOptions:
 
     Examples
     --------
-    >>> from sklearn_dp.cluster import DPKTupleKMeans, FarBallsOptions
+    >>> from sklearn_dp import DPKTupleKMeans
+    >>> from sklearn_dp.cluster import FarBallsOptions
     >>> options = FarBallsOptions(separation=50.0)
     >>> DPKTupleKMeans(3, aggregator="noisy_centers", options=options).options.separation
     50.0

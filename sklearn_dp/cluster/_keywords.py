@@ -163,7 +163,7 @@ class MergedTopics:
         """Merge topics, by released values only: nothing is charged.
 
         A large topic that the fit has split into several becomes one again. Sizes and counts of
-        words are added up, and the keywords are chosen anew.
+        words are added up, and the keywords are chosen again.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     store_precision : bool, default=True
         Whether `precision_` is stored. False: :meth:`get_precision` computes it on demand.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -152,7 +152,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.covariance import FriendlyCovariance
+    >>> from sklearn_dp import FriendlyCovariance
     >>> X = np.random.default_rng(0).normal(size=(20000, 2)) * [1000.0, 0.01] + 7
     >>> scale = np.sqrt(np.diag(FriendlyCovariance(epsilon=1.0).fit(X).covariance_))
     >>> (scale / [1000.0, 0.01]).round(1)

@@ -83,9 +83,9 @@ class DPPCA(
         Ledger with the total budget of many fits; charged before the data are read.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
-        variances; variances below `noise_level_` count as that.
+        variances; variances below `noise_level_` are raised to it.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
@@ -104,7 +104,7 @@ class DPPCA(
         data), and about what clipping to `radius_` may have taken.
     components_std_error_ : ndarray of shape (n_components, n_features)
         Standard error of each entry of `components_`, up to the sign of its row: by how much
-        privacy noise and sampling variability turn each component toward the others. If variances
+        privacy noise and sampling variability rotate each component toward others. If variances
         are closer to each other than their noise, it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
@@ -168,7 +168,7 @@ class DPPCA(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.decomposition import DPPCA
+    >>> from sklearn_dp import DPPCA
     >>> X = np.random.default_rng(0).normal(size=(5000, 4)) * [9.0, 0.1, 0.1, 0.1]
     >>> DPPCA(n_components=1).fit(X).components_.round(1) + 0.0
     array([[1., 0., 0., 0.]])

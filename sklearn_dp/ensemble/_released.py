@@ -64,7 +64,7 @@ def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
         missing = _missing_for(estimator, method, rows)
         if missing is not None:
             text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
-            text = f"{text}, beside {', '.join(released)}."
+            text = f"{text}, in addition to {', '.join(released)}."
             setattr(estimator, method, _Unavailable(text, missing))
     for method, why in _OF_A_FIT.items():
         if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, method):
@@ -273,7 +273,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
         Returns
         -------
-        twin : estimator
+        copy : estimator
             Of the class of `estimator`. A method that needs more than was released says what.
         """
         check_is_fitted(self)

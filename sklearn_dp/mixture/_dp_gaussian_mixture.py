@@ -68,14 +68,14 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         repeatedly, in the whole space and along principal components; with
         ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
         small ball after the other in the other half. If the releases show that a method finds no
-        components, a private coreset replaces it. "auto" is "coreset": neither of the others
+        components, a private coreset replaces it. "auto" is "coreset": neither other method
         outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
         the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
         standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;
         "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
         "coreset" has 0.011.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     options : KTupleOptions or PartitionOptions, optional
@@ -180,7 +180,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.mixture import DPGaussianMixture
+    >>> from sklearn_dp import DPGaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(8000, 2)), rng.normal(size=(2000, 2)) * [3, 1] + 20])
     >>> model = DPGaussianMixture(2, epsilon=1.0).fit(X)

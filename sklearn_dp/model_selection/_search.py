@@ -469,7 +469,7 @@ PrivateScorer, optional
         Standard deviation of the noise of a mean score.
     cv_results_ : dict
         ``params``, ``param_*``, ``mean_test_score`` and ``rank_test_score``. With "best", scores
-        are NaN for all candidates except the chosen one, because the others were not released.
+        are NaN for all candidates except the chosen one, because no other score is released.
     estimators_ : list of estimator
         With "all": every fitted candidate (None if its fit failed).
     n_candidates_ : int

@@ -39,11 +39,11 @@ _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
-    The private twin of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose categories
-    are not known in advance. A category is released with its noisy count if that count reaches
-    `threshold_`, which is high enough to hide a category of a single row. Rarer categories are
-    encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs nothing
-    and hides none.
+    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose
+    categories are not known in advance. A category is released with its noisy count if that count
+    reaches `threshold_`, which is high enough to hide a category of a single row. Rarer categories
+    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
+    nothing and hides none.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if no category was found; "hidden" if more than half of the
         units may be in categories that were not released; or "type" if more than half have values
-        that are no categories, such as dates, intervals, tuples and members of enumerations.
+        that cannot be categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
         Whether all released numbers can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
@@ -116,11 +116,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     those that contain categories.
 
     Each value is read separately, whatever else is in its column. A text is the category that it
-    spells: "1", "01" and the number 1 are three, and so are 1, True and "True". 1 and 1.0 are the
-    same. None, NaN and other missing values are the category None. Strings of more than about 250
-    bytes are in no category. Columns of dates, intervals or bytes are refused: turn them into text.
-    `transform` also finds the categories of a table that has been read with other types: a text
-    that is no category counts as the number that it reads as, and the other way round.
+    spells: "1", "01" and the number 1 are three categories, as are 1, True and "True". 1 and 1.0
+    are the same. None, NaN and other missing values are the category None. Strings of more than
+    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn
+    them into text. `transform` also finds the categories of a table that has been read with other
+    types: a text that is not a category is treated as the number that it spells, and the other way
+    round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
@@ -134,7 +135,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from sklearn_dp.preprocessing import DPOneHotEncoder, PublicEncoder
+    >>> from sklearn_dp import DPOneHotEncoder, PublicEncoder
     >>> rng = np.random.default_rng(0)
     >>> work = rng.choice(["full", "part", "none"], 5000, p=[0.6, 0.3, 0.1]).astype(object)
     >>> work[0] = "astronaut"

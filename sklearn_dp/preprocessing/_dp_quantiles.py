@@ -45,7 +45,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -71,8 +71,8 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the noise hides the quantiles; or "bound" if one of them is
-        at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 counts as a natural
-        limit: a column that is mostly zero is "ok".)
+        at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 is treated as a
+        natural limit: a column that is mostly zero is "ok".)
     trustworthy_ : bool
         Whether all released numbers can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
@@ -93,9 +93,9 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which together count as one) with any weight. All releases are
-    Gaussian. Their noise does not depend on the number of quantiles, and grows with the square root
-    of the number of columns.
+    `groups`: all rows of a group, which together are treated as one) with any weight. All releases
+    are Gaussian. Their noise does not depend on the number of quantiles, and grows with the square
+    root of the number of columns.
 
     References
     ----------
@@ -107,7 +107,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.preprocessing import DPQuantiles
+    >>> from sklearn_dp import DPQuantiles
     >>> salary = np.random.default_rng(0).lognormal(10.5, 0.7, size=(20_000, 1))
     >>> model = DPQuantiles(epsilon=1.0, bounds=(0, 1e6)).fit(salary)
     >>> exact = np.quantile(salary, [0.25, 0.5, 0.75], axis=0)

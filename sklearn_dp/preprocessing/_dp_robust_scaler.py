@@ -25,9 +25,9 @@ _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     """Scale columns by private medians and interquartile ranges.
 
-    The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private estimator
-    it makes columns of different units comparable; its medians and quartiles are results in their
-    own right. A few outliers move them by only a few ranks, whatever their values.
+    The private counterpart of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
+    estimator it makes columns of different units comparable; its medians and quartiles are results
+    in their own right. A few outliers move them by only a few ranks, whatever their values.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     unit_variance : bool, default=False
         Scale so that normally distributed columns have variance 1.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -94,7 +94,7 @@ status_, messages_, privacy_report_ :
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import DPRobustScaler
+    >>> from sklearn_dp import DPRobustScaler
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([rng.normal(45, 15, 9000), rng.lognormal(10.5, 0.7, 9000)])
     >>> scaler = DPRobustScaler(epsilon=0.3, bounds=([15, 0], [95, 1e6]))

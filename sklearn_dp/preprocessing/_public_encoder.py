@@ -302,7 +302,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     given, not learned, so the encoder costs nothing.
 
     Values that are not known (missing, not listed, text among numbers) are one more category, so
-    the means of the others are not affected. A fit with the `bounds` of the encoder knows the
+    the means of known values are not affected. A fit with the `bounds` of the encoder knows the
     schema: its `messages_` say so if hardly any value of a column was known, or if a number was at
     an end of its range in all rows.
 
@@ -332,12 +332,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
     after this step keeps its guarantee. A string in a column does not change the other values. 1
-    and 1.0 are the same category; a text that is not in the schema counts as the number, True or
-    False that it reads as, and these count as the text. No row is refused, because an
-    error would reveal it: numbers are clipped to their range, and of values that are not in the
-    schema (another category, a missing value, text among numbers) the encoding says only that.
-    Their squared distance from known values is between a quarter and a half for numbers, and
-    between a half and 1 for categories. Columns of dates and intervals are refused.
+    and 1.0 are the same category; a text that is not in the schema is treated as the number, True
+    or False that it spells, and these are treated as the text. No row is refused, because an error
+    would reveal it: numbers are clipped to their range, and of values that are not in the schema
+    (another category, a missing value, text among numbers) the encoding says only that. Their
+    squared distance from known values is between a quarter and a half for numbers, and between a
+    half and 1 for categories. Columns of dates and intervals are refused.
 
     References
     ----------
@@ -349,7 +349,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import PublicEncoder
+    >>> from sklearn_dp import PublicEncoder
     >>> encoder = PublicEncoder({"age": (15, 95), "work": ["none", "part", "full"]})
     >>> rng = np.random.default_rng(0)
     >>> old = np.arange(4000)% 2 == 1

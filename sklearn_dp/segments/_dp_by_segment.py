@@ -47,7 +47,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     A segment is one value of a public key: a region, a department, a cohort. Each unit is in at
     most one segment, so fitting every segment with the whole budget is as private as one such fit
-    (parallel composition). Small segments can borrow strength from the others.
+    (parallel composition). Small segments can borrow strength from all rows.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     segment only; given the pooled fit, the other fits have the same distribution with and without
     it. So the cost is that of the pooled fit and of one segment, however many there are. This
     relies on each unit being in one segment: a single row always is. Of a group with rows in
-    several segments, only those in the segment with most of them count; the others are ignored
-    without a word, since an error or a warning would reveal that there is such a group.
+    several segments, only those in the segment with most of them are used. All other rows of the
+    group are ignored without a warning, which would reveal that there is such a group.
 
     Neighbors add or remove a unit. Replacing one may move it from one segment to another, so it
     costs twice as much.
