@@ -89,7 +89,7 @@ def _profile(arguments: argparse.Namespace) -> str:
     if arguments.officer:
         privacy_report(found).save(arguments.officer)
     told = [f"status: {found.status_}", *(f"* {each}" for each in found.messages_)]
-    return "\n".join([found.table.round(3).to_string(), "", *told, found.privacy_report_.spent])
+    return "\n".join([found._text(), "", *told, found.privacy_report_.spent])
 
 
 def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:

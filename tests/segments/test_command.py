@@ -1,6 +1,7 @@
 """``sklearn-dp profile``: from a CSV file to pages."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_a_file_becomes_a_profile_and_two_pages(folder, capsys):
     shown = capsys.readouterr()
     assert "status: ok" in shown.out and "epsilon = 1.5 of your 2" in shown.out
     means = next(line for line in shown.out.splitlines() if line.startswith("age"))
-    assert sorted(round(float(each), -1) for each in means.split()[2::2]) == [30, 70]
+    assert sorted(round(float(each), -1) for each in re.findall(r"([\d.]+) ±", means)) == [30, 70]
     assert shown.err == "" and "Segment 2" in (folder / "page.html").read_text("utf-8")
     page = (folder / "privacy.html").read_text("utf-8")
     assert "DPProfile" in page and "people.db" in page
