@@ -79,7 +79,7 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
 
     Parameters
     ----------
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories, as for :class:`PublicEncoder`. Other columns of a data frame are left out.
     n_segments : int, default=5
@@ -424,7 +424,7 @@ def profile(
     ----------
     X : data frame or array-like of shape (n_samples, n_columns)
         Rows, in memory.
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories.
     n_segments : int, default=5
