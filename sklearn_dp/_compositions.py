@@ -52,15 +52,15 @@ def private_steps(
         yield from private_steps(step, f"{name}__{own}" if name else own, fitted=fitted)
 
 
-def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
+def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: bool) -> list[Part]:
     """Return the costs of the steps of one fit that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
     known only when the steps before it have been fitted. Others are charged one by one.
     """
     parts = []
-    for name, step in steps:
-        book, unit = open_ledger(step.ledger), step._unit(grouped(name))
+    for _, step in steps:
+        book, unit = open_ledger(step.ledger), step._unit(grouped)
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
         rho, delta = float(cast(float, step.rho)), float(step.delta)
@@ -120,12 +120,7 @@ class ChargedTogether(Versioned):
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
         width = 1 if is_vector(X) else schema(X).n_features
-        dry_run(self, method, X, y, params)
-
-        def grouped(name: str) -> bool:
-            return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
-
-        parts = parts_of(steps, width, grouped)
+        parts = parts_of(steps, width, dry_run(self, method, X, y, params))
         # A pipeline starts no tasks, and its steps may use threads of their own.
         with (
             nullcontext() if isinstance(self, Pipeline) else in_this_thread(),

@@ -219,7 +219,7 @@ def _together(
     steps = [
         (part, step)
         for name, step in private_steps(estimator)
-        for part in parts_of([(name, step)], width, lambda _: unit == "group")
+        for part in parts_of([(name, step)], width, unit == "group")
     ]
     made = charges_together(part for part, _ in steps)
     covered = {id(part) for *_, several in made for part in several}
