@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,7 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._provenance import total_of, without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
+from .exceptions import LedgerError
 
 
 class Guaranteed(PrivateStep):
@@ -239,13 +240,21 @@ def _subject(estimator: Any) -> dict[str, str]:
         found[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
         if hasattr(step, "status_"):
             found[f"Status of {name!r}" if name else "Status"] = step.status_
-    books = {}
     for _, ledger in ledgers_inside(estimator):
-        if (book := None if isinstance(ledger, DisjointLedgers) else open_ledger(ledger)) is None:
-            continue
+        if not isinstance(ledger, DisjointLedgers):
+            path = getattr(ledger, "path", ledger)
+            found[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
+    return found
+
+
+def _left(ledger: Any) -> str:
+    """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
+    try:
+        book = cast(PrivacyLedger, open_ledger(ledger))
         left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
-        books[book.path or "in memory"] = f"left when the page was written: {left}"
-    return found | {f"Ledger {path}": words for path, words in books.items()}
+    except LedgerError:
+        return "could not be read when the page was written"
+    return f"left when the page was written: {left}"
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:

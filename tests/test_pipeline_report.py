@@ -14,11 +14,13 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -169,7 +171,8 @@ def assert_void(report):
     page = report._repr_html_()
     for text in (repr(report), page):
         assert "no guarantee" in text and "-DP when" not in text and "right at most" not in text
-    assert "privatize(...)" in report.headline or "DPGridSearch" in report.headline
+    ways_out = "privatize(...)", "DPGridSearch", "by itself"
+    assert any(way in report.headline for way in ways_out)
     assert 'class="sk-dp-bad"' in page
     with pytest.raises(ValueError, match="^source states no guarantee"):
         deployment_entry(report)
@@ -350,6 +353,20 @@ def test_what_scores_without_noise_have_chosen_has_no_guarantee(bare):
     assert privacy_report(clone(best).fit(X)).problems == ()  # parameters that are given
     cv_of_ours = GridSearchCV(DPGridSearch(K, FEW), {"final": ["refit"]}, cv=2).fit(X)
     assert_void(cv_of_ours.best_estimator_.best_estimator_.privacy_report_)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", [BaggingRegressor, MultiOutputRegressor])
+def test_what_an_ensemble_has_given_its_rows_has_no_guarantee(kind, n_jobs):
+    """Some rows may be there twice, or none: in a bootstrap sample, and in what is boosted."""
+    y = X[:, 0] if kind is BaggingRegressor else X[:, :2]
+    with joblib.parallel_config("threading"):
+        ensemble = kind(clone(K), n_jobs=n_jobs).fit(X, y)
+    for model in (*ensemble.estimators_, pickle.loads(pickle.dumps(ensemble.estimators_[0]))):
+        assert_void(privacy_report(model))
+    assert_void(privacy_report(ensemble))
+    pair = cross_validate(K, X, cv=2, n_jobs=n_jobs, return_estimator=True)["estimator"]
+    assert all(privacy_report(model).problems == () for model in pair)  # each of half of the rows
 
 
 @pytest.mark.parametrize(

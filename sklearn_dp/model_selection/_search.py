@@ -192,7 +192,8 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
 
     def _released_parts(self) -> Iterator[tuple[tuple[int, ...], Guaranteed]]:
         """All candidates read the same rows; the steps of one have paid for them one by one."""
-        for model in (self.best_estimator_, *getattr(self, "estimators_", ())):
+        best = getattr(self, "best_estimator_", None)  # none where only its scores were released
+        for model in (best, *getattr(self, "estimators_", ())):
             if isinstance(model, Guaranteed):
                 yield (), model
             for i, (_, step) in enumerate(model.steps if isinstance(model, Pipeline) else ()):
