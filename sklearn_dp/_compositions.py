@@ -28,13 +28,12 @@ from sklearn.utils.metaestimators import available_if
 
 from ._door import is_vector, listed_rows, schema
 from ._dry_run import dry_run
-from ._guarantee import Guaranteed, ledgers_inside, privacy_report
+from ._guarantee import Guaranteed, check_values, privacy_report
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
-from ._privacy._disjoint import check_one_value
-from ._privacy._ledger import DisjointLedgers, open_ledger
-from ._privacy._prepaid import Part, identity, paid_together
+from ._privacy._ledger import open_ledger
+from ._privacy._prepaid import Part, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
@@ -88,13 +87,6 @@ def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
         return plan.gaussian and not plan.delta_failure
     except (TypeError, ValueError):  # of this number of columns, or in the fit too
         return False
-
-
-def check_values(estimator: Any) -> None:
-    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
-    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
-    books = [book for each in found if (book := open_ledger(each)) is not None]
-    check_one_value([(identity(book), book.payers) for book in books])
 
 
 def owned(estimator: Any) -> Any:

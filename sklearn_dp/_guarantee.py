@@ -21,8 +21,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._budget import PrivacyBudget
+from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger, open_ledger
 from ._privacy._plan import PrivacyPlan
+from ._privacy._prepaid import identity
 from ._privacy._provenance import total_of, without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
@@ -123,6 +125,13 @@ def check_no_ledger(estimator: Any, name: str) -> None:
             f"{name} must not have a ledger (its parameter {found[0]}): it is fitted to every "
             "block of rows. Only the estimator around it is charged: pass the ledger there."
         )
+
+
+def check_values(estimator: Any) -> None:
+    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
+    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
+    books = [book for each in found if (book := open_ledger(each)) is not None]
+    check_one_value([(identity(book), book.payers) for book in books])
 
 
 def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:

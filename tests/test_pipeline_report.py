@@ -438,11 +438,22 @@ def test_steps_that_protect_different_units_have_no_report(given):
 
 
 def test_steps_that_were_charged_to_two_values_have_no_report():
+    """They are not charged at all where they are fitted together, in a composition of any kind."""
     ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
     region = ledger.disjoint("region", ["n", "s"])
-    pipeline = make_pipeline(DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"]))
+    first, last = DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"])
+    for whole in (
+        make_pipeline(first, last),
+        make_pipeline(first, make_pipeline(last)),
+        make_union(first, DPPCA(1, ledger=region["s"])),
+        GridSearchCV(last, {"ledger": [region["n"]]}, cv=2, error_score="raise"),
+        make_pipeline(first, search().set_params(ledger=region["s"])),
+    ):
+        with pytest.raises(LedgerError, match="charged to two values of 'region'"):
+            whole.fit(X)
+    assert ledger.entries == ()
     with pytest.raises(LedgerError, match="charged to two values of 'region'"):
-        privacy_report(pipeline.fit(X))
+        privacy_report(make_pipeline(first.fit(X), last.fit(X)))
 
 
 def test_a_function_that_a_search_gave_single_rows_gets_them_for_ever():

@@ -10,9 +10,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
-from .._compositions import ChargedTogether, check_values, parts_of, private_steps
+from .._compositions import ChargedTogether, parts_of, private_steps
 from .._door import is_vector, schema
-from .._guarantee import Guaranteed
+from .._guarantee import Guaranteed, check_values
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, budget_of, session_inside
+from .._base import MOST_FEATURES, budget_of, session_of
 from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
@@ -136,12 +136,7 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
                 first._check_given(X)
         if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
             raise ValueError("y must be given: scoring='accuracy' needs it.")
-        session = session_inside(self, planned.plan) or PrivacySession(
-            planned.plan,
-            random_state=self.random_state,
-            ledger=self.ledger,
-            label=type(self).__name__,
-        )
+        session = session_of(self, planned.plan)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
