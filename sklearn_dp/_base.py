@@ -379,7 +379,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             unit = self.privacy_report_.unit
-            self.messages_ = self.messages_.add(outside(self.rows_beyond_, unit, name))
+            known = self.rows_beyond_, self.size_
+            self.messages_ = self.messages_.add(outside(*known, unit, name))
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""
