@@ -70,13 +70,15 @@ def status_of(
     """The status: what there is to say of columns, by name."""
     names = names or range(len(codes))
     status = _of_noise(moments, codes == "noise", names, budget)
-    words = "noise hides the spread of these columns, so their errors may be large compared with it"
+    words = (
+        "the spread of these columns is mostly noise, and their errors may be large relative to it"
+    )
     action = "use more rows, a larger epsilon or narrower bounds"
     status = status.add_columns("hidden_spreads", words, names, codes == "unknown", action, "part")
     status = told_beyond(status, moments, codes == "bound", names)
     if (lost := codes == "scale").any():
         part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
-        words = "noise hides the standard deviations of these columns"
+        words = "the standard deviations of these columns are mostly noise"
         action = advice(part, budget, moments.size)
         status = status.add_columns("hidden_deviations", words, names, lost, action, "part")
     status = status or moments.weights.told(status)

@@ -81,7 +81,7 @@ def told_of_codes(status: Status, codes: np.ndarray, names: Sequence[object]) ->
         ("variance", "variances and covariances"),
         ("covariance", "covariances"),
     ):
-        words = f"noise hides the {what} of these columns"
+        words = f"the {what} of these columns are mostly noise"
         status = status.add_columns("noisy_columns", words, names, codes == code)
     return told_of_single(status, codes, names)
 
@@ -96,7 +96,7 @@ def status_of_joint(
     hidden = np.isin(codes, ("noise", "variance", "covariance"))
     several = int(np.count_nonzero(codes != "constant"))
     if not end.seen and 2 * np.count_nonzero(hidden) >= several:
-        words = "too few rows for this budget: noise hides covariances of these columns"
+        words = "too few rows for this budget: the covariances of these columns are mostly noise"
         severity = extent(int(np.count_nonzero(hidden)), several)
         return Status().add_columns("few_rows", words, names, hidden, severity=severity)
     return told_of_codes(end.told("the rows in some direction", budget), codes, names)

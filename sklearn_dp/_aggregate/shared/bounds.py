@@ -44,8 +44,8 @@ from .advice import plain
 
 NO_BOUND = Message(
     "no_bound",
-    "no bound found: the unit ball is used",
-    action="pass public bounds, or use more rows",
+    "too few rows for this budget to find the range of the data",
+    action="use public bounds, more rows or a larger epsilon",
     severity="all",
 )
 _MARGIN = 3.7

@@ -197,7 +197,7 @@ def told_of_hidden(
     hidden &= (codes == "ok") & (np.ptp(sides) <= _EQUAL * sides.max())
     if not hidden.any() or not status.trustworthy:
         return status, codes
-    words = "noise hides the spreads of these columns, and their means may be noise, too"
+    words = "the spreads of these columns are mostly noise, and their means may be noise, too"
     action = "use separate bounds for columns in different units"
     status = status.add_columns("hidden_spreads", words, names, hidden, action)
     return status, np.where(hidden, "unknown", codes)
