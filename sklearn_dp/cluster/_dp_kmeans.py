@@ -127,9 +127,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
-        lie beyond one; "constant" where a single value is visible; or "unknown" where the rows are
-        too few to find the units of fewer than eight columns. With a ball or a
-        box of similar sides, columns are assumed to have similar scales.
+        lie beyond one; "constant" where a single value is visible; or "unknown" where noise hides
+        the spread of the column, or the rows are too few to find the units of fewer than eight
+        columns. With a ball or a box of similar sides, columns are assumed to have similar scales.
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int
