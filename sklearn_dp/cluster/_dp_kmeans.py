@@ -171,8 +171,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
     length 1. The means that they end with are scaled to length 1; standard errors are those of
-    directions (delta method), and of random ones where the noise hides a center. The grid of the
-    unit ball clips scaled rows exactly: no guarantee relies on how they were scaled.
+    directions (delta method), and of random ones where the noise hides a center. Scaled rows
+    are clipped to length 1 on the grid: no guarantee relies on how they were scaled.
 
     A chosen number of clusters is a release. It is computed from earlier releases, and what a fit
     may spend does not depend on it.

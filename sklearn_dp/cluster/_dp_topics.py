@@ -116,7 +116,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         The worth of the answer in one word.
     messages_ : tuple of Message
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
-        which topics are lost in noise, which ones have no keyword, and what is wrong with the
+        which topics are mostly noise, which ones have no keyword, and what is wrong with the
         clusters.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.

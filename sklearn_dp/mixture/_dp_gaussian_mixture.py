@@ -330,7 +330,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         Warns
         -----
         UtilityWarning
-            If components are hidden in the noise. It depends on released values only.
+            If components are mostly noise. It depends on released values only.
         """
         if sample_weight is not None:
             self._check_weighted()

@@ -315,6 +315,6 @@ def test_the_status_tells_which_components_are_hidden_and_how_much_they_weigh():
     X = np.concatenate([rng.normal(size=(20_000, 4)), far])
     model = DPGaussianMixture(2, random_state=0).fit(X)
     assert model.score(X) > GaussianMixture(1).fit(X).score(X) + 1
-    hidden = "too few rows for this budget: components hidden in the noise: 1 (2."
+    hidden = "too few rows for this budget: components too noisy to use: 1 (2."
     assert str(model.messages_).startswith(hidden) and not model.trustworthy_
     assert model.weights_[1] < 0.03

@@ -304,7 +304,7 @@ def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.n
         weights = np.array([e.weight for e in ends])
         which = listed(range(len(lost)), np.flatnonzero(lost))
         share = plain(100 * weights[lost].sum() / weights.sum())
-        hidden = f"components hidden in the noise: {which} ({share}% of the weight)"
+        hidden = f"components too noisy to use: {which} ({share}% of the weight)"
         severity = extent(int(lost.sum()), len(lost))
         text = f"too few rows for this budget: {hidden}"
         return Status([Message("few_rows", text, severity=severity)])
