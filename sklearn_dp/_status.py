@@ -5,7 +5,7 @@ All of it follows from released values, so it costs nothing and may be published
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +30,7 @@ Code = Literal[
     "suppressed_segments", "unclear_choice", "unclear_clusters", "unclear_number",
     "unknown_values", "unnamed_topics", "weights_cut",
 ]  # fmt: skip
-_SEVERITIES = ("all", "part", "caution", "note")
+_SEVERITIES = get_args(Severity)
 
 
 @dataclass(frozen=True)
