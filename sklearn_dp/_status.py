@@ -5,7 +5,7 @@ All of it follows from released values, so it costs nothing and may be published
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,10 +13,24 @@ from sklearn.utils.validation import check_is_fitted
 from ._privacy._warn import warn
 from .exceptions import UtilityWarning
 
-__all__ = ["Message", "Severity", "Status", "Told", "extent", "in_short", "names_at"]
+__all__ = ["Code", "Message", "Severity", "Status", "Told", "extent", "in_short", "names_at"]
 
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best
-_SEVERITIES = ("all", "part", "caution", "note")
+# What each of them means is in doc/messages.md.
+Code = Literal[
+    "bad_segments", "clusters_changing", "coarse_values", "days_left_out", "empty_clusters",
+    "failed_blocks", "failed_candidates", "far_rows_clipped", "few_blocks", "few_points",
+    "few_rows", "hidden_categories", "hidden_spreads", "inertia_capped", "inertia_noisy",
+    "long_tails", "means_at_bound", "missing_clusters", "mostly_noise", "narrow_columns",
+    "no_agreement", "no_ball", "no_bound", "no_category", "no_clusters", "no_components",
+    "no_direction", "no_location", "no_score", "no_spread", "no_structure", "noisy_centers",
+    "noisy_columns", "noisy_components", "noisy_segments", "noisy_topics", "one_center",
+    "one_column_rules", "one_scale", "other_types", "outside_bound", "quantiles_at_bound",
+    "rows_at_bound", "rows_beyond_bounds", "rows_left_out", "single_value",
+    "suppressed_segments", "unclear_choice", "unclear_clusters", "unclear_number",
+    "unknown_values", "unnamed_topics", "weights_cut",
+]  # fmt: skip
+_SEVERITIES = get_args(Severity)
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,7 @@ class Message:
         some of the numbers cannot be used, "all" that none can.
     """
 
-    code: str
+    code: Code
     text: str
     columns: tuple[str, ...] = ()
     action: str = ""
@@ -69,7 +83,7 @@ class Status(tuple[Message, ...]):
 
     def add_columns(
         self,
-        code: str,
+        code: Code,
         words: str,
         names: Sequence[object],
         where: np.ndarray,

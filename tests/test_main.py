@@ -6,6 +6,7 @@ import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import pytest
 from ledger_tools import ROOT
 
 from sklearn_dp.__main__ import main
@@ -19,6 +20,14 @@ def test_a_command_gets_the_rest_of_the_line(tmp_path, capsys):
     assert "intact" in capsys.readouterr().out
     assert main(["ledger", "show", path + "x"]) == 1
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["audit", "ledger", "profile"])
+def test_every_command_is_listed_and_has_help(command, capsys):
+    assert main(["--help"]) == 0 and f"  {command}" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0 and f"usage: sklearn-dp {command}" in capsys.readouterr().out
 
 
 def test_the_installed_command_and_the_module_are_this_one():

@@ -3,8 +3,11 @@
 import copy
 import json
 import pickle
+import re
 import warnings
 from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from sklearn_dp import DPBySegment, DPKMeans, FriendlyMean, privacy_report
-from sklearn_dp._status import Message, Status
+from sklearn_dp._status import Code, Message, Status
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -53,6 +56,16 @@ def fitted(model, rows=ROWS, **options):
         warnings.simplefilter("always")
         model.fit(rows, **options)
     return model, [str(each.message) for each in caught if each.category is UtilityWarning]
+
+
+def test_every_code_is_used_and_explained():
+    root = Path(__file__).resolve().parents[1]
+    page = (root / "doc" / "messages.md").read_text(encoding="utf-8")
+    codes = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(codes) == sorted(get_args(Code))
+    files = [path for path in root.glob("sklearn_dp/**/*.py") if path.name != "_status.py"]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert [code for code in codes if f'"{code}"' not in text] == []
 
 
 def test_perfect_blobs_are_ok_and_the_bounds_are_a_note():

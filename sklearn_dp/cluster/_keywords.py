@@ -15,7 +15,7 @@ from .._door import column, integers
 from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
 from .._queries.words import LONGEST, pair_of
-from .._status import Message, Status, extent
+from .._status import Code, Message, Status, extent
 from ._hierarchy import total
 
 _NO_TEXTS = "texts must hold a text, or a list of words, for each row of X."
@@ -136,18 +136,18 @@ def described(
 
 def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
     """The status: the trouble of topics, by their numbers, and of the clusters."""
-    troubles = {
-        "noise": ("the size is mostly noise", "use fewer topics or more budget"),
-        "unnamed": ("no keyword stands out from the noise", ""),
+    troubles: dict[str, tuple[Code, str, str]] = {
+        "noise": ("noisy_topics", "the size is mostly noise", "use fewer topics or more budget"),
+        "unnamed": ("unnamed_topics", "no keyword stands out from the noise", ""),
     }
     told = []
-    for code, (words, action) in troubles.items():
-        numbers = [str(number) for number, topic in enumerate(topics) if topic.status == code]
+    for short, (code, words, action) in troubles.items():
+        numbers = [str(number) for number, topic in enumerate(topics) if topic.status == short]
         if numbers:
             shown = ", ".join(numbers[:10]) + ", ..." * (len(numbers) > 10)
             text = f"{len(numbers)} of {len(topics)} topics ({shown}): {words}"
             severity = extent(len(numbers), len(topics))
-            told.append(Message(f"{code}_topics", text, (), action, severity))
+            told.append(Message(code, text, (), action, severity))
     if not clusters.trustworthy:
         told += clusters.of_part("clusters")
     return Status(told)

@@ -121,7 +121,7 @@ class BaseComponentErrors(BaseDPEstimator):
         text = f"components too noisy to use: {in_short(hidden.tolist())}"
         action = "use fewer components, more rows or a larger epsilon"
         severity = extent(len(hidden), self.n_components_)
-        message = Message("hidden_components", text, (), action, severity)
+        message = Message("noisy_components", text, (), action, severity)
         return status.add(message, *self._rule)
 
     def _set_direction_errors(self, eigen, unit, mean_sd):

@@ -40,7 +40,7 @@ from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
 from .._queries.handles import GridRows, TableRows
 from .._queries.outputs import LengthScores, Usable, Working
-from .._status import Message, Status
+from .._status import Code, Message, Status
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
@@ -61,7 +61,7 @@ _ONE_UNIT = Message(
     action=_MORE,
 )
 _LOST_UNITS = Message(
-    "hidden_scales", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
+    "mostly_noise", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
 )
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
@@ -205,7 +205,7 @@ class Aggregation:
         if status:
             # More blocks help where even as many as were looked for could not be told from none.
             more = advice(times, self.budget, n_blocks, "blocks") if times > 1 else ""
-            status = _useless("few_blocks_agree", "few blocks agree", more)
+            status = _useless("few_blocks", "few blocks agree", more)
         return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 
     def _by_mean(self, session, outputs, n_blocks, domain):
@@ -227,7 +227,7 @@ class Aggregation:
         found = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
         if found is None:
             action = "use more blocks or a larger epsilon"
-            return domain.center, _useless("no_core", "no core found", action), None
+            return domain.center, _useless("few_blocks", "no core found", action), None
         error = np.full(len(found.mean), found.sd)
         # As above; the released size is a lower bound already, and at least one.
         status = hidden_in_noise(
@@ -242,6 +242,6 @@ class Aggregation:
         return found.mean + domain.center, status, error
 
 
-def _useless(code: str, text: str, action: str = "") -> Status:
+def _useless(code: Code, text: str, action: str = "") -> Status:
     """No output can be used."""
     return Status([Message(code, text, (), action, "all")])

@@ -169,7 +169,7 @@ status_, messages_, privacy_report_ :
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
                 words, action = f"{words}, or too close to tell apart", "use tighter bounds"
             about = words, self._column_names, flat, action
-            self.messages_ = self.messages_.add_columns("equal_quantiles", *about)
+            self.messages_ = self.messages_.add_columns("single_value", *about)
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

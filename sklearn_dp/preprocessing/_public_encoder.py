@@ -27,7 +27,7 @@ from .._privacy._optional import extra
 from .._privacy._rounding import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._sklearn_compat import Versioned
-from .._status import Message, Status, names_at
+from .._status import Code, Message, Status, names_at
 from .._validation import check_real
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _mismatch(
     return None
 
 
-def _unlike(code: str, name: object, text: str, action: str) -> Message:
+def _unlike(code: Code, name: object, text: str, action: str) -> Message:
     """A column does not match its schema."""
     return Message(code, text, (str(name),), action, "part")
 

@@ -143,7 +143,7 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
                 "range and were moved to its ends"
             )
             about = (str(column.name),), "use a wider range"
-            told.append(Message("outside_range", text, *about, severity="part"))
+            told.append(Message("rows_beyond_bounds", text, *about, severity="part"))
     if len(findings.sizes) > 1:
         told += _of_segments(findings, names, shares)
     noisy = _noisy(findings)
@@ -155,7 +155,7 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
         severity: Severity = "caution"
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
-        told.append(Message("noisy_figures", text, columns, severity=severity))
+        told.append(Message("noisy_columns", text, columns, severity=severity))
     return of_schema.add(*told)
 
 
@@ -187,7 +187,7 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
     if len(empty):
         text = f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}"
         severity = extent(len(empty), len(findings.sizes))
-        told.append(Message("empty_segments", text, severity=severity))
+        told.append(Message("empty_clusters", text, severity=severity))
     return told
 
 

@@ -80,7 +80,7 @@ def status_of(
         part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
         words = "the standard deviations of these columns are mostly noise"
         action = advice(part, budget, moments.size)
-        status = status.add_columns("hidden_deviations", words, names, lost, action, "part")
+        status = status.add_columns("noisy_columns", words, names, lost, action, "part")
     status = status or moments.weights.told(status)
     return status or told_of_single(status, codes, names)
 

@@ -163,4 +163,4 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
         "standard errors allow for"
     )
     bounds = "bounds or " if math.isinf(facts.farthest) else ""
-    return [Message("open_tails", text, action=f"use {bounds}medians (DPQuantiles) to avoid this")]
+    return [Message("long_tails", text, action=f"use {bounds}medians (DPQuantiles) to avoid this")]

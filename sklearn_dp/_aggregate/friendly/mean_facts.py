@@ -114,7 +114,7 @@ class FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"
-        status = Status([Message(f"no_{missing}", f"no {missing} found", (), action, "all")])
+        status = Status([Message("no_location", f"no {missing} found", (), action, "all")])
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         ends = error, np.ones(d), error

@@ -155,16 +155,13 @@ def told_of_inertia(status: Status, quality: Quality) -> Status:
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
     if share > _MUCH and quality.taken > least:
         growth = f"by up to {plain(100 * share, 2)}%" if share < 10 else "many times over"
-        code, text = (
-            "inertia_capped",
-            f"inertia_ may be understated {growth} because long distances were capped",
-        )
-    elif part > _MUCH and quality.inertia_sd > least:
+        text = f"inertia_ may be understated {growth} because long distances were capped"
+        return status.add(Message("inertia_capped", text))
+    if part > _MUCH and quality.inertia_sd > least:
         times = f"about {plain(100 * part)}% of" if part < 10 else "many times"
-        code, text = "inertia_noisy", f"the standard error of inertia_ is {times} its value"
-    else:
-        return status
-    return status.add(Message(code, text))
+        text = f"the standard error of inertia_ is {times} its value"
+        return status.add(Message("inertia_noisy", text))
+    return status
 
 
 def far_limits(

@@ -21,7 +21,7 @@ import numpy as np
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
-from ..._status import Message, Severity, Status, extent
+from ..._status import Code, Message, Severity, Status, extent
 from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
@@ -43,8 +43,14 @@ from .quality import (
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _NEARLY_ALL = 0.9  # a part above which nothing is known of the rest
 _MORE, _FEWER = ("more rows", "a larger epsilon"), "fewer clusters"
-_FEW_ROWS = "few_rows", "too few rows for this budget: the centers are mostly noise"
-_NARROW = "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
+_FEW_ROWS: tuple[Code, str] = (
+    "few_rows",
+    "too few rows for this budget: the centers are mostly noise",
+)
+_NARROW: tuple[Code, str] = (
+    "mostly_noise",
+    "mostly noise: the clusters are narrower than the noise of their centers",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Diagnostics:
 class _Trouble(NamedTuple):
     """A problem of the answer, and remedies other than less noise."""
 
-    code: str
+    code: Code
     text: str
     other: tuple[str, ...] = (_FEWER,)
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
@@ -203,7 +209,7 @@ def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Tr
     return None
 
 
-def _empty(code: str, trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
+def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
     """How many clusters may be empty. More rows help if these are too few for so many
     clusters, even of the same size."""
     k, empty = signs.n_clusters, round(signs.light * signs.n_clusters)

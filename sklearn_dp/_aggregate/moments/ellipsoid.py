@@ -178,7 +178,7 @@ class Ellipsoid:
                 "the noise may hide long tails: standard errors allow for a bias of "
                 f"{plain(100 * unseen, 1)}% of a variance, but it may be larger"
             )
-            return Status([_of_tails("hidden_tails", text, unseen)])
+            return Status([_of_tails(text, unseen)])
         if status or self.errors.clipped is None or not self.errors.heavy:
             return status
         tails = [float(part[~self.constant].max()) for part in self.errors.clipped]
@@ -188,7 +188,7 @@ class Ellipsoid:
             f"standard deviation in means and of {of_variance}% in variances, but it may be "
             "larger"
         )
-        return Status([_of_tails("clipped_tails", text, max(tails))])
+        return Status([_of_tails(text, max(tails))])
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Errors (d,) of means, in sd, and of variances for noise and sampling, and what tails take
@@ -327,7 +327,7 @@ def symmetric(matrix: np.ndarray) -> np.ndarray:
     return (matrix + matrix.T) / 2
 
 
-def _of_tails(code: str, text: str, bias: float) -> Message:
+def _of_tails(text: str, bias: float) -> Message:
     """What tails may do to a component, where errors allow for so much bias."""
     action = "use more rows or a larger epsilon"
-    return Message(code, text, (), action, "caution" if bias < _LARGE else "part")
+    return Message("long_tails", text, (), action, "caution" if bias < _LARGE else "part")

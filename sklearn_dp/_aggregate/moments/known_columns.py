@@ -329,7 +329,7 @@ class KnownColumns:
             return told_beyond(Status(), self.moments, cut, names)
         long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
-        return status.add_columns("clipped_tails", words, names, long)
+        return status.add_columns("long_tails", words, names, long)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""

@@ -26,7 +26,7 @@ from .table import Table
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _EXACT = 0.1  # noise of a count, below which all units are within the ball
-_NOT_SEEN = Message("no_radius", "too few rows for this budget: no radius found", severity="all")
+_NOT_SEEN = Message("few_rows", "too few rows for this budget: no radius found", severity="all")
 _FEW = Message(
     "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
 )

@@ -75,7 +75,7 @@ def hidden_in_noise(
         found = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
         more = f"use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
-        return Status([Message(f"few_{units}", found, action=more, severity="all")])
+        return Status([Message("few_rows", found, action=more, severity="all")])
     if not part > _HIDDEN:
         return Status()
     words = f"about {100 * part:.0f}% of" if part < 10 else "many times"

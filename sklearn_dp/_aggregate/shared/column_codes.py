@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..._status import Message, Status, extent, in_short, names_at
+from ..._status import Code, Message, Status, extent, in_short, names_at
 from .column_means import RefinedCenters
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
@@ -84,10 +84,10 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
         text = f"mostly noise in some columns: {_numbered(useless, names)} of {k} centers"
         wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
         return Status([wrong, *rules])
-    told = [
+    told: list[tuple[Code, np.ndarray, str]] = [
         ("noisy_columns", lost, f"too noisy to use: {{}} of {k} centers"),
         (
-            "centers_at_bound",
+            "means_at_bound",
             at_bound,
             "coordinates are exactly at a bound, moved there by noise or distant rows: "
             f"{{}} of {k} centers",
