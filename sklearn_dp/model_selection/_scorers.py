@@ -25,7 +25,14 @@ from ..cluster._centers import metric_of
 from ._candidate_plan import SCORE
 from ._candidates import Limits, square_sums
 
-__all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
+__all__ = [
+    "PrivateScorer",
+    "Scorer",
+    "check_can_be_scored",
+    "check_scoring",
+    "noisy_score",
+    "scorer_of",
+]
 
 _LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
 _LOG_DENSITY = 10.0
@@ -97,6 +104,20 @@ def check_scoring(scoring: Any) -> None:
     if not isinstance(scoring, str) or scoring not in _BUILT_IN:
         names = ", ".join(repr(name) for name in _BUILT_IN)
         raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
+
+
+def check_can_be_scored(estimator: Any, scoring: Any) -> None:
+    """Raise if the last step of a candidate has, by its class, nothing to score by."""
+    if scoring in ("silhouette", "cost"):
+        able, needed = getattr(estimator, "_centers", None) is not None, "centers"
+    else:
+        needed = {"accuracy": "predict", "reconstruction": "inverse_transform"}.get(scoring, "fit")
+        able = hasattr(estimator, needed)
+    if not able:
+        raise ValueError(
+            f"scoring={scoring!r} needs {needed}, which {type(estimator).__name__} does not have. "
+            "Use another score, or a PrivateScorer."
+        )
 
 
 def scorer_of(scoring: Any, limits: Limits) -> Scorer:
