@@ -174,6 +174,9 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
     _divides_rows = False
     """Whether a fit takes a key beside its rows, which searches and their plans know nothing of."""
 
+    _centers: str | None = None
+    """The attribute whose rows are centers, of classes that release some: searches score by it."""
+
     _asks = False
     """Whether a fit asks questions of the rows, and has no other way to them."""
 

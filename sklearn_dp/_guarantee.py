@@ -210,11 +210,13 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     private, a search of this package, :class:`PublicScaler` or :class:`PublicEncoder`. Any other
     step may have learned from the rows, or mixed them, and then nothing is guaranteed of the whole.
     So may scikit-learn's steps without a state, such as ``Normalizer``: they read all rows at once.
-    :func:`privatize` makes a pipeline that gives them single rows. A ``ColumnTransformer`` that it
-    has not made needs ``sparse_threshold=0``, unless each block is dense whatever the rows are,
-    since the density of all rows decides otherwise, and a ``FeatureUnion`` must have no
-    "passthrough". Where all steps were charged to the units of one value
-    (:meth:`PrivacyLedger.disjoint`), `payers` names them.
+    :func:`privatize` makes a pipeline that gives them single rows. What an ensemble or another
+    estimator of scikit-learn has fitted has no guarantee either, since that chose its rows, and may
+    have taken some of them several times. A ``ColumnTransformer`` that `privatize` has not made
+    needs ``sparse_threshold=0``, unless each block is dense whatever the rows are, since the
+    density of all rows decides otherwise, and a ``FeatureUnion`` must have no "passthrough". Where
+    all steps were charged to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers`
+    names them.
 
     Examples
     --------

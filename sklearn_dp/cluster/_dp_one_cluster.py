@@ -306,6 +306,7 @@ default="auto"
     array([0.3, 0.7])
     """
 
+    _centers = "center_"
     _with_errors = {"n_points_in_": (0.0, math.inf)}
 
     def __init__(

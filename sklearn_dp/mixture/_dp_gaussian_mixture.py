@@ -194,6 +194,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     """
 
     _replaces = "GaussianMixture"
+    _centers = "means_"
     # of `DPBySegment`: whether the plan is that of a fit that starts from a mixture of other rows,
     # and that mixture, as released
     _of_others: Any = None

@@ -512,12 +512,8 @@ class Fitted:
 
     @property
     def centers(self) -> np.ndarray:
-        """Released centers (k, q), in the space of the last step; a TypeError if the class has
-        none."""
-        for name in ("cluster_centers_", "means_", "center_"):
-            if hasattr(self.final, name):
-                return np.atleast_2d(np.asarray(getattr(self.final, name), dtype=np.float64))
-        raise TypeError(f"{type(self.final).__name__} has no centers to score by.")
+        """Released centers (k, q), in the space of the last step, whose class has some."""
+        return np.atleast_2d(np.asarray(getattr(self.final, self.final._centers), np.float64))
 
     @property
     def input_centers(self) -> np.ndarray:

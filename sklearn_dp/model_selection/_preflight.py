@@ -180,7 +180,7 @@ def _charges(
     if paid is None and isinstance(estimator, ChargedTogether):
         found, paid = _together(estimator, columns[0], unit)
     paid = paid or frozenset()
-    steps = {id(step) for _, step in private_steps(estimator)}
+    steps = {id(step) for step in private_steps(estimator)}
     if steps and steps <= paid:
         return found
     if isinstance(estimator, Guaranteed):
@@ -197,7 +197,7 @@ def _charges(
         return found
     for place, (name, step) in enumerate(estimator.steps, 1):
         found += _charges(step, columns, unit, paid)
-        after = (each for _, later in estimator.steps[place:] for _, each in private_steps(later))
+        after = (each for _, later in estimator.steps[place:] for each in private_steps(later))
         if isinstance(step, BaseEstimator) and any(id(each) not in paid for each in after):
             private = isinstance(step, BaseDPEstimator)
             try:
@@ -216,8 +216,8 @@ def _together(
     """Return the joint charge of several steps of a composition, and the ids of these steps."""
     steps = [
         (part, step)
-        for name, step in private_steps(estimator)
-        for part in parts_of([(name, step)], width, unit == "group")
+        for step in private_steps(estimator)
+        for part in parts_of([step], width, unit == "group")
     ]
     made = charges_together(part for part, _ in steps)
     covered = {id(part) for *_, several in made for part in several}

@@ -97,6 +97,20 @@ def check_scoring(scoring: Any) -> None:
         raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
 
 
+def check_can_be_scored(estimator: Any, scoring: Any) -> None:
+    """Raise if the last step of a candidate has, by its class, nothing to score by."""
+    if scoring in ("silhouette", "cost"):
+        able, needed = getattr(estimator, "_centers", None) is not None, "centers"
+    else:
+        needed = {"accuracy": "predict", "reconstruction": "inverse_transform"}.get(scoring, "fit")
+        able = hasattr(estimator, needed)
+    if not able:
+        raise ValueError(
+            f"scoring={scoring!r} needs {needed}, which {type(estimator).__name__} does not have. "
+            "Use another score, or a PrivateScorer."
+        )
+
+
 def scorer_of(scoring: Any, limits: Limits) -> Scorer:
     """The scorer that a search asks for, or an error. `scoring` is what `check_scoring` lets pass,
     `limits` are public facts about the space of the rows."""
