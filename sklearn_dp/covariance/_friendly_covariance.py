@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.moments.codes import at_bound_codes, status_of_joint
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
-from .._aggregate.moments.ellipsoid import matrix_errors
 from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
@@ -229,7 +228,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         # What the columns leave goes to the joint moments.
         return (
             *first,
-            *(entry if entry.name == DISTANCES else replace(entry, max_rho=rho) for entry in last),
+            *(
+                replace(entry, uses=2 if entry.name == DISTANCES else None, max_rho=rho)
+                for entry in last
+            ),
         )
 
     @with_max_weight
@@ -286,7 +288,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.precision_ = self._precision() if self.store_precision else None
         self.location_, self.location_std_error_ = found.mean, found.mean_error
         end, unit = found.end, table.units.unit_weight
-        self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
+        self.covariance_std_error_ = found.errors
         self.column_scale_ = known.scale
         self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))

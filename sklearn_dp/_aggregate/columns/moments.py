@@ -87,6 +87,8 @@ class Moments:
     beyond_sd: float
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
+    fourth_most: np.ndarray  # the same at most; infinite where noise hides the variance
+    spread_noise: np.ndarray  # standard deviation of the noise in `spread`
 
 
 def moment_entries(
@@ -131,6 +133,29 @@ def fit_moments(
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
     return measured(session, table, count, ends, spreads=spreads, keep=keep)
+
+
+def together(first: Moments, second: Moments) -> Moments:
+    """Of two releases of the same rows between the same ends: means and standard deviations by the
+    inverse variances of their noise, all else of the second one."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.nan_to_num(1 / (1 + np.square(first.noise / second.noise)))
+        of_mean = np.nan_to_num(np.square(second.noise) * part)
+        square = np.nan_to_num(1 / (1 + np.square(first.spread_noise / second.spread_noise)))
+        of_spread = np.nan_to_num(np.square(second.spread_noise) * square)
+    spread = np.sqrt(
+        square * np.square(first.spread) + (1 - square) * np.square(second.spread)
+    )
+    return replace(
+        second,
+        mean=np.where(second.single, second.mean, second.mean + part * (first.mean - second.mean)),
+        noise=np.sqrt(np.square(second.noise) - of_mean),
+        error=np.sqrt(np.maximum(np.square(second.error) - of_mean, 0.0)),
+        spread=spread,
+        spread_noise=np.sqrt(np.square(second.spread_noise) - of_spread),
+        spread_error=np.sqrt(np.maximum(np.square(second.spread_error) - of_spread, 0.0)),
+        least=np.minimum(np.maximum(first.least, second.least), spread),
+    )
 
 
 class Count(NamedTuple):
@@ -399,6 +424,10 @@ def _told(
         "least": least,
         "fourth": np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most),
         "reach": far,
+        "fourth_most": np.where(
+            seen, (fourth + _HIDDEN * found.sds[1]) / np.square(np.maximum(variance - noise, 1e-300)), math.inf
+        ),
+        "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
     for name, values in columns.items():
@@ -465,6 +494,8 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread_error=infinite.copy(),
         least=zero.copy(),
         fourth=zero.copy(),
+        fourth_most=infinite.copy(),
+        spread_noise=infinite.copy(),
         reach=one.copy(),
         radius=math.inf,
         beyond=zero.copy(),

@@ -14,7 +14,7 @@ What the joint moments show in the end is brought together with the columns (:me
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -24,16 +24,33 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.coordinates import Columns
-from ..columns.answer import beyond_bounds, told_beyond
+from ..._queries._query import applied
+from ..._queries.coordinates import AsTheyCame, Columns
+from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond
 from ..columns.look import COLUMNS
-from ..columns.moments import Moments, counted, located, measured, rho_entries
+from ..columns.moments import (
+    SQUARES,
+    Moments,
+    Place,
+    counted,
+    located,
+    measured,
+    rho_entries,
+    together,
+)
 from ..shared.advice import listed
 from ..shared.bounds import is_ok, with_caveat
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .codes import codes_of
-from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile, symmetric
+from .ellipsoid import (
+    NARROWEST,
+    Ellipsoid,
+    Errors,
+    matrix_errors,
+    normal_quantile,
+    symmetric,
+)
 from .piled import with_rare
 
 _SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
@@ -52,6 +69,8 @@ _MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and
 # Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
 _PART, _MORE = 0.75, 2.5
 _VERY = 15.0  # fourth moments that are told, without bounds
+_JOINT = 0.6  # of what is left after the columns, for joint moments of rows of any law
+_INSIDE, _LIKE = 2.5, (2.4, 3.6)  # standard deviations; fourth moments about a normal law
 _START = 0.9  # of a normal law, in the first clip
 
 
@@ -60,17 +79,40 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
     size, *entries = rho_entries(_share(d) * rho, bounded)
     most = None if bounded else _LOOK * rho
     look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
-    return replace(size, rho=_SIZE * rho), *look
+    # A second time, see `measured_again`.
+    twice = (
+        replace(e, uses=2 * e.uses, max_rho=rho) if e.name in ("distances", "mean", SQUARES) else e
+        for e in look
+    )
+    return replace(size, rho=_SIZE * rho), *twice
 
 
 def known_moments(
     session: PrivacySession, table: Table, low: np.ndarray, high: np.ndarray
-) -> Moments:
-    """Moments of columns, which leave most of the plan to those of all of them together."""
+) -> tuple[Moments, Callable[[], Moments]]:
+    """Moments of columns, which leave most of the plan to those of all of them together; and what
+    measures them again, about what the first have shown, with a part of what is then left."""
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
     keep = session.remaining() * (1 - _share(len(low)))
-    return measured(session, table, count, ends, keep=keep)
+    first = measured(session, table, count, ends, keep=keep)
+
+    def again() -> Moments:
+        table.update(applied, AsTheyCame(), None)
+        same = replace(ends, low=first.low, high=first.high)
+        place, keep = Place.known(same, first.mean, first.spread), _JOINT * session.remaining()
+        return together(first, measured(session, table, count, same, keep=keep, place=place))
+
+    return first, again
+
+
+def may_be_normal(found: Moments) -> bool:
+    """Whether rows may be of a normal law, as far as columns tell: by fourth moments, and public
+    ends that are not within the law."""
+    near = np.minimum(found.mean - found.low, found.high - found.mean)
+    inside = found.public & (near < _INSIDE * found.spread)
+    short, long = found.fourth_most < _LIKE[0], found.fourth > _LIKE[1]
+    return not (found.known & (inside | short | long)).any()
 
 
 def _share(d: int) -> float:
@@ -87,6 +129,7 @@ class Joined(NamedTuple):
     mean_error: np.ndarray
     codes: np.ndarray  # see :mod:`.codes`
     end: Ellipsoid  # in grid steps, with errors of columns
+    errors: np.ndarray  # (d, d), of the covariance
 
 
 @dataclass(frozen=True)
@@ -117,7 +160,8 @@ class PublicColumns:
         error = end.errors.mean * np.sqrt(np.diag(covariance))
         if self.centered:
             mean, error = 0 * mean, np.zeros(len(mean))
-        return Joined(covariance, whitening, mean, error, codes_of(end), end)
+        errors = matrix_errors(covariance, end.errors.second, "full")
+        return Joined(covariance, whitening, mean, error, codes_of(end), end, errors)
 
     def told(self, status: str, names: Sequence[object]) -> str:
         """The status, which says it all."""
@@ -136,13 +180,17 @@ class KnownColumns:
     apart: np.ndarray
     shift: np.ndarray
     factor: np.ndarray
+    # whether rows are of no normal law: of joint moments correlations are taken, and nothing else
+    alone: bool = False
     later: bool = False  # whether joint moments are of later days, too, and columns of the first
 
     @classmethod
-    def of(cls, moments: Moments, box: Domain | None, *, centered: bool) -> Self:
+    def of(
+        cls, moments: Moments, box: Domain | None, *, centered: bool, alone: bool = False
+    ) -> Self:
         """Before there are joint moments."""
         zero = np.zeros(len(moments.mean))
-        return cls(moments, centered, box, zero, zero, zero + 1.0)
+        return cls(moments, centered, box, zero, zero, zero + 1.0, alone)
 
     @property
     def unseen(self) -> np.ndarray:
@@ -225,6 +273,10 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
+    def all_as_wide(self, guesses: list[Ellipsoid], number: int, rows: GridTable) -> list[Ellipsoid]:
+        """The same in every round."""
+        return [self.as_wide(guess, rows) for guess in guesses]
+
     def learned(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Self:
         """With columns in which the joint moments differ by more than noise: clips make variances
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
@@ -234,6 +286,8 @@ class KnownColumns:
         surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, clear)
         apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
         short = apart & (away > 0)
+        if self.alone and not self.later:
+            short = apart = ~self.unseen
         if self.later:  # long tails stay, all else may change
             short &= self._long
             apart = short
@@ -254,6 +308,7 @@ class KnownColumns:
         second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
         joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
         short, lost = self.apart > 0, ~self.unseen & np.isinf(second)
+        of_joint = joint.second.copy()
         joint.second[short], joint.of_mean[short] = self.error[short], (found.error / scale)[short]
         at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~lost & (not self.later))
         if len(at):
@@ -266,18 +321,24 @@ class KnownColumns:
         mean_error = joint.of_mean / _widths(joint.factor)
         errors = replace(errors, mean=mean_error, second=joint.second)
         end = joint.ended(end, errors, rows.unit, origin)
-        codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
+        codes, nothing = self._codes(end, of_joint), np.where(self.unseen, math.inf, 0.0)
         own = self.unseen | self._hidden
         mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
         of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
         known = 0.0 if self.centered else 1.0
+        covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
+        second = joint.second + nothing
+        of_entries = matrix_errors(covariance, second, "full")
+        if self.alone and not self.later:
+            of_entries = _errors_of_both(covariance, second, of_joint)
         return Joined(
-            symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale),
+            covariance,
             joint.whitening / scale[:, None],
             mean * known,
             of_mean * known if self.centered else of_mean + nothing,
             codes,
-            replace(end, errors=replace(errors, second=joint.second + nothing)),
+            replace(end, errors=replace(errors, second=second)),
+            of_entries,
         )
 
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
@@ -333,8 +394,13 @@ class KnownColumns:
         where = listed(names, np.flatnonzero(long))
         return with_caveat(status, f"{words}: {where}") if where else status
 
-    def _codes(self, end: Ellipsoid) -> np.ndarray:
+    def _codes(self, end: Ellipsoid, of_joint: np.ndarray) -> np.ndarray:
         """Those of a component with the errors of both."""
+        if self.alone and not self.later:
+            codes = codes_of_scales(self.moments)
+            codes = np.where(codes == "scale", "variance", codes)
+            hidden = ~(of_joint < _SEEN) & (codes == "ok")
+            return np.where(hidden, "covariance", codes)
         seen = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
         codes = codes_of(replace(end, hidden=0, hidden_in=None), seen)
         together = codes_of(end, seen)
@@ -369,6 +435,18 @@ class _Joint:
         center, scales = np.rint((self.mean - origin) / unit), np.maximum(scales, NARROWEST)
         found = replace(end, center=center, axes=axes, scales=scales)
         return replace(found, errors=errors, source=source)
+
+
+def _errors_of_both(
+    covariance: np.ndarray, second: np.ndarray, of_joint: np.ndarray
+) -> np.ndarray:
+    """Standard errors (d, d) of a covariance of correlations and variances that were released by
+    themselves; relative errors `of_joint` are those of the variances that go with the first."""
+    errors = matrix_errors(covariance, of_joint, "full")
+    scaled = np.abs(covariance) / 2 * np.hypot(second[:, None], second)
+    errors = np.hypot(errors, np.nan_to_num(scaled, nan=0.0))
+    np.fill_diagonal(errors, np.diag(covariance) * second)
+    return errors
 
 
 def _widths(factor: np.ndarray) -> np.ndarray:
