@@ -87,7 +87,6 @@ class Moments:
     beyond_sd: float
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
-    fourth_most: np.ndarray  # the same at most; infinite where noise hides the variance
     spread_noise: np.ndarray  # standard deviation of the noise in `spread`
 
 
@@ -424,9 +423,6 @@ def _told(
         "least": least,
         "fourth": np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most),
         "reach": far,
-        "fourth_most": np.where(
-            seen, (fourth + _HIDDEN * found.sds[1]) / np.square(np.maximum(variance - noise, 1e-300)), math.inf
-        ),
         "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
@@ -494,7 +490,6 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread_error=infinite.copy(),
         least=zero.copy(),
         fourth=zero.copy(),
-        fourth_most=infinite.copy(),
         spread_noise=infinite.copy(),
         reach=one.copy(),
         radius=math.inf,

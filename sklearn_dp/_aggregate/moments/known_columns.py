@@ -70,7 +70,7 @@ _MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and
 _PART, _MORE = 0.75, 2.5
 _VERY = 15.0  # fourth moments that are told, without bounds
 _JOINT = 0.6  # of what is left after the columns, for joint moments of rows of any law
-_INSIDE, _LIKE = 2.5, (2.4, 3.6)  # standard deviations; fourth moments about a normal law
+_INSIDE = 2.5  # standard deviations: nearer ends are within a normal law
 _START = 0.9  # of a normal law, in the first clip
 
 
@@ -107,12 +107,9 @@ def known_moments(
 
 
 def may_be_normal(found: Moments) -> bool:
-    """Whether rows may be of a normal law, as far as columns tell: by fourth moments, and public
-    ends that are not within the law."""
+    """Whether rows may be of a normal law: no public end is within that of a column."""
     near = np.minimum(found.mean - found.low, found.high - found.mean)
-    inside = found.public & (near < _INSIDE * found.spread)
-    short, long = found.fourth_most < _LIKE[0], found.fourth > _LIKE[1]
-    return not (found.known & (inside | short | long)).any()
+    return not (found.public & (near < _INSIDE * found.spread)).any()
 
 
 def _share(d: int) -> float:

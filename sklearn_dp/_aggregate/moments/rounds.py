@@ -70,7 +70,7 @@ _LOSSES = {0.999: 1.0, 0.99: 1.03, 0.9: 1.15, 0.7: 1.5}  # of efficiency when mo
 _NARROWER = 0.1  # of the logarithm of a volume, that a round takes away
 HIDDEN = 0.1, 0.01
 """Part of the noise, and variance, that the answer has at least in each direction."""
-_LONGER = 1.5  # times the clip of normal laws: beyond, rows are of another
+_LONGER = 1.7  # times the clip of normal laws: beyond, rows are of another
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
 
 
