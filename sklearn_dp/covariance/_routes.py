@@ -15,6 +15,7 @@ from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.known_columns import (
+    ColumnsAlone,
     KnownColumns,
     PublicColumns,
     known_moments,
@@ -135,33 +136,39 @@ class BaseRoutes(OpenBounds, BaseByDays):
             return known, known.nothing(ball, rows), rows, ball.center
         start = self._start(session, known.start(ball, rows), rows, centered)
         progress("core")
+        square = found.weights.square
         end = None
         if may_be_normal(found):
-            rounds = MomentRounds(session, rows, centered=centered, square=found.weights.square)
-            end = refine_normal(rounds, start, partial(known.all_as_wide, rows=rows))
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
+            end = refine_normal(rounds, start, partial(known.all_as_wide, rows))
+        normal = end is not None
         if end is None:
-            found = again()
-            known = KnownColumns.of(found, domain, centered=centered, alone=True)
+            known = KnownColumns.of(again(), domain, centered=centered)
             ball, rows = self._read(known, table, session)
-            rounds = MomentRounds(session, rows, centered=centered, square=found.weights.square)
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
             end = measured_once(rounds, known.start(ball, rows))
         assert end.errors is not None
         self.status_ = found.weights.told("ok")
         if not end.weight > _FEWEST * end.errors.weight:
             self.status_ = _NOTHING
             return known, end.unknown(), rows, ball.center
+        alone = ColumnsAlone(known)
         known = known.learned(end, rows, ball.center)
         if self._no_days() is None:
-            first = known.joined(end, rows, ball.center).end
-            # Columns say nothing of later days, nor of tails in these.
-            errors, unseen = first.errors, end.errors.unseen_second
-            assert errors is not None
-            second = np.maximum(errors.second, unseen)
-            more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
-            first = replace(first, errors=replace(errors, **more))
-            days = EarlierDays.of([first], found.weights.square, rows.unit, ball.center)
-            self._earlier_days = replace(days, columns=known)
-        return known, end, rows, ball.center
+            self._earlier_days = self._first_day(known, end, rows, ball.center)
+        return known if normal else alone, end, rows, ball.center
+
+    def _first_day(self, known, end, rows, origin):
+        """What later days start from."""
+        first = known.joined(end, rows, origin).end
+        # Columns say nothing of later days, nor of tails in these.
+        errors, unseen = first.errors, end.errors.unseen_second
+        assert errors is not None
+        second = np.maximum(errors.second, unseen)
+        more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
+        first = replace(first, errors=replace(errors, **more))
+        days = EarlierDays.of([first], known.moments.weights.square, rows.unit, origin)
+        return replace(days, columns=known)
 
     def _read(self, known, table, session):
         """Rows in the coordinates of columns, and their box."""

@@ -58,6 +58,7 @@ _LOOKED = 0.7  # of a standard deviation that a look has shown: it is at least s
 _VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a single value by
 _ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
+_HEAVY, _MISSING = 5.0, (2.0, 3.0)  # fourth moments; times an error, in public ends and others
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
 
@@ -137,24 +138,53 @@ def fit_moments(
 def together(first: Moments, second: Moments) -> Moments:
     """Of two releases of the same rows between the same ends: means and standard deviations by the
     inverse variances of their noise, all else of the second one."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        part = np.nan_to_num(1 / (1 + np.square(first.noise / second.noise)))
-        of_mean = np.nan_to_num(np.square(second.noise) * part)
-        square = np.nan_to_num(1 / (1 + np.square(first.spread_noise / second.spread_noise)))
-        of_spread = np.nan_to_num(np.square(second.spread_noise) * square)
-    spread = np.sqrt(
-        square * np.square(first.spread) + (1 - square) * np.square(second.spread)
-    )
+    part, noise = _weighted(first.noise, second.noise)
+    of_spread, spread_noise = _weighted(first.spread_noise, second.spread_noise)
+    spread = second.spread + of_spread * (first.spread - second.spread)
+    mean = second.mean + part * (first.mean - second.mean)
+    # Sampling and clips are about the same in both.
+    errors = [
+        np.where(
+            np.isfinite(both),
+            np.hypot(both, _without(*np.where(share > 0.5, *pairs))),
+            pairs[1][0],
+        )
+        for both, share, *pairs in (
+            (noise, part, (first.error, first.noise), (second.error, second.noise)),
+            (
+                spread_noise,
+                of_spread,
+                (first.spread_error, first.spread_noise),
+                (second.spread_error, second.spread_noise),
+            ),
+        )
+    ]
     return replace(
         second,
-        mean=np.where(second.single, second.mean, second.mean + part * (first.mean - second.mean)),
-        noise=np.sqrt(np.square(second.noise) - of_mean),
-        error=np.sqrt(np.maximum(np.square(second.error) - of_mean, 0.0)),
+        mean=np.where(second.single, second.mean, mean),
+        noise=noise,
+        error=errors[0],
         spread=spread,
-        spread_noise=np.sqrt(np.square(second.spread_noise) - of_spread),
-        spread_error=np.sqrt(np.maximum(np.square(second.spread_error) - of_spread, 0.0)),
+        spread_noise=spread_noise,
+        spread_error=errors[1],
         least=np.minimum(np.maximum(first.least, second.least), spread),
     )
+
+
+def _weighted(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of the first of two numbers of such noise, and the noise of their mean; infinite
+    where nothing is known of either."""
+    known = np.isfinite(first) | np.isfinite(second)
+    one, other = (np.where(known, noise, 1.0) for noise in (first, second))
+    part = 1 / (1 + np.square(one / np.maximum(other, 1e-300)))
+    noise = np.where(part > 0.5, one * np.sqrt(part), other * np.sqrt(1 - part))
+    return np.where(known, part, 0.0), np.where(known, noise, math.inf)
+
+
+def _without(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """What an error is but for its noise."""
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(np.maximum(np.nan_to_num(np.square(error) - np.square(noise)), 0.0))
 
 
 class Count(NamedTuple):
@@ -403,6 +433,9 @@ def _told(
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
     bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
     bias += half * _TAIL[0] * tail
+    long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
+    # Fourth moments of long tails are too small: rows that matter most may be missing.
+    missing = np.where(long > _HEAVY, np.where(ends.closed[at], *_MISSING), 1.0)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
     # Few rows have another value than the visible one: a mean that noise hides is no better.
@@ -419,9 +452,9 @@ def _told(
         "error": np.sqrt(error),
         "bias": bias,
         "spread": spread,
-        "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2, spread),
+        "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2 * missing, spread),
         "least": least,
-        "fourth": np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most),
+        "fourth": long,
         "reach": far,
         "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
         "beyond": ends.beyond(first.found, at, public=True)[at],

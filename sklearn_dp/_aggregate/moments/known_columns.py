@@ -65,10 +65,11 @@ _LIKELY = 2.0  # standard deviations of a difference, beyond which clips have a 
 # That noise alone makes any column differ; one deviation will do where fourth moments are as large.
 _CHANCE = 0.005
 _HEAVY = 5.0
-_MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and in released ones
 # Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
 _PART, _MORE = 0.75, 2.5
 _VERY = 15.0  # fourth moments that are told, without bounds
+_ALIKE = 1.3  # standard deviations of a difference
+_TAKEN = 0.1  # of a variance, that clips of joint moments may take beyond what is known
 _JOINT = 0.6  # of what is left after the columns, for joint moments of rows of any law
 _INSIDE = 2.5  # standard deviations: nearer ends are within a normal law
 _START = 0.9  # of a normal law, in the first clip
@@ -81,7 +82,9 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
     look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
     # A second time, see `measured_again`.
     twice = (
-        replace(e, uses=2 * e.uses, max_rho=rho) if e.name in ("distances", "mean", SQUARES) else e
+        replace(e, uses=2 * (e.uses or 1), max_rho=rho)
+        if e.name in ("distances", "mean", SQUARES)
+        else e
         for e in look
     )
     return replace(size, rho=_SIZE * rho), *twice
@@ -157,7 +160,7 @@ class PublicColumns:
         error = end.errors.mean * np.sqrt(np.diag(covariance))
         if self.centered:
             mean, error = 0 * mean, np.zeros(len(mean))
-        errors = matrix_errors(covariance, end.errors.second, "full")
+        errors = np.asarray(matrix_errors(covariance, end.errors.second, "full"))
         return Joined(covariance, whitening, mean, error, codes_of(end), end, errors)
 
     def told(self, status: str, names: Sequence[object]) -> str:
@@ -177,17 +180,13 @@ class KnownColumns:
     apart: np.ndarray
     shift: np.ndarray
     factor: np.ndarray
-    # whether rows are of no normal law: of joint moments correlations are taken, and nothing else
-    alone: bool = False
     later: bool = False  # whether joint moments are of later days, too, and columns of the first
 
     @classmethod
-    def of(
-        cls, moments: Moments, box: Domain | None, *, centered: bool, alone: bool = False
-    ) -> Self:
+    def of(cls, moments: Moments, box: Domain | None, *, centered: bool) -> Self:
         """Before there are joint moments."""
         zero = np.zeros(len(moments.mean))
-        return cls(moments, centered, box, zero, zero, zero + 1.0, alone)
+        return cls(moments, centered, box, zero, zero, zero + 1.0)
 
     @property
     def unseen(self) -> np.ndarray:
@@ -270,7 +269,9 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
-    def all_as_wide(self, guesses: list[Ellipsoid], number: int, rows: GridTable) -> list[Ellipsoid]:
+    def all_as_wide(
+        self, rows: GridTable, guesses: list[Ellipsoid], number: int
+    ) -> list[Ellipsoid]:
         """The same in every round."""
         return [self.as_wide(guess, rows) for guess in guesses]
 
@@ -283,8 +284,6 @@ class KnownColumns:
         surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, clear)
         apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
         short = apart & (away > 0)
-        if self.alone and not self.later:
-            short = apart = ~self.unseen
         if self.later:  # long tails stay, all else may change
             short &= self._long
             apart = short
@@ -305,29 +304,22 @@ class KnownColumns:
         second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
         joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
         short, lost = self.apart > 0, ~self.unseen & np.isinf(second)
-        of_joint = joint.second.copy()
         joint.second[short], joint.of_mean[short] = self.error[short], (found.error / scale)[short]
         at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~lost & (not self.later))
         if len(at):
             self._weigh(joint, end, errors.mean, at)
         if not self.later:  # what the columns show is in these
             errors = replace(errors, clipped=None, unseen=0.0, unseen_second=joint.unseen)
-            # Fourth moments of long tails are too small: rows that matter most may be missing.
-            missing = np.where(found.public, _MISSING[True], _MISSING[False])
-            joint.second *= np.where(found.fourth > _HEAVY, missing, 1.0)
         mean_error = joint.of_mean / _widths(joint.factor)
         errors = replace(errors, mean=mean_error, second=joint.second)
         end = joint.ended(end, errors, rows.unit, origin)
-        codes, nothing = self._codes(end, of_joint), np.where(self.unseen, math.inf, 0.0)
+        codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
         own = self.unseen | self._hidden
         mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
         of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
         known = 0.0 if self.centered else 1.0
         covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
         second = joint.second + nothing
-        of_entries = matrix_errors(covariance, second, "full")
-        if self.alone and not self.later:
-            of_entries = _errors_of_both(covariance, second, of_joint)
         return Joined(
             covariance,
             joint.whitening / scale[:, None],
@@ -335,7 +327,7 @@ class KnownColumns:
             of_mean * known if self.centered else of_mean + nothing,
             codes,
             replace(end, errors=replace(errors, second=second)),
-            of_entries,
+            np.asarray(matrix_errors(covariance, second, "full")),
         )
 
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
@@ -391,13 +383,8 @@ class KnownColumns:
         where = listed(names, np.flatnonzero(long))
         return with_caveat(status, f"{words}: {where}") if where else status
 
-    def _codes(self, end: Ellipsoid, of_joint: np.ndarray) -> np.ndarray:
+    def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""
-        if self.alone and not self.later:
-            codes = codes_of_scales(self.moments)
-            codes = np.where(codes == "scale", "variance", codes)
-            hidden = ~(of_joint < _SEEN) & (codes == "ok")
-            return np.where(hidden, "covariance", codes)
         seen = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
         codes = codes_of(replace(end, hidden=0, hidden_in=None), seen)
         together = codes_of(end, seen)
@@ -407,6 +394,68 @@ class KnownColumns:
         codes = np.where(self.unseen | unknown, "noise", codes)
         codes[self._hidden] = "constant"
         return np.where(beyond_bounds(self.moments) > 0, "bound", codes)
+
+
+@dataclass(frozen=True)
+class ColumnsAlone:
+    """Columns whose rows are of no normal law. What clips take of these nobody knows, so of joint
+    moments only the correlations count, and variances as far as they are like those of columns."""
+
+    known: KnownColumns
+
+    @property
+    def scale(self) -> np.ndarray:
+        """The unit of each column."""
+        return self.known.scale
+
+    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+        """Means and variances of the columns, with correlations."""
+        known, found, errors, scale = self.known, self.known.moments, end.errors, self.scale
+        assert errors is not None
+        own, joint, spread = known.error, errors.second, end.deviations
+        rough = np.hypot(joint, _TAKEN)
+        away = 2 * np.log(spread * rows.unit)
+        like = (np.abs(away) < _ALIKE * np.hypot(own, rough)) & np.isfinite(joint)
+        part = np.where(like, np.square(own) / (np.square(own) + np.square(rough)), 0.0)
+        # What clips take of the joint ones is not known: they make none more certain.
+        second = np.hypot(own, part * away)
+        deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
+        factor = end.factor * (deviations / spread)[:, None]
+        covariance = symmetric(factor @ factor.T)
+        of_mean = found.error + np.where(known.unseen, math.inf, 0.0)
+        if known.centered:
+            of_mean = np.zeros(len(scale))
+        codes = codes_of_scales(found)
+        codes = np.where(codes == "scale", "variance", codes)
+        codes = np.where((codes == "ok") & ~(joint < _SEEN), "covariance", codes)
+        codes[known._hidden] = "constant"
+        second = second + np.where(known.unseen, math.inf, 0.0)
+        told = Errors(of_mean / deviations, second, errors.weight)
+        return Joined(
+            covariance,
+            end.axes / (end.scales * (deviations / spread)[:, None]),
+            found.mean * (not known.centered),
+            of_mean,
+            codes,
+            replace(end, errors=told),
+            _errors_of_both(covariance, second, joint),
+        )
+
+    def told(self, status: str, names: Sequence[object]) -> str:
+        """The status, as that of other columns."""
+        return self.known.told(status, names)
+
+
+def _errors_of_both(covariance: np.ndarray, second: np.ndarray, of_joint: np.ndarray) -> np.ndarray:
+    """Standard errors (d, d) of a covariance with variances and correlations of two sources, of
+    these relative errors (d,): of variances, and of the variances that the correlations go with."""
+    spread = np.sqrt(np.diag(covariance))
+    like = covariance / np.outer(spread, spread)
+    # A correlation does not change with the variances: its error is that without their part.
+    errors = np.sqrt(np.outer(of_joint, of_joint) / 2) * (1 - np.square(like))
+    errors = np.hypot(errors, np.abs(like) / 2 * np.hypot(second[:, None], second))
+    np.fill_diagonal(errors, second)
+    return errors * np.outer(spread, spread)
 
 
 @dataclass
@@ -432,18 +481,6 @@ class _Joint:
         center, scales = np.rint((self.mean - origin) / unit), np.maximum(scales, NARROWEST)
         found = replace(end, center=center, axes=axes, scales=scales)
         return replace(found, errors=errors, source=source)
-
-
-def _errors_of_both(
-    covariance: np.ndarray, second: np.ndarray, of_joint: np.ndarray
-) -> np.ndarray:
-    """Standard errors (d, d) of a covariance of correlations and variances that were released by
-    themselves; relative errors `of_joint` are those of the variances that go with the first."""
-    errors = matrix_errors(covariance, of_joint, "full")
-    scaled = np.abs(covariance) / 2 * np.hypot(second[:, None], second)
-    errors = np.hypot(errors, np.nan_to_num(scaled, nan=0.0))
-    np.fill_diagonal(errors, np.diag(covariance) * second)
-    return errors
 
 
 def _widths(factor: np.ndarray) -> np.ndarray:

@@ -102,7 +102,9 @@ def refine(
 
 
 def refine_normal(
-    rounds: "MomentRounds", start: Ellipsoid, repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]]
+    rounds: "MomentRounds",
+    start: Ellipsoid,
+    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]],
 ) -> Ellipsoid | None:
     """One component whose rows are of a normal law, by the same rounds. None where the distances
     before the last one tell that they are not, so that clips of such a law have bitten: what the
