@@ -89,6 +89,7 @@ class Moments:
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
     spread_noise: np.ndarray  # standard deviation of the noise in `spread`
+    ends: Ends | None = None  # after all looks: what rows are measured again between
 
 
 def moment_entries(
@@ -467,6 +468,7 @@ def _told(
         high=ends.high,
         radius=first.found.radius,
         beyond_sd=first.found.beyond_sd,
+        ends=ends,
     )
 
 
@@ -528,4 +530,5 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         radius=math.inf,
         beyond=zero.copy(),
         beyond_sd=math.inf,
+        ends=ends,
     )

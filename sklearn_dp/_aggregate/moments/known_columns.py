@@ -102,7 +102,7 @@ def known_moments(
 
     def again() -> Moments:
         table.update(applied, AsTheyCame(), None)
-        same = replace(ends, low=first.low, high=first.high)
+        same = first.ends or ends
         place, keep = Place.known(same, first.mean, first.spread), _JOINT * session.remaining()
         return together(first, measured(session, table, count, same, keep=keep, place=place))
 
