@@ -433,10 +433,8 @@ def _told(
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
     bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
-    bias += half * _TAIL[0] * tail
+    bias = bias + half * _TAIL[0] * tail
     long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
-    # Fourth moments of long tails are too small: rows that matter most may be missing.
-    missing = np.where(long > _HEAVY, np.where(ends.closed[at], *_MISSING), 1.0)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
     # Few rows have another value than the visible one: a mean that noise hides is no better.
@@ -453,7 +451,7 @@ def _told(
         "error": np.sqrt(error),
         "bias": bias,
         "spread": spread,
-        "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2 * missing, spread),
+        "spread_error": np.where(seen, far * _unsure(unsure / most, long, ends.closed[at]), spread),
         "least": least,
         "fourth": long,
         "reach": far,
@@ -470,6 +468,12 @@ def _told(
         beyond_sd=first.found.beyond_sd,
         ends=ends,
     )
+
+
+def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:
+    """Errors of standard deviations, by their squares. Fourth moments of long tails are too small:
+    rows that matter most may be missing."""
+    return np.sqrt(part) / 2 * np.where(fourth > _HEAVY, np.where(closed, *_MISSING), 1.0)
 
 
 def _bias(
