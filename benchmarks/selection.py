@@ -397,7 +397,7 @@ def hard(n_seeds):
             chosen, known = (DPKMeans(m, bounds=radius).fit(X) for m in (candidates, k))
             found.append(chosen.n_clusters_)
             off = abs(found[-1] - k) > 0.2 * k
-            n_wrong += off and chosen.status_.startswith("ok")
+            n_wrong += off and chosen.trustworthy_
             given.append(-known.score(X) / least)
             ratios.append(chosen.score(X) / known.score(X))
         within = np.sum(np.abs(np.array(found) - k) <= 0.2 * k)

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
-from ._aggregate.shared.bounds import is_ok, ok_inside
+from ._aggregate.shared.bounds import outside
 from ._door import (
     PROJECT,
     Schema,
@@ -50,13 +50,13 @@ from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
-from ._privacy._warn import warn
 from ._queries.handles import TableRows
 from ._rows.nearest import labels_of
 from ._rows.single_rows import narrowed, row_guard, saturated
 from ._rows.sparse_rows import as_rows
 from ._rows.table import Table
 from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Versioned
+from ._status import Told
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -70,7 +70,6 @@ from ._validation import (
     largest_weight,
     weighted_mean,
 )
-from .exceptions import UtilityWarning
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
@@ -131,7 +130,7 @@ class OpenBounds:
         return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
 
 
-class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -139,7 +138,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     * ``_check_parameters(n_features)``: raise for bad values of its own parameters;
     * ``_plan_entries(target, n_features)``: the tuple of plan entries;
     * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
-      the fitted attributes, ``status_`` among them.
+      the fitted attributes, ``messages_`` among them.
 
     Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
     `ledger`, `n_jobs` and `random_state`.
@@ -148,12 +147,11 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
     of releases, but for those in `_not_released`, which are excluded from pickles and displays.
-    `status_` begins with "ok" or says, from released values, why the answer is of little use;
-    `fit` then warns and does not raise, since an exception would tell. Where a fit had to find
-    bounds, "ok" goes on with how many rows may lie beyond them.
+    `messages_` say, from released values, what limits the answer; where some of its numbers are of
+    no use, `fit` warns and does not raise, since an exception would tell. Where a fit had to find
+    bounds, they say how many rows may lie beyond them.
     """
 
-    status_: str
     max_weight: float | None = None
     """What a whole unit weighs where rows have weights; a parameter of those that take them."""
 
@@ -351,7 +349,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     # overflows into a warning that neighbors would not see.
     @row_guard
     def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
-        """Fit within a session that has been charged, keep its report, warn by `status_`."""
+        """Fit within a session that has been charged, keep its report, warn by `messages_`."""
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
@@ -363,17 +361,16 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         self._tell_limit()
         if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
             self.bounds.told_of_fit(self)
-        if not is_ok(self.status_):
-            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
+        self._warn()
         progress.finish()
         return self
 
     def _tell_limit(self) -> None:
-        """Without bounds "ok" speaks of what lies inside those that were found."""
+        """Without bounds, nothing is known of what lies outside of those that were found."""
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             unit = self.privacy_report_.unit
-            self.status_ = ok_inside(self.status_, self.rows_beyond_, unit, name)
+            self.messages_ = self.messages_.add(outside(self.rows_beyond_, unit, name))
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""
@@ -421,12 +418,6 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-    @property
-    def trustworthy_(self) -> bool:
-        """Whether `status_` reports no problem. Use this in programs: the wording may change."""
-        check_is_fitted(self)
-        return is_ok(self.status_)
 
     # -- leaving memory ---------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ _WORDS = {
 
 _SPARSE = "{} is sparse, and this estimator needs dense rows. " + PROJECT
 _DEEP = "Found array with dim {}, while dim <= 2 is required."
-_RAGGED = "{} must be a table: its rows differ in length, or are no rows."
+_RAGGED = "{} must be a table: its rows differ in length, or are not rows."
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def check_numbers(given: Schema, name: str = "X", *, sparse: bool = False) -> No
     kind = wrong[0][1]
     if kind == "complex":
         raise ValueError(f"Complex data not supported: {name} must be real.")
-    dates = "dates are no numbers. Turn them into days since a fixed one"
+    dates = "dates are not numbers. Turn them into days since a fixed one"
     what = dates if kind == "date" else "it contains text or other objects"
     raise ValueError(f"{name} must be numeric: {what}.")
 
@@ -135,7 +135,7 @@ def check_categories(given: Schema, name: str = "X") -> None:
         raise TypeError(_SPARSE.format(name))
     for label, kind in given.other_than(_CATEGORIES):
         where = name if label is None else f"{name}: column {label!r}"
-        words = f"{where} holds {_WORDS[kind]}, which are no categories"
+        words = f"{where} holds {_WORDS[kind]}, which cannot be categories"
         if kind == "complex":
             words = f"Complex data not supported: {words}"
         raise ValueError(f"{words}: turn them into text, as astype(str) does.")

@@ -237,8 +237,9 @@ def _subject(estimator: Any) -> dict[str, str]:
         # Of others, nobody knows what their parameters show.
         words = _parameters(step) if own else "not shown: the step is not of this package"
         found[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
-        if hasattr(step, "status_"):
-            found[f"Status of {name!r}" if name else "Status"] = step.status_
+        if hasattr(step, "messages_"):
+            words = "; ".join([step.status_, *map(str, step.messages_)])
+            found[f"Status of {name!r}" if name else "Status"] = words
     books = {}
     for _, ledger in ledgers_inside(estimator):
         if (book := None if isinstance(ledger, DisjointLedgers) else open_ledger(ledger)) is None:

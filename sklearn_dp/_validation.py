@@ -212,7 +212,7 @@ def check_not_too_small(budget: PrivacyBudget, reason: str) -> None:
 
 
 NO_WEIGHT = (
-    "sample_weight: every weight is zero, or less than max_weight / 2**20, which counts as zero."
+    "sample_weight: every weight is zero, or less than max_weight / 2**20 and rounded to zero."
 )
 """Where no row is left. A table without rows is refused too, as scikit-learn asks."""
 

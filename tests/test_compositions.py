@@ -278,6 +278,7 @@ def inside(twin, name):
     }[name]()
 
 
+@pytest.mark.quick("deep-*", "columns-0.3-*", "union-0.3-made")
 @pytest.mark.parametrize("after", [False, True], ids=["made", "set_params"])
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
 @pytest.mark.parametrize("name", ["alone", "union", "columns", "deep"])
@@ -386,7 +387,7 @@ class OwnHasher(HashingVectorizer):
 )
 def test_others_are_not(step):
     assert not follows_from_rows(step)
-    with pytest.raises(ValueError, match="no private twin for"):
+    with pytest.raises(ValueError, match="no private counterpart for"):
         privatize(make_pipeline(step, KMeans(2)))
 
 

@@ -481,7 +481,7 @@ def test_failures_of_days_add_up(budget, locate):
         model.partial_fit(X, n_days=3)
     report = model.privacy_report_
     assert sum(line["delta"] for line in report.releases) <= report.delta == 1e-6
-    assert model.status_.startswith("ok") and model.days_.number == 2
+    assert model.trustworthy_ and model.days_.number == 2
 
 
 @pytest.mark.parametrize("bounds", [None, 2.0])

@@ -169,7 +169,8 @@ NAMES = [*ESTIMATORS, *SEARCHES]
 # Hundreds of fits; what they are made of is replayed below, and in rooms of their own.
 LONG = (
     *("DPGaussianMixture", "DPKTupleKMeans", "DPOneClusterKMeans", "DPRandomizedSearch"),
-    *("SampleAndAggregate", "DPOutlierScreen"),
+    *("SampleAndAggregate", "DPOutlierScreen", "DPKMeans", "DPGridSearch", "DPOneCluster"),
+    "FederatedDPKMeans",
 )
 
 
@@ -179,6 +180,7 @@ def told(name):
     return [Release(entry, each["law"]) for each, (who, entry) in places if who == name]
 
 
+@pytest.mark.quick(but=("SampleAndAggregate", "FederatedDPKMeans"))
 @pytest.mark.parametrize("name", NAMES)
 def test_every_release_of_a_plan_is_proved(name):
     known = told(name)

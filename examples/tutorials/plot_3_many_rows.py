@@ -40,8 +40,8 @@ axis.legend()
 # -----------
 #
 # By default a row is protected, which here is one day of one person. For the person, that is a weak
-# guarantee. `group_privacy` shows how weak: what epsilon = 1 guarantees for one day is worth almost
-# nothing for a person with 14 days.
+# guarantee. `group_privacy` computes how weak: epsilon = 1 for one day is epsilon = 14 for a person
+# with 14 days, which is almost no protection.
 
 from sklearn_dp import DPKMeans
 from sklearn_dp.accounting import PureDP, group_privacy
@@ -85,8 +85,8 @@ for protected, model in (("day", by_day), ("person", by_person)):
 # Leave the diaries on the phones
 # -------------------------------
 #
-# Now nobody has the whole table. Each phone answers a few queries from a server with integers that
-# are useful only as part of a sum. To begin, the server needs some public points: here, guesses of
+# Now nobody has the whole table. Each phone answers a few queries from a server with integers, and
+# noise is added to their sum. To begin, the server needs some public points: here, guesses of
 # what days may look like. They must not come from the phones.
 
 from sklearn_dp import FederatedDPKMeans
@@ -102,7 +102,7 @@ def phone(number):
 phones = [phone(number) for number in range(n_people)]
 federated = FederatedDPKMeans(n_clusters=3, epsilon=1.0, bounds=45.0, privacy_unit="client")
 federated.fit_clients(phones, X_server=guesses)
-print(federated.status_)
+print(federated.status_, *federated.messages_)
 
 # %%
 # What was sent: a few numbers in each round, whatever is in a diary.
@@ -129,5 +129,5 @@ axis.legend(loc="upper right")
 
 # %%
 # The server is trusted here: it sees the sums before it adds the noise. :doc:`Federated k-means
-# </federated>` shows how to do without that trust, and :doc:`Flower </flower>` how to use real
+# </federated>` explains how to do without that trust, and :doc:`Flower </flower>` how to use real
 # phones.

@@ -210,7 +210,7 @@ def check_clients(name: str, collections: Sequence[Any]) -> None:
     if any(map(_is_gone, futures(collections))):
         raise PartError(
             f"{name}: the Dask client that holds it is closed or gone. Reconnect, and create "
-            f"{name} anew."
+            f"{name} again."
         )
 
 

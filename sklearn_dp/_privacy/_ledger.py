@@ -90,7 +90,8 @@ class PrivacyLedger:
 
     Examples
     --------
-    >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp.ledger import LedgerCharge
     >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     >>> ledger.charge(LedgerCharge(epsilon=0.75, delta=1e-6))
     >>> ledger.remaining["epsilon"]
@@ -213,7 +214,8 @@ class PrivacyLedger:
 
         Examples
         --------
-        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp.ledger import LedgerCharge
         >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
         >>> region = ledger.disjoint("region", values=["north", "south"])
         >>> region["north"].charge(LedgerCharge(epsilon=0.75, delta=1e-6))
@@ -298,7 +300,8 @@ class PrivacyLedger:
         Examples
         --------
         >>> import dp_accounting
-        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp.ledger import LedgerCharge
         >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
         >>> ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-7))
         >>> event, delta_failure = ledger.to_dp_accounting()
@@ -329,7 +332,7 @@ class PrivacyLedger:
         return _page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page for a privacy officer, and the same as JSON beside it.
+        """Write a page for a privacy officer, and a JSON file with the same content.
 
         Parameters
         ----------
@@ -375,7 +378,7 @@ class DisjointLedgers:
 
     Examples
     --------
-    >>> from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
     >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     >>> region = ledger.disjoint("region", values=["north", "south"])
     >>> list(region), region["south"].remaining["epsilon"]

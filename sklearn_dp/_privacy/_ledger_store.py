@@ -267,7 +267,7 @@ class FileBook:
         if found.st_nlink > 1:
             raise LedgerError(
                 f"ledger {self} has {found.st_nlink} names (hard links), but recovery "
-                "from a crash works under one name only. Remove the others, or use symbolic links."
+                "from a crash works under one name only. Remove other names, or use symbolic links."
             )
         if found.st_dev != folder.st_dev:
             raise LedgerError(

@@ -193,7 +193,7 @@ class PrivacyReport:
         return pd.DataFrame(list(self.releases))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page for a privacy officer, and the same as JSON beside it.
+        """Write a page for a privacy officer, and a JSON file with the same content.
 
         Parameters
         ----------

@@ -188,7 +188,7 @@ def killer(
 
     Notes
     -----
-    A crash of the code under test, in a fit or in a method, counts as a kill. An exception in the
+    A crash of the code under test, in a fit or in a method, is a kill. An exception in the
     check's own code does not: it propagates.
     """
     with bug.planted() as happened:

@@ -92,10 +92,13 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
         Without `bounds`: upper bound, at 95% confidence, for the number of units beyond `bound_`.
-    status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong. It names columns that are far narrower than the
-        cells, for example because their units differ: the points say nothing about these columns.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are far narrower than the cells, for example because their units differ: the
+        points say nothing about these columns. Without `bounds` they say how many rows may lie
+        beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -111,7 +114,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
     (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
-    not public, and neither is the number of points before they are released.
+    not public. The number of points is not public before they are released.
 
     `labels[coreset.predict(X)]` describes private rows; do not publish it.
 
@@ -212,10 +215,10 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
         names = self._column_names
         words = "a cell (`resolution_`)"
-        self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
-        if domain is not None and self.status_.startswith(("ok", "fewer points")):
+        self.messages_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
+        if domain is not None and self.messages_.word != "unusable":
             known = found.points, found.weights, is_narrow(columns, self.resolution_)
-            self.status_ = told_of_points(self.status_, domain, *known, names)
+            self.messages_ = told_of_points(self.messages_, domain, *known, names)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

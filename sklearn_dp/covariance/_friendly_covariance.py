@@ -74,7 +74,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     store_precision : bool, default=True
         Whether `precision_` is stored. False: :meth:`get_precision` computes it on demand.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -109,9 +109,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
         where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
         noise hides the mean.
-    status_ : str
-        "ok", which may be followed by limits; or else a description of what the releases show to be
-        wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     path_ : str
         "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
         the first guess, by releases.
@@ -150,7 +151,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.covariance import FriendlyCovariance
+    >>> from sklearn_dp import FriendlyCovariance
     >>> X = np.random.default_rng(0).normal(size=(20000, 2)) * [1000.0, 0.01] + 7
     >>> scale = np.sqrt(np.diag(FriendlyCovariance(epsilon=1.0).fit(X).covariance_))
     >>> (scale / [1000.0, 0.01]).round(1)
@@ -297,11 +298,11 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.column_status_ = codes = at_bound_codes(found.codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
-        if self.status_ == "ok":
-            self.status_ = status_of_joint(end, codes, names, session.budget_for)
-            self.status_ = known.told(self.status_, names)
-        self.status_ = at_bounds(self.status_, box, *place, names)
+        if not self.messages_:
+            self.messages_ = status_of_joint(end, codes, names, session.budget_for)
+            self.messages_ = known.told(self.messages_, names)
+        self.messages_ = at_bounds(self.messages_, box, *place, names)
         cut = codes, box, self.location_, spreads, names
         # From other rows, none beyond the bounds are counted.
-        status = told_of_cuts(self.status_, *cut, wrong=bool(self._of_others))
-        self.status_ = self._told_of_days(status)
+        status = told_of_cuts(self.messages_, *cut, wrong=bool(self._of_others))
+        self.messages_ = self._told_of_days(status)

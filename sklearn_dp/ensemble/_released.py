@@ -64,7 +64,7 @@ def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
         missing = _missing_for(estimator, method, rows)
         if missing is not None:
             text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
-            text = f"{text}, beside {', '.join(released)}."
+            text = f"{text}, in addition to {', '.join(released)}."
             setattr(estimator, method, _Unavailable(text, missing))
     for method, why in _OF_A_FIT.items():
         if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, method):
@@ -102,7 +102,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
     def _keep(self, found):
         """The fitted attributes of an `Aggregate`."""
-        self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
+        self.output_, self.n_working_, self.messages_ = found.vector, found.n_working, found.status
         self.n_working_std_error_ = found.n_working_sd
         # A fit before this one may have had it.
         self.__dict__.pop("output_std_error_", None)
@@ -273,7 +273,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
         Returns
         -------
-        twin : estimator
+        copy : estimator
             Of the class of `estimator`. A method that needs more than was released says what.
         """
         check_is_fitted(self)

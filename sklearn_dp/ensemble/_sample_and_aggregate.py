@@ -121,9 +121,11 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float
         Standard deviation of its noise.
-    status_ : str
-        "ok", "most blocks failed", "few blocks agree", "no core found", or that the noise hides
-        the outputs, or most coefficients, with what would help.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        if most blocks failed, few agree, or noise hides the outputs or most coefficients.
     privacy_report_ : PrivacyReport
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -345,7 +347,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
         found = aggregation.run(step, results, self.n_blocks_)
-        if found.status == "ok" and found.error is not None:
+        if not found.status and found.error is not None:
             bounded = self.output_bounds is not None
             status = output.hidden(found.vector, found.error, bounded=bounded)
             found = replace(found, status=status)

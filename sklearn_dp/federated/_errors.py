@@ -24,6 +24,7 @@ from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.narrow_bounds import told_of_centers
 from .._intervals import StandardErrors
 from .._queries.coordinates import Columns
+from .._status import Status
 from ._prior import nearest_of
 from ._state import State
 
@@ -71,21 +72,21 @@ class FederatedErrors(StandardErrors):
             (np.hypot(noise, others) * unit)[order, None], d, axis=1
         )
         self.cluster_weights_std_error_ = count_errors(state)[order]
-        if self.status_ == "ok" and len(order) > 1:
-            self.status_ = _hidden(state, noise, counts_sd, budget)
+        if not self.messages_ and len(order) > 1:
+            self.messages_ = _hidden(state, noise, counts_sd, budget)
         names = self._column_names
         columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
         numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
         codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
-        self.status_ = told_by_column(self.status_, by_column, codes, names)
+        self.messages_ = told_by_column(self.messages_, by_column, codes, names)
         if domain is not None:
             real = numbers[0] > 3 * counts_sd
             spread = np.full(d, _typical(state, others))
             centers = self.cluster_centers_[real]
             mean = centers.sum(axis=0) / max(len(centers), 1)
             place = centers, self.cluster_centers_std_error_[real], mean
-            self.status_, cut = told_of_centers(self.status_, domain, *place, spread, names)
+            self.messages_, cut = told_of_centers(self.messages_, domain, *place, spread, names)
             codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
         self.cluster_centers_status_ = codes
         self.column_status_ = codes_by_column(self.cluster_centers_status_)
@@ -191,7 +192,7 @@ def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
     return (np.bincount(near, values, minlength=k) + _COMMON * values.mean()) / number
 
 
-def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> str:
+def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> Status:
     """Whether the noise of a typical center is as large as half of what the centers differ by."""
     counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
     spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))

@@ -39,6 +39,7 @@ from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
 from .._queries.client_rounds import ANSWERS, BASIS_BITS, NORM_EDGES, Arrays, project
+from .._status import Message, Severity, Status
 from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
@@ -151,11 +152,12 @@ def _public_proxies(
     return np.unique(np.trunc(points * np.minimum(1.0, 2 * ball / length)), axis=0)
 
 
-def _warned(state: State, words: str) -> State:
+def _warned(state: State, words: str, action: str = "", severity: Severity = "all") -> State:
     """The state with what has gone wrong, unless something went wrong before."""
-    if state.status != "ok":
+    if state.status:
         return state
-    return replace(state, status=f"too little data for this budget: {words}")
+    text = f"too little data for this budget: {words}"
+    return replace(state, status=Status([Message("few_rows", text, (), action, severity)]))
 
 
 def _learn_weights(
@@ -269,11 +271,9 @@ def _judged(state: State, gain: float) -> State:
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
-    return _warned(
-        state,
-        f"the centers come mostly from the server's points; {plain(more)} times as many rows or "
-        "clients, or as large an epsilon, would make them come mostly from the clients",
-    )
+    words = "the centers come mostly from the server's points"
+    times = f"use {plain(more)} times as many rows or clients, or as large an epsilon"
+    return _warned(state, words, times, "part")
 
 
 def _moves(

@@ -115,7 +115,7 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
     width = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
     for name, each in given:
         if each.n_features != width:
-            raise ValueError(f"{name} must have {width} columns, as the others have.")
+            raise ValueError(f"{name} must have {width} columns, like all other tables.")
     known = [names for names in (public, *(each.names for _, each in given)) if names is not None]
     labels = known[0] if known else None
     for name, table in tables:

@@ -19,6 +19,7 @@ from .._aggregate.kmeans.fit_context import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._queries.client_rounds import BASIS_BITS, Arrays, Bound
+from .._status import Status
 
 __all__ = ["Sealed", "Setup", "State", "begin", "inside"]
 
@@ -166,7 +167,7 @@ class State:
     square_sd: float = float("inf")  # its noise; infinite without it
     # (k,), how much of the last movement of each center has been believed, 0 to 1
     gain: Any = None
-    status: str = "ok"  # "ok", or the first thing that went wrong, in words
+    status: Status = Status()  # the first thing that went wrong
     # of the number of clusters; None before it, and where the number is given
     choice: Choice | None = None
 

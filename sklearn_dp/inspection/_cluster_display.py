@@ -505,7 +505,7 @@ class TopicDisplay(Display):
             len(topics[shown:]),
             f"Topics at ε = {report.epsilon:.3g}",
             f"{unit}s",
-            f"The bars count {unit}s; the number beside a keyword, those that use it in the topic "
+            f"The bars count {unit}s; the number next to a keyword, those that use it in the topic "
             f"(± {1.96 * estimator.word_count_std_error_:,.0f}). "
             f"({report.epsilon:.3g}, {report.delta:.2g})-differentially private for adding or "
             f"removing one {unit}.",

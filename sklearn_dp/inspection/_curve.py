@@ -283,7 +283,7 @@ class PrivacyUtilityCurve:
     values : ndarray of shape (n_epsilons, n_repeats)
         The metric of each fit.
     reference : float
-        The metric of the non-private twin, NaN without one.
+        The metric of the non-private counterpart, NaN without one.
     floor : ndarray of shape (n_epsilons,) or None
         Lower bound for the k-means cost of any fit: the cost of noise alone. Missed clusters and
         bad starts add to it.
@@ -360,8 +360,8 @@ def utility_curve(
         Increasing.
     metric : callable, optional
         ``metric(fitted, X)`` is a number. By default, the estimator's `score` compared with that of
-        its non-private twin: the ratio of costs for k-means, the difference of log-densities for
-        others.
+        its non-private counterpart: the ratio of costs for k-means, the difference of log-densities
+        for others.
     n_repeats : int, default=5
         Number of fits at each epsilon, each with fresh noise.
     n_features, n_clusters : int, optional

@@ -68,14 +68,14 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         repeatedly, in the whole space and along principal components; with
         ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
         small ball after the other in the other half. If the releases show that a method finds no
-        components, a private coreset replaces it. "auto" is "coreset": neither of the others
+        components, a private coreset replaces it. "auto" is "coreset": neither other method
         outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
         the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
         standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;
         "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
         "coreset" has 0.011.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     options : KTupleOptions or PartitionOptions, optional
@@ -118,8 +118,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         each unit as known. Infinite if nothing was found, or if, without bounds, only a single
         value is visible in the column.
     converged_ : bool
-        Whether `status_` begins with "ok": by the releases, all components stand out from the
-        noise.
+        The same as `trustworthy_`: by the releases, all components stand out from the noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
@@ -127,9 +126,11 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         `bounds` (but for 0); or "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
-    status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. Without
+        `bounds` they say how many rows may lie beyond `radius_`.
     path_ : str
         Algorithm branch selected by the releases: "coreset", "k_tuples", "partition", or one of the
         latter two and ", then coreset"; in a fit of `DPBySegment` "segments".
@@ -179,7 +180,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.mixture import DPGaussianMixture
+    >>> from sklearn_dp import DPGaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(8000, 2)), rng.normal(size=(2000, 2)) * [3, 1] + 20])
     >>> model = DPGaussianMixture(2, epsilon=1.0).fit(X)

@@ -20,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.codes import at_bound_codes, told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
-from .._aggregate.shared.advice import listed
-from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
@@ -32,6 +30,7 @@ from .._base import (
     weighted_mean,
 )
 from .._privacy._checks import is_integer
+from .._status import Status
 
 __all__ = ["BaseReleasedMixture"]
 
@@ -53,7 +52,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
-        self.size_, self.status_ = result.size * unit_weight, result.status
+        self.size_, self.messages_ = result.size * unit_weight, result.status
         self._margins = result.margins
         self.radius_, self.column_scale_ = result.radius, result.margins.scale
         self.n_iter_ = n_rounds
@@ -77,21 +76,21 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
-        if is_ok(self.status_):
-            status = told_of_codes(self.status_, self.column_status_, self._column_names)
-            self.status_ = result.margins.told(status, self._column_names)
+        if self.messages_.trustworthy:
+            status = told_of_codes(self.messages_, self.column_status_, self._column_names)
+            self.messages_ = result.margins.told(status, self._column_names)
         if domain is not None:
             means = np.where(few, domain.center, self.means_), self.means_std_error_
-        self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
+        self.messages_ = at_bounds(self.messages_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names
-        self.status_ = told_of_cuts(self.status_, *cut)
-        if result.coarse.any():
-            where = listed(self._column_names, np.flatnonzero(result.coarse))
-            self.status_ = (
-                "the values of these columns are too large for double precision to resolve their "
-                f"spread: {where}; subtract a constant from them"
-            )
-        self.converged_ = is_ok(self.status_)
+        self.messages_ = told_of_cuts(self.messages_, *cut)
+        words = (
+            "the values of these columns are too large for double precision to resolve their spread"
+        )
+        action, names = "subtract a constant from them", self._column_names
+        coarse = Status().add_columns("coarse_values", words, names, result.coarse, action, "part")
+        self.messages_ = coarse or self.messages_
+        self.converged_ = self.messages_.trustworthy
 
     def _keep_errors(self, errors, size, unknown):
         """Set the standard errors of the released parameters, and return spreads (k, d) of columns.

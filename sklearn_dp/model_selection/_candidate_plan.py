@@ -53,7 +53,7 @@ class Shares:
         In (0, 1): share of a candidate's budget that goes to its score.
     steps : dict, optional
         Positive weight of each private step of a pipeline, by name. None: .8 for the last step and
-        .2 for the others together.
+        .2 for all other steps together.
     """
 
     search: float = 0.3

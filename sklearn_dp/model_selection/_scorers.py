@@ -41,8 +41,8 @@ class PrivateScorer:
     row_score : callable
         ``row_score(fitted, x, y)`` with a row ``x`` of shape (n_features,) and its entry ``y`` of
         the target (None without one) gives a number: larger is better. It is called with one row at
-        a time. If it raises an error or returns NaN or a number below `low`, this counts as `low`
-        for that row; numbers above `high` count as `high`.
+        a time. If it raises an error or returns NaN or a number below `low`, this is treated as
+        `low` for that row; numbers above `high` as `high`.
     low, high : float
         Public, and the same for all candidates. The noise is in proportion to ``high - low``.
     name : str, default="score"

@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, budget_of, session_inside
 from .._door import check_numbers, check_target, column, numbers, see_columns
@@ -23,10 +22,9 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
-from .._privacy._warn import warn
 from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, with_callbacks
+from .._status import Message, Status, Told
 from .._validation import check_integer, check_sklearn_seed
-from ..exceptions import UtilityWarning
 from ._candidate_plan import Shares
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
 from ._runs import Outcome, Runner
@@ -47,7 +45,9 @@ def _answer_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class BaseDPSearch(
+    Told, Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
 
     What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the
@@ -177,9 +177,8 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
                 None if each is None else self._public(each) for each in outcome.candidates
             ]
         self._add_report(session.report())
-        self.status_ = _status(outcome, outcome.fitted.final)
-        if not is_ok(self.status_):
-            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
+        self.messages_ = _status(outcome, outcome.fitted.final)
+        self._warn()
 
     def _public(self, fitted: Fitted) -> Any:
         """A fitted candidate, with the names of the columns."""
@@ -377,27 +376,28 @@ def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -
     return table
 
 
-def _status(outcome: Any, model: Any) -> str:
-    """Begins with "ok", or says in words what the releases showed to be missing.
+def _status(outcome: Any, model: Any) -> Status:
+    """What the releases showed to be missing.
 
     The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
     are the limit `_CLOSE`. The model's own status comes first: a model that is of no use is worse
     than an unclear choice.
     """
-    own = getattr(model, "status_", "ok")
-    if not is_ok(own):
+    own = getattr(model, "messages_", Status())
+    if not own.trustworthy:
         return own
     failed = int(np.isneginf(outcome.scores).sum())
     if np.isneginf(outcome.scores[outcome.index]):
-        return (
-            "no candidate could be scored, so the choice is arbitrary: check that the estimator "
-            "has what `scoring` needs"
-        )
+        text = "no candidate could be scored, so the choice is arbitrary"
+        action = "check that the estimator has what `scoring` needs"
+        return own.add(Message("no_score", text, (), action, "part"))
     if failed:
-        return f"{failed} of {len(outcome.scores)} candidates could not be fitted or scored"
+        text = f"{failed} of {len(outcome.scores)} candidates could not be fitted or scored"
+        return own.add(Message("failed_candidates", text, severity="part"))
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
-        return "the top two candidates cannot be told apart at this budget"
+        text = "the top two candidates cannot be told apart at this budget"
+        return own.add(Message("unclear_choice", text, severity="part"))
     return own
 
 
@@ -469,7 +469,7 @@ PrivateScorer, optional
         Standard deviation of the noise of a mean score.
     cv_results_ : dict
         ``params``, ``param_*``, ``mean_test_score`` and ``rank_test_score``. With "best", scores
-        are NaN for all candidates except the chosen one, because the others were not released.
+        are NaN for all candidates except the chosen one, because no other score is released.
     estimators_ : list of estimator
         With "all": every fitted candidate (None if its fit failed).
     n_candidates_ : int
@@ -478,8 +478,10 @@ PrivateScorer, optional
         Number of features.
     feature_names_in_ : ndarray of str
         If `X` has string column names.
-    status_ : str
-        "ok", or else a description of what the releases show to be wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee of the whole search.
 

@@ -48,7 +48,7 @@ def test_too_few_rows_for_the_units():
     model = DPKMeans(2, random_state=0).fit(table(200, 1.0))
     assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
     if model.trustworthy_:
-        assert "too few rows to estimate the scales of the columns" in model.status_
+        assert "too few rows to estimate the scales of the columns" in str(model.messages_)
     assert not np.any(model.cluster_centers_status_ == "ok")
     assert not np.any(model.column_status_ == "ok")
     wide = DPKMeans(2, random_state=0).fit(np.tile(table(1000, 1.0), 4))
@@ -85,7 +85,7 @@ def test_a_column_of_which_one_value_is_seen_is_constant(seed):
     hours = np.where(rng.random(n) < 0.9, 40, rng.normal(30, 8, n).round())
     paid = np.where(rng.random(n) < 0.95, 0, rng.lognormal(6, 1, n))
     model = DPKMeans(2, random_state=seed).fit(np.c_[ages, hours, paid])
-    assert model.trustworthy_ and "only a single value is visible in these columns: x2" in (
-        model.status_
+    assert model.trustworthy_ and "only a single value is visible in these columns: x2" in str(
+        model.messages_
     )
     assert model.column_status_.tolist() == ["ok", "ok", "constant"]

@@ -141,45 +141,35 @@ def together(first: Moments, second: Moments) -> Moments:
     inverse variances of their noise, all else of the second one."""
     part, noise = _weighted(first.noise, second.noise)
     of_spread, spread_noise = _weighted(first.spread_noise, second.spread_noise)
-    spread = second.spread + of_spread * (first.spread - second.spread)
     mean = second.mean + part * (first.mean - second.mean)
+    spread = second.spread + of_spread * (first.spread - second.spread)
     # Sampling and clips are about the same in both.
-    errors = [
-        np.where(
-            np.isfinite(both),
-            np.hypot(both, _without(*np.where(share > 0.5, *pairs))),
-            pairs[1][0],
-        )
-        for both, share, *pairs in (
-            (noise, part, (first.error, first.noise), (second.error, second.noise)),
-            (
-                spread_noise,
-                of_spread,
-                (first.spread_error, first.spread_noise),
-                (second.spread_error, second.spread_noise),
-            ),
-        )
-    ]
+    both = first, second
+    of_mean = np.where(part > 0.5, *(_without(each.error, each.noise) for each in both))
+    rest = np.where(
+        of_spread > 0.5, *(_without(each.spread_error, each.spread_noise) for each in both)
+    )
     return replace(
         second,
         mean=np.where(second.single, second.mean, mean),
         noise=noise,
-        error=errors[0],
+        error=np.where(np.isfinite(noise), np.hypot(noise, of_mean), second.error),
         spread=spread,
         spread_noise=spread_noise,
-        spread_error=errors[1],
+        spread_error=np.where(
+            np.isfinite(spread_noise), np.hypot(spread_noise, rest), second.spread_error
+        ),
         least=np.minimum(np.maximum(first.least, second.least), spread),
     )
 
 
 def _weighted(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The weight of the first of two numbers of such noise, and the noise of their mean; infinite
-    where nothing is known of either."""
+    where nothing is known of either, and the second is taken."""
     known = np.isfinite(first) | np.isfinite(second)
-    one, other = (np.where(known, noise, 1.0) for noise in (first, second))
-    part = 1 / (1 + np.square(one / np.maximum(other, 1e-300)))
-    noise = np.where(part > 0.5, one * np.sqrt(part), other * np.sqrt(1 - part))
-    return np.where(known, part, 0.0), np.where(known, noise, math.inf)
+    one, other = (np.where(known, np.maximum(noise, 1e-150), 1.0) for noise in (first, second))
+    noise = 1 / np.hypot(1 / one, 1 / other)
+    return np.where(known, np.square(noise / one), 0.0), np.where(known, noise, math.inf)
 
 
 def _without(error: np.ndarray, noise: np.ndarray) -> np.ndarray:

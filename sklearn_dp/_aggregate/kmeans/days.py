@@ -34,7 +34,7 @@ from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
-from ..shared.bounds import is_ok
+from ..._status import Message, Status
 from ..shared.centering import Size
 from .engine import last_entries
 from .fit_context import TUNING, Context
@@ -60,9 +60,11 @@ _STILL = 3.0
 _EARLIER = 1.15  # of errors: the sums of earlier windows were of clusters as they were then
 _FORGOTTEN = 0.01  # part of the first day that is kept, from where on its far rows are gone
 _QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
-_SETTLING = (
-    "clusters are still changing: some were merged or split in the last few days; more days would "
-    "help"
+_SETTLING = Message(
+    "clusters_changing",
+    "clusters are still changing: some were merged or split in the last few days",
+    action="use more days",
+    severity="part",
 )
 _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 
@@ -143,7 +145,7 @@ class StreamState:
             size,
             (fitted.size_std_error_ / weight) ** 2,
             _Sums(squares, size, noise),
-            quiet=_QUIET if is_ok(fitted.status_) else 0,
+            quiet=_QUIET if fitted.messages_.trustworthy else 0,
             lengths=getattr(fitted, "_lengths", None),
         )
         stream.since, stream.weighed, stream.squares = since, np.full(2, size), size
@@ -154,7 +156,7 @@ class StreamState:
         """Return the state of a stream after the engine's result.
 
         Rows that were seen far out are left out: components have no inertia, and wait until a
-        status is "ok".
+        status is trustworthy.
         """
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
@@ -169,7 +171,7 @@ class StreamState:
             size_=found.size,
             size_std_error_=found.size_sd,
             explained_=quality.explained,
-            status_=found.status,
+            messages_=found.status,
         )
         stream = cls.of(fitted, domain, 1.0)
         stream.now = stream.state
@@ -230,9 +232,9 @@ def fit_day(
     whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
     quality = stream.sums.quality(size, known.quality)
     known = known._replace(quality=quality, loss=known.loss * size / likely)
-    result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
-    if result.status == "ok" and spread and stream.quiet < _QUIET:
-        result = replace(result, status=_SETTLING)
+    result = assembled(whole, _final(stream, size), domain, Status(), len(centers), known)
+    if not result.status and spread and stream.quiet < _QUIET:
+        result = replace(result, status=Status([_SETTLING]))
     # What counts (k,) may be off by, beyond noise: units have changed sides in earlier moves, and a
     # part p of m independent units differs from that of the n that they are among by the variance
     # p (1 - p) (1 / m - 1 / n).

@@ -27,6 +27,7 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.blocks import uniforms
 from ..._queries.handles import GridRows, TableRows
+from ..._status import Status
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.centering import Size
@@ -80,7 +81,7 @@ class PrivateCoreset:
     size: float  # released number of units ...
     size_sd: float  # ... and the standard deviation of its noise
     domain: Domain  # public or released: what the rows were clipped to
-    status: str  # "ok", or why the points may be of little use
+    status: Status  # why the points may be of little use
     # the most units that may lie beyond the domain (95%); None where that is public
     beyond: float | None = None
 
@@ -132,7 +133,9 @@ def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
     return tree, context.tuning.far_cells * tree
 
 
-def _in_lengths(facts: SizedFacts, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
+def _in_lengths(
+    facts: SizedFacts, coreset: Coreset, domain: Domain, status: Status
+) -> PrivateCoreset:
     """The leaves as points of the domain, the heaviest first; where there is none, the released
     center, whose cell is as wide as a uniform law of the released spread."""
     rows, axes = facts.rows, coreset.axes

@@ -23,8 +23,8 @@ from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._queries.clusters import CappedSquares
+from ..._status import Message, Status
 from ..shared.advice import plain
-from ..shared.bounds import with_caveat
 from ..shared.centering import noise_sd
 from ..shared.narrow_bounds import ends_of
 from .fit_context import Run, SizedFacts, Tuning
@@ -146,8 +146,8 @@ def measure_quality(
     )
 
 
-def told_of_inertia(status: str, quality: Quality) -> str:
-    """A status that is ok, with the error of the inertia where that is much of it: by noise, or by
+def told_of_inertia(status: Status, quality: Quality) -> Status:
+    """The status, with the error of the inertia where that is much of it: by noise, or by
     what the caps may have taken."""
     least = _VISIBLE * max(quality.total, quality.total_sd)
     share = quality.taken / max(quality.inertia, quality.noise_sd, 1e-300)
@@ -155,13 +155,16 @@ def told_of_inertia(status: str, quality: Quality) -> str:
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
     if share > _MUCH and quality.taken > least:
         growth = f"by up to {plain(100 * share, 2)}%" if share < 10 else "many times over"
-        words = f"inertia_ may be understated {growth} because long distances were capped"
+        code, text = (
+            "inertia_capped",
+            f"inertia_ may be understated {growth} because long distances were capped",
+        )
     elif part > _MUCH and quality.inertia_sd > least:
         times = f"about {plain(100 * part)}% of" if part < 10 else "many times"
-        words = f"the standard error of inertia_ is {times} its value"
+        code, text = "inertia_noisy", f"the standard error of inertia_ is {times} its value"
     else:
         return status
-    return with_caveat(status, words)
+    return status.add(Message(code, text))
 
 
 def far_limits(

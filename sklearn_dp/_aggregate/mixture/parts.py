@@ -15,6 +15,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._rows.row_sums import nearest
+from ..._status import Status
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
 from ..moments.moment_releases import LABELS
@@ -74,7 +75,7 @@ class Parts:
     rows: GridTable
     centers: np.ndarray  # (k, d), integers in the ball of the rows; released
     path: str  # which way the releases led
-    status: str = "ok"
+    status: Status = Status()
     choice: Choice | None = None  # of the number of components; None where it was given
 
 

@@ -26,6 +26,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries._query import applied
 from ..._queries.coordinates import AsTheyCame, Columns
+from ..._status import Status
 from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import (
@@ -38,8 +39,6 @@ from ..columns.moments import (
     rho_entries,
     together,
 )
-from ..shared.advice import listed
-from ..shared.bounds import is_ok, with_caveat
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .codes import codes_of
@@ -163,7 +162,7 @@ class PublicColumns:
         errors = np.asarray(matrix_errors(covariance, end.errors.second, "full"))
         return Joined(covariance, whitening, mean, error, codes_of(end), end, errors)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, which says it all."""
         return status
 
@@ -372,16 +371,15 @@ class KnownColumns:
         mean, second = (np.where(lost, *pair) for pair in pairs)
         return replace(errors, mean=mean, second=second)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, with columns whose tails reach beyond what was found without bounds; those
         of which many rows are beyond the bounds are what is wrong."""
-        cut = np.flatnonzero(beyond_bounds(self.moments))
-        if len(cut) and is_ok(status):
-            return told_beyond(self.moments, cut, names)
+        cut = beyond_bounds(self.moments) > 0
+        if cut.any() and status.trustworthy:
+            return told_beyond(Status(), self.moments, cut, names)
         long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
-        where = listed(names, np.flatnonzero(long))
-        return with_caveat(status, f"{words}: {where}") if where else status
+        return status.add_columns("clipped_tails", words, names, long)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""
@@ -441,7 +439,7 @@ class ColumnsAlone:
             _errors_of_both(covariance, second, joint),
         )
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, as that of other columns."""
         return self.known.told(status, names)
 
@@ -452,8 +450,11 @@ def _errors_of_both(covariance: np.ndarray, second: np.ndarray, of_joint: np.nda
     spread = np.sqrt(np.diag(covariance))
     like = covariance / np.outer(spread, spread)
     # A correlation does not change with the variances: its error is that without their part.
-    errors = np.sqrt(np.outer(of_joint, of_joint) / 2) * (1 - np.square(like))
-    errors = np.hypot(errors, np.abs(like) / 2 * np.hypot(second[:, None], second))
+    both, of_scales = np.outer(of_joint, of_joint), np.hypot(second[:, None], second)
+    known = np.isfinite(both) & np.isfinite(of_scales)
+    both, of_scales = (np.where(known, part, 0.0) for part in (both, of_scales))
+    errors = np.hypot(np.sqrt(both / 2) * (1 - np.square(like)), np.abs(like) / 2 * of_scales)
+    errors[~known] = math.inf
     np.fill_diagonal(errors, second)
     return errors * np.outer(spread, spread)
 

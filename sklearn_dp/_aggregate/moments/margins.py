@@ -30,8 +30,8 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
-from ..shared.advice import listed
 from ..shared.centering import noise_sd
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
@@ -150,13 +150,12 @@ class Margins:
         )
         return replace(end, axes=axes, scales=scales, errors=errors)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, or which columns have not been found."""
-        if not self.lost.any():
-            return status
-        where = listed(names, np.flatnonzero(self.lost))
+        words = "no spread found in these columns"
         more = "use more rows, a larger epsilon or bounds"
-        return f"no spread found in these columns: {where}; {more}"
+        found = Status().add_columns("no_spread", words, names, self.lost, more, "part")
+        return found or status
 
 
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:

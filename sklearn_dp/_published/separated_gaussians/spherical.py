@@ -103,7 +103,7 @@ def spherical_parts(context: MixtureContext) -> Parts:
     balls = _balls(rest, _half(points, numbers, draws, in_second, axes))
     drop(context.rows.table, POINTS, ROWS)  # the rest of the fit is about the second half
     context.progress("partition")
-    if any(ball.status != "ok" for ball in balls):
+    if any(ball.status for ball in balls):
         return rest.by_coreset("partition, then coreset")
     rest.rows.update(labeled, _first_near, axes, balls)
     centers = np.array([ball.center for ball in balls])
