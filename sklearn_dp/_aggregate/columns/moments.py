@@ -99,8 +99,12 @@ def moment_entries(
     return rho_entries(budget.to_rho(gaussian=True, delta_failure=0.0), bounded, spreads)
 
 
-def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEntry, ...]:
-    """Entries worth `rho`. Whatever is not needed for a look goes to the means."""
+def rho_entries(
+    rho: float, bounded: bool, spreads: bool = True, most: float | None = None
+) -> tuple[PlanEntry, ...]:
+    """Entries worth `rho`. Whatever is not needed for a look goes to the means, and so may be what
+    others leave of `most`."""
+    most = rho if most is None else most
     look, rest = _LOOK[bounded] * rho, (1 - _SIZE - _APPROACH) * rho / 2
     parts = (
         PlanEntry.gaussian("size", _SIZE * rho, "1 unit"),
@@ -112,11 +116,11 @@ def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEn
             uses=None,
             max_rho=2 * _APPROACH * rho,
         ),
-        PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * rho),
-        PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=rho),
+        PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * most),
+        PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=most),
     )
     left = sum_down([rho, *(-entry.rho for entry in parts)])
-    return (*parts, PlanEntry.gaussian(SQUARES, left, "clipping radius", max_rho=rho))
+    return (*parts, PlanEntry.gaussian(SQUARES, left, "clipping radius", max_rho=most))
 
 
 def fit_moments(
