@@ -5,6 +5,7 @@ laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matr
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,8 @@ class BaseComponentErrors(BaseDPEstimator):
         elif self._unequal(table.n_features):
             ends = column_ends(self.bounds, table.n_features)
             found = fit_moments(session, table, *ends, spreads=False)
+            # Noise may hide from means what the second moment shows.
+            found = replace(found, least=np.maximum(found.least, self._spreads(variances)))
             codes, known = codes_of_means(found), found.known | found.single
             self.messages_ = self.messages_ or status_of(found, codes, names, session.budget_for)
             self.mean_ = np.where(known, found.mean, self.mean_)
@@ -189,8 +192,7 @@ class BaseComponentErrors(BaseDPEstimator):
     def _tell(self, domain, variances):
         """The status and codes, with what bounds, noise and clips may hide."""
         names, sd = self._column_names, self._column_noise()
-        # What the noise may have added to a variance makes no column wider here.
-        spreads = np.sqrt(np.maximum(variances - _CLEAR * sd, 0.0))
+        spreads = self._spreads(variances)
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         cut = codes, domain, self.mean_, spreads, names
@@ -199,6 +201,10 @@ class BaseComponentErrors(BaseDPEstimator):
         self._rule = told_of_rule(spreads, names, "components")
         self._status = self._told_of_tails(status)
         self.messages_ = self._told_of_noise(self._status)
+
+    def _spreads(self, variances):
+        """Standard deviations of columns, without what the noise may have added to them."""
+        return np.sqrt(np.maximum(variances - _CLEAR * self._column_noise(), 0.0))
 
     def _column_noise(self):
         """Standard deviation of the noise of the variances of columns."""
