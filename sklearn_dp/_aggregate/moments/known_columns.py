@@ -50,7 +50,6 @@ from .ellipsoid import (
     normal_quantile,
     symmetric,
 )
-from .piled import with_rare
 
 _SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
@@ -279,8 +278,7 @@ class KnownColumns:
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
         stretched."""
         away = -2 * np.log(end.deviations * rows.unit)
-        clear = -float(ndtri(_CHANCE / len(self.scale)))
-        surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, clear)
+        surely = -float(ndtri(_CHANCE / len(self.scale)))
         apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
         short = apart & (away > 0)
         if self.later:  # long tails stay, all else may change
@@ -296,7 +294,8 @@ class KnownColumns:
     def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
         found, scale = self.moments, self.scale
-        errors = self._with_rare(end, rows, origin)
+        errors = end.errors
+        assert errors is not None
         stretch = rows.unit * self.factor[:, None]
         factor, whitening = end.factor * stretch, end.axes / (end.scales * stretch)
         mean = (origin + end.center * rows.unit + self.shift) * ~self.unseen
@@ -357,19 +356,6 @@ class KnownColumns:
         change, after = _weighted(like, prior, given / spread, -joint.mean[at] / deviations)
         joint.mean[at] += deviations * (like @ change)
         joint.of_mean[at] = deviations * np.sqrt(after + sampled)
-
-    def _with_rare(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Errors:
-        """Those of joint moments, with rows that may be at the far end of a box, where columns do
-        not tell."""
-        errors = end.errors
-        assert errors is not None
-        if self.box is None:
-            return errors
-        ends = (np.array(self._domain().ends) - origin) / rows.unit
-        wider, lost = with_rare(end, ends, rows.ball), self.later | ~(self.error < _SEEN)
-        pairs = (wider.mean, errors.mean), (wider.second, errors.second)
-        mean, second = (np.where(lost, *pair) for pair in pairs)
-        return replace(errors, mean=mean, second=second)
 
     def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, with columns whose tails reach beyond what was found without bounds; those
