@@ -137,15 +137,16 @@ class BaseRoutes(OpenBounds, BaseByDays):
             self.path_ = "whiten"
             self.messages_ = Status([] if found.single.all() else [_NOTHING])
             return known, known.nothing(ball, rows), rows, ball.center
-        start = self._start(session, known.start(ball, rows), rows, centered)
-        progress("core")
         square = found.weights.square
         end = None
         if may_be_normal(found):
+            start = self._start(session, known.start(ball, rows), rows, centered)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
             end = refine_normal(rounds, start, partial(known.all_as_wide, rows))
+        progress("core")
         normal = end is not None
         if end is None:
+            self.path_ = "columns"
             known = KnownColumns.of(again(), domain, centered=centered)
             ball, rows = self._read(known, table, session)
             rounds = MomentRounds(session, rows, centered=centered, square=square)

@@ -36,6 +36,7 @@ def test_rare_flags_narrow_no_direction(bounds):
     for seed in range(6):
         X = flags(seed)
         model = FriendlyCovariance(epsilon=2.0, bounds=BOUNDS[bounds], random_state=seed).fit(X)
+        assert model.path_ == "columns"
         spread = np.sqrt(np.diag(model.covariance_))
         like = model.covariance_ / np.outer(spread, spread)
         assert np.sqrt(np.mean(np.square(like - np.corrcoef(X.T)))) < 0.2

@@ -4,13 +4,15 @@
 Rows are then read in standard deviations from the means, so that joint moments start from a
 covariance with a diagonal that is known, and a far value of one column costs the others nothing.
 
-What the joint moments show in the end is brought together with the columns (:meth:`joined`):
+Rounds believe in a normal law. If none has a public end within that of a column
+(:func:`may_be_normal`) and distances are those of such a law (:func:`.rounds.refine_normal`), the
+joint moments and the columns are weighted by the inverse variances of their noise
+(:meth:`KnownColumns.joined`). That of joint moments is in proportion to the covariance in every
+direction, so a variance that is known better moves all entries that go with it, and no direction
+loses its scale.
 
-* A column whose rows are clipped as far out gets its own deviation back, and its correlations stay
-  (it is `short`): a flag with few ones, an income with a long tail.
-* All others are weighted with the columns by the inverse variances of their noise. That of joint
-  moments is in proportion to the covariance in every direction, so a variance that is known better
-  moves all entries that go with it, and no direction loses its scale.
+All other rows have columns that are measured again, and one release of joint moments, of which the
+correlations are taken (:class:`ColumnsAlone`): what clips take of rare flags, no law tells.
 """
 
 import math

@@ -17,7 +17,9 @@ covariance everywhere [1]_. A round of :func:`refine`
 Rounds end when no direction is hidden or when 0.6 of the budget is gone; the last one spends the
 rest. Before it, noisy counts of whitened distances tell whether the rows can be those of a normal
 law (:mod:`.tails`). If not, the last round clips farther out, and counts what the clip may take
-into the errors. These hardly depend on the condition number (``doc/benchmarks/covariance.md``).
+into the errors; if they are far from it, a covariance gives up the rounds
+(:func:`refine_normal`), for one release in the units of columns (:func:`measured_once`). These
+errors hardly depend on the condition number (``doc/benchmarks/covariance.md``).
 
 References
 ----------
