@@ -39,10 +39,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
 
     No bound on the norm is needed. The mean and the standard deviation of each column are released
     first, as by `DPStandardScaler`. Then rows in these units are whitened by what has been released
-    so far, clipped in the whitened norm, and released again, until no direction is hidden in the
-    noise: the noise is then proportional to the covariance itself, in every direction. The effect
-    of clipping is corrected for as if the data were normal, and variances are combined with those
-    of the columns by themselves.
+    so far, clipped in the whitened norm, and released again, until no direction is mostly noise:
+    the noise is then proportional to the covariance itself, in every direction. The effect of
+    clipping is corrected for as if the data were normal, and variances are combined with those of
+    the columns by themselves.
 
     Where the released values show that the rows have no normal law, as those of flags, shares and
     amounts have none, clips of such a law are not used. Means and variances are then those of the
@@ -274,7 +274,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         Warns
         -----
         UtilityWarning
-            If directions are hidden in the noise. It depends on released values only.
+            If directions are mostly noise. It depends on released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
 
