@@ -46,6 +46,24 @@ def with_callbacks(method: _Method) -> _Method:
     return method if _with_callbacks is None else _with_callbacks(method)
 
 
+def of_rows(method: _Method, name: str, whose: str, returned: str) -> _Method:
+    """A method ``(self, X)`` under a name, with its documentation: it calls that of another."""
+    method.__name__ = name
+    method.__doc__ = f"""Call `{name}` of the {whose}.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        {returned}
+            Its output.
+        """
+    return method
+
+
 def without_callbacks(estimator: _Estimator) -> _Estimator:
     """Return the estimator without callbacks, also of estimators inside: for fits that are not
     released."""

@@ -153,11 +153,8 @@ class StreamState:
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
-        """Return the state of a stream after the engine's result.
-
-        Rows that were seen far out are left out: components have no inertia, and wait until a
-        status is trustworthy.
-        """
+        """Return the state of a stream after the engine's result. Rows that were seen far out are
+        left out: components have no inertia, and wait until a status is trustworthy."""
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -297,9 +294,7 @@ def _update(
     context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move the centers by what the window shows; where it ends, merge and split clusters too.
-
-    Returns `since` and `weighed` as they are now, which the stream has where a window ends.
-    """
+    Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
     seen, before, tuning = stream.window, stream.state, context.tuning
     assert seen is not None
     counts = np.maximum(before.count, 0.0)

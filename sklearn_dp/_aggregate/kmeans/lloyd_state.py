@@ -187,12 +187,9 @@ class LloydState:
         )
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
-        """Average a release (k,), of noise `sd`, with the mean of the earlier ones.
-
-        `memory` is the part of an earlier count that may have changed since: it adds to its
-        standard deviation, but not to that of the mean of all releases (`old_count`) that the next
-        ones use.
-        """
+        """Average a release (k,), of noise `sd`, with the mean of the earlier ones. `memory` is the
+        part of an earlier count that may have changed since: it adds to its standard deviation, but
+        not to that of the mean of all releases (`old_count`) that the next ones use."""
         old = self.old_count_variance + np.square(memory * self.old_count)
         weight = 1 / (1 / sd**2 + 1 / old)
         self.count = weight * (counts / sd**2 + self.old_count / old)

@@ -266,11 +266,8 @@ class AtEnds:
 def rows_at_ends(
     facts: SizedFacts, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
 ) -> AtEnds | None:
-    """Return rows that may be at the far ends of a box, or None without such columns.
-
-    Rows are about the center of the domain, and known within `reach` (k,) of the centers `steps`
-    (k, d).
-    """
+    """Return rows that may be at the far ends of a box, or None without such columns. Rows are
+    about the center of the domain, and known within `reach` (k,) of the centers `steps` (k, d)."""
     rows, lengths, middle = facts.rows, facts.size.lengths, facts.size.middle
     ends = ends_of(bounds, domain.center + rows.origin * rows.unit, rows.unit)
     if lengths is None or ends is None:

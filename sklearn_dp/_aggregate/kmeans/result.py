@@ -238,11 +238,9 @@ def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
 
 
 def _to_tenth(part: float) -> float:
-    """How many times less noise makes it a tenth of a sum of squares that it is a part of.
-
-    Times t, a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t =
-    sqrt(9 p / (1 - p)). Where nearly all is noise, nothing is known of the rest.
-    """
+    """How many times less noise makes it a tenth of a sum of squares that it is a part of. Times t,
+    a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t = sqrt(9 p / (1
+    - p)). Where nearly all is noise, nothing is known of the rest."""
     part = min(part, _NEARLY_ALL)
     return math.sqrt(9 * part / (1 - part))
 
