@@ -15,9 +15,8 @@ from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
-from .._aggregate.friendly.points import Points, group_points, unit_points
+from .._aggregate.friendly.points import Points
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
 from .._dropin import Replacing
 from .._intervals import StandardErrors
@@ -25,6 +24,7 @@ from .._privacy._checks import check_choice, is_real
 from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
 from .._queries.coordinates import Columns
+from .._queries.group_points import points_of
 from .._sklearn_compat import with_callbacks
 from .._validation import with_max_weight
 from ._by_days import BaseMean
@@ -153,6 +153,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     array([1000000., 1000000.])
     """
 
+    _asks = True
     _replaces = "StandardScaler"
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"mean_": 1}
@@ -294,21 +295,12 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     def _requires_in_memory(self):  # the published algorithm compares all pairs
         return None if self.refine else "FriendlyMean(refine=False)"
 
-    def _fit(self, X, units, session, progress):
-        if isinstance(X, Table):
-            return self._fit_table(X, session, progress)
-        points = X if units.index is None else unit_points(X, units)
-        units = units.of_points()
-        if self.refine:
-            return self._fit_table(Table.in_memory(points, units, self.n_jobs), session, progress)
-        columns = self._columns(X.shape[1])
-        result = fit_published_mean(session, points, units, columns, **self._known())
-        return self._keep(result, units)
-
     def _fit_table(self, table, session, progress):
-        table, d = group_points(table), table.n_features
+        table, d = points_of(table), table.n_features
         ends = self._ends(d)
         points = Points(table, self._columns(d) if ends is None else Columns.of(None, d))
+        if not self.refine:
+            return self._keep(fit_published_mean(session, points, **self._known()), table.units)
         if self._earlier() is not None:
             return self._fit_later(session, points)
         # Without a box rows of later days may lie elsewhere.

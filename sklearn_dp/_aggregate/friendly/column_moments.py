@@ -12,11 +12,11 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._queries.handles import AnyTable
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
 from ..shared.bounds import with_caveat
-from ..shared.table import Table
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
 from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
@@ -38,7 +38,7 @@ def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
 
 def fit_column_means(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     box: Domain | None,
     place: CenterRadius,
     error: np.ndarray,
