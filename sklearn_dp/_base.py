@@ -163,9 +163,6 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     _divides_rows = False
     """Whether a fit takes a key beside its rows, which searches and their plans know nothing of."""
 
-    _asks = False
-    """Whether a fit asks questions of the rows, and has no other way to them."""
-
     _takes_sparse = False
     """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 
@@ -395,7 +392,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         to attributes; `progress` is called with the name of each step that is done.
         """
         table = self._table(X, units)
-        self._fit_table(TableRows(table) if self._asks else table, session, progress)
+        self._fit_table(TableRows(table), session, progress)
 
     def _table(self, X: Any, units: Units) -> Any:
         """Rows as a table: in one part for each thread, unless they are in parts already."""

@@ -26,6 +26,7 @@ from .handles import TableRows
 
 __all__ = [
     "ByPart", "Coins", "UnitNumbers", "chosen_rows", "numbered", "released_numbers",
+    "unit_draws",
 ]  # fmt: skip
 
 _DRAWS = 2**16  # at a time
@@ -144,6 +145,11 @@ class UnitNumbers(Hidden):
 def numbered(rows: TableRows) -> UnitNumbers:
     """How the units of a handle are numbered: one pass."""
     return UnitNumbers.of(rows._raw())
+
+
+def unit_draws(session: PrivacySession, numbers: UnitNumbers) -> UnitDraws:
+    """Random bits of each unit."""
+    return session.addressed_draws(numbers.size)
 
 
 def released_numbers(

@@ -54,7 +54,7 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
 from .._queries.coordinates import Columns
-from .._queries.handles import AnyTable, GridRows, TableRows
+from .._queries.handles import GridRows, TableRows
 from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
@@ -133,7 +133,7 @@ class ColumnsOfCenters:
         scales = column_entries(*shares) if self.scales else ()
         return (*scales, refinement_entry(self.refined * rho))
 
-    def look(self, session: PrivacySession, table: AnyTable) -> Callable[[float], None] | None:
+    def look(self, session: PrivacySession, table: TableRows) -> Callable[[float], None] | None:
         """Return the function that releases the units, at a released number of rows, and waives
         the rest."""
 
@@ -150,7 +150,7 @@ class ColumnsOfCenters:
         return release if self.scales else None
 
     def finish(
-        self, session: PrivacySession, table: AnyTable, result: EngineResult
+        self, session: PrivacySession, table: TableRows, result: EngineResult
     ) -> tuple[EngineResult, RefinedCenters]:
         """The result, and its centers by column, refined if that was planned and is needed."""
         centers, errors = result.centers, result.centers_sd
@@ -306,7 +306,6 @@ class BaseDPCenters(
 ):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
-    _asks = True
     _replaces = "KMeans"
     _score_is_a_mean = False
     _feature_axes = {"cluster_centers_": 1}

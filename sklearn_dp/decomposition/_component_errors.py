@@ -18,10 +18,10 @@ from .._aggregate.shared.bounds import is_ok, with_caveat
 from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
-from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
 from .._privacy._checks import is_integer
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 
 __all__ = ["BaseComponentErrors"]
 
@@ -157,7 +157,7 @@ class BaseComponentErrors(BaseDPEstimator):
     def _set_mean(
         self,
         session: PrivacySession,
-        table: Table,
+        table: TableRows,
         place: CenterRadius,
         seen: Profile | None,
         variances: np.ndarray,

@@ -16,7 +16,6 @@ from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import Points
-from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
 from .._dropin import Replacing
 from .._intervals import StandardErrors
@@ -25,6 +24,7 @@ from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
 from .._queries.coordinates import Columns
 from .._queries.group_points import points_of
+from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import with_callbacks
 from .._validation import with_max_weight
 from ._by_days import BaseMean
@@ -153,7 +153,6 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     array([1000000., 1000000.])
     """
 
-    _asks = True
     _replaces = "StandardScaler"
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"mean_": 1}

@@ -23,7 +23,6 @@ from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
-from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     BaseDPEstimator,
     RandomStateLike,
@@ -32,6 +31,7 @@ from .._base import (
     weighted_mean,
 )
 from .._privacy._checks import is_integer
+from .._rows.single_rows import for_rows, products, row_guard, saturated
 
 __all__ = ["BaseReleasedMixture"]
 

@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, budget_of, session_inside
 from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
@@ -24,6 +23,7 @@ from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._privacy._warn import warn
+from .._rows.single_rows import row_guard, saturated
 from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, with_callbacks
 from .._validation import check_integer, check_sklearn_seed
 from ..exceptions import UtilityWarning

@@ -10,11 +10,11 @@ from sklearn.utils import get_tags
 from .._aggregate.kmeans.engine import Start
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
+from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
 from .._validation import largest_weight, with_max_weight

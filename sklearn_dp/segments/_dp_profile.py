@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.single_rows import row_guard
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer
 from .._guarantee import Guaranteed
 from .._privacy._budget import PrivacyBudget
@@ -35,6 +34,7 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._privacy._warn import warn
 from .._privacy.mechanisms.fits import lump
+from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import ParameterNames, Versioned, without_callbacks
 from ..cluster import DPKMeans

@@ -25,7 +25,7 @@ from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
-from sklearn_dp._queries.handles import AnyTable
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp.audit import mutant
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
@@ -34,7 +34,7 @@ from sklearn_dp.cluster._dp_kmeans import DPKMeans
 
 def _rows_of(X):
     """The rows that a fit has: those of a table of one part, or the array itself."""
-    if isinstance(X, AnyTable):
+    if isinstance(X, TableRows):
         (part,) = parts_in_memory(X)
         return part.source.read()
     return X

@@ -12,7 +12,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._queries.handles import AnyTable
+from ..._queries.handles import TableRows
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
@@ -38,7 +38,7 @@ def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
 
 def fit_column_means(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     box: Domain | None,
     place: CenterRadius,
     error: np.ndarray,

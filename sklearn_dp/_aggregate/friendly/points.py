@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns, InColumns
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 from ..._queries.point_pairs import PointPairs
 from ..._queries.samples import Coins, numbered
 from .mean_facts import most_pairs
@@ -24,8 +24,8 @@ from .mean_facts import most_pairs
 class Points:
     """The points of a table whose rows are units, in coordinates of `columns` from here on."""
 
-    def __init__(self, table: AnyTable, columns: Columns) -> None:
-        self.rows, self.columns = TableRows(table), columns
+    def __init__(self, table: TableRows, columns: Columns) -> None:
+        self.rows, self.columns = table, columns
         self.rows.apply(InColumns(columns))
         self._pairs: Any = None
 

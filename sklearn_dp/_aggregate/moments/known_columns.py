@@ -25,13 +25,12 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._queries.handles import GridRows, TableRows
 from ..columns.answer import beyond_bounds, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
 from ..shared.advice import listed
 from ..shared.bounds import is_ok, with_caveat
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .codes import codes_of
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile, symmetric
 from .piled import with_rare
@@ -64,7 +63,7 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
 
 
 def known_moments(
-    session: PrivacySession, table: Table, low: np.ndarray, high: np.ndarray
+    session: PrivacySession, table: TableRows, low: np.ndarray, high: np.ndarray
 ) -> Moments:
     """Moments of columns, which leave most of the plan to those of all of them together."""
     count = counted(session, table)
@@ -107,7 +106,7 @@ class PublicColumns:
         """The unit of each column."""
         return self.columns.scale
 
-    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments alone."""
         assert end.errors is not None
         stretch = (rows.unit * self.columns.scale)[:, None]
@@ -183,11 +182,11 @@ class KnownColumns:
         origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
         return Columns(origin, np.where(self.unseen, np.inf, self.scale), True, self.box)
 
-    def read(self, table: Table, noise: float = 0.0) -> tuple[Domain, GridTable]:
+    def read(self, table: TableRows, noise: float = 0.0) -> tuple[Domain, GridRows]:
         """Rows in these coordinates, clipped to the ends of columns that are public or far out, and
         the box of these. `noise` is that of a second moment of rows of length one."""
         domain = self._domain(max(_FAR, math.sqrt(_COSTS / noise)) if noise else math.inf)
-        return domain, GridTable.quantize(self.columns.read(table), domain)
+        return domain, GridRows.quantize(self.columns.read(table), domain)
 
     def _domain(self, most: float = math.inf) -> Domain:
         low, high = np.full((2, len(self.scale)), most) * [[-1], [1]]
@@ -197,20 +196,20 @@ class KnownColumns:
         low, high = np.where(self.unseen, [[-1.0], [1.0]], [low, high])
         return Domain.within(low, high)
 
-    def start(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+    def start(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """Standard deviations of one, and no correlations."""
         d = len(self.scale)
         center = np.rint(-domain.center / rows.unit)
         square = normal_quantile(_START, d)
         return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
 
-    def nothing(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+    def nothing(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """A point: no column has a spread."""
         errors = Errors.unknown(len(self.scale), self.moments.size_sd)
         point = Ellipsoid.ball(np.rint(-domain.center / rows.unit), NARROWEST)
         return replace(point, weight=self.moments.size, errors=errors)
 
-    def as_wide(self, guess: Ellipsoid, rows: GridTable) -> Ellipsoid:
+    def as_wide(self, guess: Ellipsoid, rows: GridRows) -> Ellipsoid:
         """A guess that is as wide as columns are known to be: with a narrower one, clips would bite
         off more of their rows in every round."""
         spread = guess.deviations * rows.unit
@@ -225,7 +224,7 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
-    def learned(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Self:
+    def learned(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Self:
         """With columns in which the joint moments differ by more than noise: clips make variances
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
         stretched."""
@@ -244,7 +243,7 @@ class KnownColumns:
             factor=np.where(short, np.exp(away / 2), 1.0),
         )
 
-    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
         found, scale = self.moments, self.scale
         errors = self._with_rare(end, rows, origin)
@@ -309,7 +308,7 @@ class KnownColumns:
         joint.mean[at] += deviations * (like @ change)
         joint.of_mean[at] = deviations * np.sqrt(after + sampled)
 
-    def _with_rare(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Errors:
+    def _with_rare(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Errors:
         """Those of joint moments, with rows that may be at the far end of a box, where columns do
         not tell."""
         errors = end.errors
