@@ -21,6 +21,7 @@ from sklearn_dp._queries import (
     columns,
     grids,
     interior,
+    labels,
     names,
     outputs,
     pairs,
@@ -29,6 +30,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    terrific,
     tuples,
     words,
 )
@@ -54,6 +56,9 @@ QUESTIONS = {
     ranks.LengthRanks: ["length_ranks"],
     ball_moments.BallMoments: ["ball_moments_"],
     boxes.WideBoxes: ["wide_boxes"],
+    labels.LabelDistances: ["label_distances"],
+    terrific.BallScores: ["ball_scores"],
+    terrific.LargestScores: ["largest_scores"],
     point_pairs.PointPairs: ["point_pairs_"],
     columns.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
@@ -168,7 +173,8 @@ OF_WEIGHTS = {"weights ignored", "weights of another row"}
 WITHOUT_WEIGHTS = (active.Active, PointQuery, client_rounds.ClientRound, words.TopicWords)
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
 ADDS_NOTHING = {
-    pairs.RadiusScores, point_pairs.PointPairs, tuples.TuplePairs, words.TopicWords,
+    pairs.RadiusScores, point_pairs.PointPairs, terrific.LargestScores, tuples.TuplePairs,
+    words.TopicWords,
 }  # fmt: skip
 """What they bring together is counted at the end."""
 
@@ -477,6 +483,27 @@ SOME = {
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
+    "labels of another row (components)": (
+        labels, "to_centers", lambda f: lambda rows, c, own: f(rows, c, np.roll(own, 1)),
+        labels.LabelDistances,
+    ),
+    "a row of two components": (
+        row_sums, "weighted_bincount", in_two_cells, labels.LabelDistances,
+    ),
+    "what is around counted twice": (
+        terrific, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
+        terrific.BallScores,
+    ),
+    "scores without the cap of what is around": (
+        terrific, "terrific_scores",
+        lambda f: lambda i, a, o, t: np.minimum(np.minimum(i, o), t) - a,
+        terrific.LargestScores,
+    ),
+    "all scores instead of the t largest": (
+        terrific.LargestScores, "exact",
+        lambda f: lambda self, sums: f(replace(self, t=3 * self.t), sums),
+        terrific.LargestScores,
+    ),
     "a length in two ranks": (row_sums, "weighted_bincount", in_two_cells, ranks.LengthRanks),
     "the clip skipped (ball)": (
         ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,

@@ -20,6 +20,7 @@ from sklearn_dp._queries import (
     columns,
     grids,
     interior,
+    labels,
     names,
     outputs,
     pairs,
@@ -28,6 +29,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    terrific,
     tuples,
     words,
 )
@@ -577,6 +579,36 @@ def ball_moments_(rng):
     return ground.case(query, likely=likely)
 
 
+def label_distances(rng):
+    ground = Ground.draw(rng)
+    centers = ground.points(rng, int(rng.integers(1, 5)))
+    query = labels.LabelDistances(centers, edges(rng, ground.limit))
+    return ground.case(query, labels.NearestLabels(centers))
+
+
+def ball_scores(rng):
+    """Of few points, sizes are small."""
+    ground = Ground.draw(rng)
+    near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
+    centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
+    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
+    case = _points(ground, query, *_some_active(rng, ground), replace=True)
+    case.additive, case.reached = False, 0.4  # one score moves, of six that may
+    return case
+
+
+def largest_scores(rng):
+    ground, t = Ground.draw(rng), int(rng.integers(1, 4))
+    radii = edges(rng, 0.5 * ground.limit, 3)[1:]
+    numbered, toss = _tossed(rng)
+
+    def query(rows):
+        return terrific.LargestScores(radii, 2.0, t, toss(rows))
+
+    options = {"additive": False, "replace": not numbered, "numbered": numbered, "reached": 0.5}
+    return _points(ground, query, *_some_active(rng, ground), **options)
+
+
 def wide_boxes(rng):
     d = features(rng)
     query = boxes.WideBoxes(float(rng.choice([1e-300, 0.4, 3.0])), rng.uniform(0, 0.4, d))
@@ -620,7 +652,8 @@ CASES = {
         counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
-        length_ranks, ball_moments_, wide_boxes, point_pairs_,
+        label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
+        point_pairs_,
         round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip

@@ -60,7 +60,8 @@ from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of, with_callbacks
-from .._validation import SQUARABLE, with_max_weight
+from .._validation import SQUARABLE
+from .._weights import with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few

@@ -31,7 +31,8 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._sklearn_compat import with_callbacks
-from .._validation import check_pair, with_max_weight
+from .._validation import check_pair
+from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from .._fit import FitsRows
 from .._partitions import (
     EngineInput,
-    InParts,
     Reason,
     engine_of_parts,
     engine_with_targets,
@@ -18,7 +18,7 @@ from ._output import target_column
 __all__ = ["TargetsInParts", "with_targets"]
 
 
-class TargetsInParts(InParts):
+class TargetsInParts(FitsRows):
     """Fits to tables in parts, with a target in the same parts."""
 
     def _needs_target(self) -> bool:

@@ -26,7 +26,7 @@ from .._queries.coordinates import Columns
 from .._queries.group_points import points_of
 from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]

@@ -20,7 +20,7 @@ from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 

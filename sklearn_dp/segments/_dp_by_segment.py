@@ -17,7 +17,7 @@ from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
-from .._validation import largest_weight, with_max_weight
+from .._weights import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
 from ._released import BaseSegmentMethods

@@ -17,7 +17,6 @@ from ..._privacy._session import PrivacySession
 from ..._queries.halves import second_half, unit_points
 from ..._queries.handles import GridRows
 from ..._queries.labels import NearestLabels
-from ..._queries.samples import UnitNumbers
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
 from ..shared.adaptive_center import CenterRadius
@@ -90,12 +89,12 @@ class MixtureContext:
     prefix: str  # of the plan entries of the partition
     progress: Callable[[str], Any]  # called with the name of each step when it is done
 
-    def second_half(self, numbers: UnitNumbers, draws: UnitDraws) -> "MixtureContext":
+    def second_half(self, numbers: Any, draws: UnitDraws) -> "MixtureContext":
         """That of the second half of the units, from that of all, whose rows stay as they are."""
         rows = second_half(self.rows, numbers, draws, self.place.domain, self.known)
         return replace(self, session=self.session.part("second half"), rows=rows, known=None)
 
-    def points(self, numbers: UnitNumbers | None = None) -> GridRows:
+    def points(self, numbers: Any = None) -> GridRows:
         """One row of each unit."""
         return unit_points(self.session, self.rows, self.place.domain, self.known, numbers)
 

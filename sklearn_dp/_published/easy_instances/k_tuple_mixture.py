@@ -36,7 +36,7 @@ from ..._queries.blocks import BlockFits, fit_blocks
 from ..._queries.halves import in_first
 from ..._queries.handles import TableRows
 from ..._queries.inner import Dropped
-from ..._queries.samples import UnitNumbers, numbered, unit_draws
+from ..._queries.samples import numbered, unit_draws
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
@@ -121,7 +121,7 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     return rest.by_nearest(found + domain.center, "k_tuples")
 
 
-def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> TableRows:
+def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:
     """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
 
     As points, of length k d; NaN where a block has fewer than k rows or its fit failed. A unit

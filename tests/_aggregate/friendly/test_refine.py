@@ -17,21 +17,21 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def points_of(X):
-    return Points(Table.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
+    return Points(TableRows.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
 
 
 def test_weighted_rows_add_their_part_by_hand():
     """Integers of a grid of one step: clipped, times the weight, toward zero."""
     units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
     X = np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]])
-    (part,) = parts_in_memory(Table.in_memory(X, units))
+    (part,) = parts_in_memory(TableRows.in_memory(X, units))
     rows = Rows.of_source(part.source, Domain(np.zeros(2), 2.0**24), 4)
     assert rows.unit == 1.0 and there.all()
     total, inside, _ = BallMoments(60.0, 10.0, 0.1).on(part.having(**{ROWS: rows}))[1]
