@@ -7,14 +7,16 @@ A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes 
 2. `_start_session` opens a session, which charges the ledger for the whole plan, and forgets what
    an earlier fit has left. What types alone tell of the input has been checked before.
 3. The rows are read. Errors name the parameter and never quote data; see :mod:`sklearn_dp._door`.
-4. The subclass computes, in `_fit`, from what the session releases.
+4. The subclass computes, in `_fit_table`, from what the session releases; it has a handle of the
+   rows (:mod:`sklearn_dp._fit`).
 5. The report is kept. From here on the estimator counts as fitted.
 
 Charging comes before any value is looked at, on purpose: whether the data are valid is something
 about the data, and a program that may ask it for free may ask it again and again.
 
-What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters) and
-:mod:`sklearn_dp._door`; their names are handed on here, for the modules of the estimators.
+What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters),
+:mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door`; their names are handed on here, for the
+modules of the estimators.
 """
 
 import os

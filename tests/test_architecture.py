@@ -54,6 +54,7 @@ ARROWS = {
 # The papers' own variants: each counts as a part of the room whose option it answers, so that it
 # imports what that room may; test_published.py says who may import it.
 WINGS = {
+    "_published": "_aggregate.mixture",
     "_published.easy_instances": "_aggregate.tuples",
     "_published.easy_instances.k_tuple_mixture": "_aggregate.mixture",
     "_published.feddp_kmeans": "federated",

@@ -61,7 +61,6 @@ PAGES = {
     "_prepaid", "_provenance", "_report",
 }  # fmt: skip
 """Of the kernel: budgets across fits, and what is shown of plans and reports."""
-HELPERS = {"count", "noisy_counts", "noisy_count_and_totals", "vector_sum"}
 KINDS = ("kernel", "rows", "questions", "door", "others")
 RAW = {"Table", "Rows", "Part"}
 
@@ -194,7 +193,7 @@ def states(call):
     name = dotted(call.func).split(".")[-1]
     word = any(each.arg == "sensitivity" for each in call.keywords)
     first = " ".join([dotted(call.func), *(ast.unparse(each) for each in call.args[:1])])
-    return name in STATED | HELPERS and (word or "session" in first or "step" in first)
+    return name in STATED and (word or "session" in first or "step" in first)
 
 
 def main():

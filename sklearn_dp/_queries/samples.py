@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._randomness import UnitDraws
 from .._privacy._sealed import Sealed, exact_of
 from .._privacy._session import PrivacySession
@@ -155,8 +154,23 @@ def unit_draws(session: PrivacySession, numbers: UnitNumbers) -> UnitDraws:
 def released_numbers(
     session: PrivacySession, entry: str, numbers: UnitNumbers, units: UnitFacts
 ) -> tuple[float, np.ndarray]:
-    """A noisy number of units, and their noisy totals; see `noisy_count_and_totals`."""
-    return noisy_count_and_totals(session, entry, numbers.size, numbers.totals, units)
+    """A noisy number of units, and their noisy `Units.totals`, in units, for all that the entry has
+    left. The number is the weight where rows have none of their own; else each of the four has
+    twice the noise of one release."""
+    if not units.own_weights:
+        # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
+        weight = int(numbers.totals[0])
+        noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
+        return float(noisy), np.array([noisy])
+    # A unit adds one to the number and at most `scale` steps to each of the three totals. Each over
+    # its claim: four quarters, whose sum is the square of the length of the change.
+    noisy = session.gaussian(
+        entry,
+        np.append(numbers.size, numbers.totals),
+        sensitivity=2.0 * np.array([1, units.scale, units.scale, units.scale]),
+        unit=np.array([1.0, units.step, units.step, units.step]),
+    )
+    return float(noisy[0]), noisy[1:]
 
 
 def _counted(part: Part) -> tuple[Part, tuple]:

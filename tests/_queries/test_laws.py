@@ -64,10 +64,9 @@ PUBLIC = {
     "_queries.samples": {"Coins", "numbered", "released_numbers", "unit_draws"},
 }
 SUMS_OF_ROWS = {
-    "count", "exact_gram", "label_sums", "noisy_count_and_totals", "noisy_counts", "norm_counts",
-    "norm_places", "vector_sum", "weighted_bincount",
+    "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
 }  # fmt: skip
-"""Of `_privacy._aggregates`: exact statistics, and releases whose callers state what moves them."""
+"""Of `_privacy._aggregates`: exact statistics."""
 STATED = {
     "gaussian", "shared_gaussian", "sparse_histogram", "laplace", "exponential", "above_threshold",
     "report_leader_if_stable", "stability_histogram", "proportional_noise_psd",
@@ -221,7 +220,7 @@ def test_a_planted_leak_is_seen(law, source):
     [
         "from ..._queries.clusters import Nearest\nfrom ..._queries.handles import GridRows",
         "from ..._privacy._sealed import Sealed\nfrom ..._rows.rows import GridGeometry",
-        "from ..._privacy._aggregates import NoisyNorms",
+        "from ..._privacy._aggregates import safe_norms",
         "near = rows.ask(Nearest(centers, scales, edges))\nsession.release('a', near.counts)",
         "seen = self.window.sums\nentry = PlanEntry.gaussian('a', 0.5)",
         "from ..shared.centering import Size",

@@ -28,6 +28,7 @@ from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp.audit import mutant
+from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.cluster._dp_kmeans import DPKMeans
 
@@ -334,12 +335,12 @@ def _(original):
     )
 
 
-@mutant("raw number of units used", "check_replay", _aggregates, "noisy_count_and_totals")
+@mutant("raw number of units used", "check_replay", _k_tuple_kmeans, "released_numbers")
 def _(original):
-    def noisy_count_and_totals(session, entry, number, totals, units):
-        return float(number), totals * units.step
-
-    return noisy_count_and_totals
+    return lambda session, entry, numbers, units: (
+        float(numbers.size),
+        numbers.totals * units.step,
+    )
 
 
 @mutant("points outside the ball counted", "check_replay", _ball_moments.BallMoments, "on")

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
 from .bounds import more_beyond, radius_about, squares_outside, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
+from .noisy_norms import NoisyNorms
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3

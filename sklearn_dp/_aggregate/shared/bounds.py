@@ -34,12 +34,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ..._privacy._aggregates import NoisyNorms, private_radius
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import TableRows
 from ..._queries.places import NormCounts
 from .advice import plain
+from .noisy_norms import NoisyNorms, private_radius
 
 NO_BOUND = "no bound found: the unit ball is used; pass public bounds, or use more rows"
 _MARGIN = 3.7

@@ -24,10 +24,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.places import SumAndTotals
+from .noisy_norms import NoisyNorms
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells

@@ -20,7 +20,7 @@ from sklearn_dp._aggregate.shared.bounds import (
     known_or_paid,
     upper_bound_outside,
 )
-from sklearn_dp._privacy._aggregates import NoisyNorms
+from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
