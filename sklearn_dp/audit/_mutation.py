@@ -291,14 +291,14 @@ def _home(owner: Any, attribute: str) -> Any:
 
 def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
     """Return where a value is found: in the class that defines it, or under all names in the
-    package."""
+    package and in its own module."""
     home, package = _home(owner, attribute), __package__.split(".")[0]
     if isinstance(owner, type):
         return [(home, attribute)] * (vars(home)[attribute] is value)
     return [
         (module, name)
         for key, module in list(sys.modules.items())
-        if key.split(".")[0] == package
+        if key.split(".")[0] == package or module is home
         for name, found in list(vars(module).items())
         if found is value
     ]
