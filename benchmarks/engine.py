@@ -14,8 +14,8 @@ soon as it is done, so a run that was stopped goes on where it was; then .md and
 "ratio" is the cost over the best known one: KMeans from the true centers, where there are any, or
 with so many starts as benchmarks/kmeans.py takes. "one" is the cost of the mean of all rows over
 the same. The difference is the mean of those of pairs, after less before, with its standard error.
-The CPU ratio is the median of those of pairs. "ok" is the share of fits whose status is that word
-alone: without bounds none is, as it goes on with how many rows may lie outside that radius.
+The CPU ratio is the median of those of pairs. "ok" is the share of fits whose status is that
+word.
 
 Cells: epsilon = 1 and delta = 1e-6 unless the name says more; public bounds. New data in each fit,
 but for files and real tables.
@@ -305,7 +305,7 @@ def measure(cell, releases, done, n_fits, folder):
             yield dict(
                 zip(
                     COLUMNS,
-                    (cell.name, seed, name, cost, *known, fit["cpu"], fit["status"].split(";")[0]),
+                    (cell.name, seed, name, cost, *known, fit["cpu"], fit["status"]),
                     strict=True,
                 )
             )
@@ -421,7 +421,7 @@ def measure_free(pattern, n_fits, path):
             model = DPKMeans(case.k, epsilon=case.epsilon, bounds=1.0, random_state=seed).fit(X)
             cost = setting.cost(X, model.cluster_centers_)
             above = float(np.mean(costs > LOSS * free))
-            line = (name, seed, cost, free, above, one, model.status_.split(";")[0])
+            line = (name, seed, cost, free, above, one, model.status_)
             done.append(dict(zip(FREE_COLUMNS, line, strict=True)))
         write_lines(path, FREE_COLUMNS, done)
         print(name, flush=True)

@@ -84,7 +84,7 @@ def measure(cell, n_fits):
         least = min(KMeans(cell.k, **start).fit(X).inertia_ for start in starts)
         model = DPKMeans(cell.k, epsilon=cell.epsilon, delta=1e-6, bounds=1.0, random_state=seed)
         model.fit(X)
-        n_ok += model.status_.startswith("ok")
+        n_ok += model.trustworthy_
         ours.append(setting.cost(X, model.cluster_centers_) / least)
         grid.append(setting.cost(X, setting.uniform_grid(X, cell, seed)) / least)
     ours, grid = np.array(ours), np.array(grid)

@@ -131,15 +131,15 @@ def compared(table, schema, epsilon, runs):
     """Ratios of costs, statuses, misses and seconds of some runs."""
     rows = balanced(table, schema)
     best = cost(rows, KMeans(N_SEGMENTS, n_init=10, random_state=0).fit(rows).cluster_centers_)
-    ratios, words, misses, began = [], [], [], time.perf_counter()
+    ratios, told, misses, began = [], [], [], time.perf_counter()
     for seed in range(runs):
         found = profile(table, schema, N_SEGMENTS, epsilon=epsilon, random_state=seed)
         labels = found.predict(table)
         means = [rows[labels == label].mean(axis=0) for label in np.unique(labels)]
         ratios.append(cost(rows, np.array(means)) / best)
-        words.append(found.status_)
+        told.append(found)
         misses.append(missed(found, table))
-    return np.array(ratios), words, float(np.mean(misses)), (time.perf_counter() - began) / runs
+    return np.array(ratios), told, float(np.mean(misses)), (time.perf_counter() - began) / runs
 
 
 def main():
@@ -155,14 +155,14 @@ def main():
         rng = np.random.default_rng(0)
         shuffled = pd.DataFrame({each: rng.permutation(table[each].to_numpy()) for each in table})
         for what, rows in ((name, table), (f"{name}, shuffled", shuffled)):
-            ratios, words, misses, seconds = compared(rows, schema, options.epsilon, options.runs)
-            kinds = ["ok" if text.startswith("ok") else "not ok" for text in words]
+            ratios, told, misses, seconds = compared(rows, schema, options.epsilon, options.runs)
+            codes = [each.code for found in told for each in found.messages_]
+            trusted = sum(found.trustworthy_ for found in told)
             print(
                 f"{what:24s} n={len(rows):6d} cost ratio median {np.median(ratios):.3f} "
-                f"max {ratios.max():.3f}; ok {kinds.count('ok')}/{len(kinds)}, no evidence of "
-                f"clusters {sum('no evidence' in text for text in words)}, hidden "
-                f"{sum('hides whether' in text for text in words)}; margins missed "
-                f"{100 * misses:.1f}%; {seconds:.1f} s",
+                f"max {ratios.max():.3f}; trustworthy {trusted}/{len(told)}, no evidence of "
+                f"clusters {codes.count('no_clusters')}, hidden {codes.count('unclear_clusters')}; "
+                f"margins missed {100 * misses:.1f}%; {seconds:.1f} s",
                 flush=True,
             )
 

@@ -16,7 +16,6 @@ import argparse
 import csv
 import itertools
 import os
-import re
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -112,7 +111,9 @@ def fits(case, n_fits, number):
             "of_one": cost / alone,
             "explained": model.explained_,
             "explained_sd": model.explained_std_error_,
-            "status": model.status_.split(";")[0],
+            "status": model.status_,
+            "trustworthy": model.trustworthy_,
+            "code": model.messages_[0].code if model.messages_ else "none",
         }
 
 
@@ -125,15 +126,8 @@ def good(line):
 
 
 def trusted(line):
-    """Whether `trustworthy_` is true: "ok" alone, or with what else there is to know."""
-    return line["status"].startswith("ok")
-
-
-def begins(status):
-    """How a status begins, for the table."""
-    if status.startswith("ok, but"):
-        return "ok, but ..."
-    return re.sub(r", in \d+ of \d+ centers", "", status.split(":")[0])
+    """Whether all numbers could be used: the fit called itself trustworthy."""
+    return line["trustworthy"]
 
 
 def rate(lines, wrong):
@@ -146,7 +140,7 @@ def summary(lines):
     """The two rates, and what was said how often."""
     bad, fine = [line for line in lines if useless(line)], [line for line in lines if good(line)]
     rest = [line for line in lines if not useless(line) and not good(line)]
-    yield f'* useless answers called "ok" or "ok, but ...": {rate(bad, trusted)}'
+    yield f"* useless answers called trustworthy: {rate(bad, trusted)}"
     for words, part in (
         ("at least 5% better than one center", [x for x in fine if x["of_one"] <= 0.95]),
         ("no better than that", [x for x in fine if x["of_one"] > 0.95]),
@@ -156,11 +150,11 @@ def summary(lines):
             f"{rate(part, lambda line: not trusted(line))}"
         )
     yield f'* of the others, called "ok": {rate(rest, lambda line: line["status"] == "ok")};'
-    yield f'  or "ok, but ...": {rate(rest, trusted)}'
+    yield f"  trustworthy: {rate(rest, trusted)}"
     yield ""
-    yield "| status begins | useless | between | good |"
+    yield "| first message | useless | between | good |"
     yield "|---|---|---|---|"
-    counts = [Counter(begins(line["status"]) for line in part) for part in (bad, rest, fine)]
+    counts = [Counter(line["code"] for line in part) for part in (bad, rest, fine)]
     for words in sorted(set().union(*counts), key=lambda words: -sum(c[words] for c in counts)):
         yield f"| {words} | " + " | ".join(str(c[words]) for c in counts) + " |"
 

@@ -169,7 +169,8 @@ def _told(model, d):
     codes = getattr(model, "column_status_", None)
     if codes is not None and isinstance(model, FriendlyCovariance):
         codes = np.where(codes == "variance", "ok of means", codes)
-    named = np.array([f"x{j}" in model.status_.replace(",", " ").split() for j in range(d)])
+    columns = {name for each in model.messages_ for name in each.columns}
+    named = np.array([f"x{j}" in columns for j in range(d)])
     if codes is None:
         return np.full(d, not model.trustworthy_) & (named | ~named.any()) | named
     good = np.char.startswith(codes, "ok")

@@ -2,17 +2,17 @@
 New rows every day: ninety days of positions that drift
 =======================================================
 
-Positions of scooters come day by day: 300 new ones each day, and a city that moves on in spring.
-They are deleted every evening. What stays are released centers, which
-:meth:`~sklearn_dp.cluster.DPKMeans.partial_fit` improves by the rows of one more day.
+Each day brings 300 new positions of scooters, and the places where they gather move in spring. The
+positions are deleted every evening. Only the released centers are kept, and
+:meth:`~sklearn_dp.cluster.DPKMeans.partial_fit` improves them with the rows of each day.
 
 A scooter is used on one day only, so each day may spend the whole budget on its rows: all ninety
 days together are as private as one fit, and a ledger is charged once. With a half-life of ten
-days, what was long ago counts less.
+days, older days have less weight.
 
-The picture shows what is published: centers of three days, with the positions that nobody keeps
-behind them; and, day by day, how far the centers are from the true places, beside the standard
-error that the release states.
+The picture has the published centers of three days, in front of the positions that nobody keeps.
+It also compares, for each day, the distance of the centers from the true places with the released
+standard error.
 """
 
 import warnings
@@ -20,8 +20,7 @@ import warnings
 import numpy as np
 from _common import ACCENT, INK, MUTED, OTHER, legend_above, parse_arguments, print_table, save
 
-from sklearn_dp import PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import DPKMeans
+from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.exceptions import UtilityWarning
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -41,8 +40,8 @@ def positions_on(day, rng):
 
 
 # %%
-# One day after the other. Early days may be mostly noise, and say so: that is a warning of each of
-# them, and here a column of the table.
+# One day after the other. The results of early days may be mostly noise. Each then gives a warning,
+# which is a column of the table here.
 
 
 def follow(n_days, rng):

@@ -7,16 +7,16 @@ A pipeline groups 8 x 8 images of handwritten digits into ten clusters. It was w
 
     pipeline.set_params(clusters=DPKMeans(n_clusters=10, epsilon=4.0, bounds=(0, 1)))
 
-Each row is one person's handwriting. With 1,797 rows in 64 dimensions, a private fit has little to
-work with: this example shows how much is lost, and how the loss depends on epsilon. (A photograph
-with 273,280 rows in 3 dimensions loses almost nothing: see `plot_private_palette.py`.)
+Each row is one person's handwriting. 1,797 rows are few for 64 dimensions. This example measures
+how much accuracy a private fit loses, and how the loss depends on epsilon. (A photograph with
+273,280 rows in 3 dimensions loses almost nothing: see `plot_private_palette.py`.)
 
 The scaling step uses only a public fact: pixels range from 0 to 16. A `StandardScaler` in its place
 would learn exact means and variances from the rows and disclose them.
 
 A `GridSearchCV` draws the curve over epsilon. Each of its fits is charged to a ledger, in whichever
-process it runs. Once the total is spent, the next fit is refused. The sum shows why such a search
-belongs on public data like these: every fit to the same people's data costs budget.
+process it runs. Once the total is spent, the next fit is refused. Run
+such a search on public data like these, because every fit to the same people's data costs budget.
 """
 
 import tempfile
@@ -89,8 +89,7 @@ def search_epsilon(X, y, folds, ledger, n_jobs):
         refit=False, n_jobs=n_jobs,
     )  # fmt: skip
     with warnings.catch_warnings():
-        # At a small budget, a fit warns that its centers are mostly noise; the curve shows how
-        # much.
+        # At a small budget, a fit warns that its centers are mostly noise.
         warnings.simplefilter("ignore", UtilityWarning)
         results = search.fit(X, y).cv_results_
     return {

@@ -4,8 +4,8 @@ The mean of data far from the origin, at an unknown place
 
 A private mean needs noise in proportion to how much one person can change it. The textbook approach
 is to clip every row to a ball known to contain all the data, and to add noise in proportion to its
-radius. For data far from the origin this ball is huge and the noise drowns the answer. If the ball
-is too small, the answer is wrong and nothing shows it.
+radius. For data far from the origin this ball is huge, and the answer is mostly noise. If the ball
+is too small, the answer is wrong without any sign of it.
 
 :class:`~sklearn_dp.mean.FriendlyMean` privately finds where the rows are concentrated, and clips
 there. Its noise is in proportion to the spread of the data, wherever they are. It needs no bounds.
@@ -15,7 +15,7 @@ there. Its noise is in proportion to the spread of the data, wherever they are. 
    6,371 km.
 2. **Shifted digits.** Real images of handwritten digits, 1,797 rows in 64 dimensions, as if read
    from a device with an unknown offset: the same vector of length R is added to every row. The
-   textbook mean is given R; `FriendlyMean` is given nothing.
+   textbook mean is given R; `FriendlyMean` is not.
 
 Errors are distances from the exact mean of the rows. The textbook mean here draws ordinary
 floating-point noise, which is good enough for a picture but protects nobody.
@@ -25,8 +25,7 @@ import numpy as np
 from _common import ACCENT, INK, MUTED, OTHER, legend_above, parse_arguments, print_table, save
 from sklearn.datasets import load_digits
 
-from sklearn_dp import PrivacyBudget
-from sklearn_dp.mean import FriendlyMean
+from sklearn_dp import FriendlyMean, PrivacyBudget
 
 EPSILON, DELTA = 1.0, 1e-6
 EARTH = 6_371_000.0  # meters

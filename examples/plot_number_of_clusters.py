@@ -4,7 +4,7 @@ How many clusters? Let the fit choose
 
 `DPKMeans("auto")` chooses the number of clusters from values that it releases anyway, at epsilon =
 1: in the plane by the gap statistic of its coreset, in 20 features by a criterion evaluated on
-noisy iterations. The third panel shows what a wrong number would have cost.
+noisy iterations. The third panel has the costs of other numbers.
 
 In a terminal::
 
@@ -66,7 +66,7 @@ def main(argv=None):
     print_table(
         ("features", "chosen", "CPU seconds", "status"),
         [
-            (str(d), str(model.n_clusters_), f"{times[d].cpu:.2f}", model.status_)
+            (str(d), str(model.n_clusters_), f"{times[d].cpu:.2f}", str(model.messages_))
             for d, model in models.items()
         ],
     )

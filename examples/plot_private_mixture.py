@@ -6,8 +6,8 @@ A Gaussian mixture is a compact description of a table: a few weights, means and
 it has been released with differential privacy, it can be published, and everything computed from it
 is private too: scores of unusual rows, and synthetic rows that resemble the original ones.
 
-The rows here are synthetic: three kinds of visits to a shop, by time of day and amount. The mixture
-is told nothing about the range of either column.
+The rows here are synthetic: three kinds of visits to a shop, by time of day and amount. No range is
+given for either column.
 
 **What a synthetic table means.** Its rows belong to nobody, and the guarantee of the fit covers all
 of them together, however many are drawn. But they contain only what a mixture of Gaussians can
@@ -21,7 +21,7 @@ from _common import ACCENT, INK, MUTED, OTHER, legend_above, parse_arguments, pr
 from sklearn.metrics import roc_auc_score
 from sklearn.mixture import GaussianMixture
 
-from sklearn_dp.mixture import DPGaussianMixture
+from sklearn_dp import DPGaussianMixture
 
 EPSILON = 1.0
 
@@ -85,7 +85,7 @@ def main(argv=None):
         ],
     )
     synthetic, _ = private.sample(len(fresh), random_state=0)
-    print("\nSynthetic rows, beside fresh real ones:")
+    print("\nSynthetic rows, compared with new real ones:")
     print_table(
         ("", "mean hour", "mean amount", "correlation"),
         [

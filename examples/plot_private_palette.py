@@ -6,18 +6,17 @@ A classic use of k-means is color quantization: finding a few colors that can re
 Each of the 273,280 pixels is a row of three numbers, and the cluster centers are the palette.
 
 Suppose that each row belongs to a person, and that the palette is to be published. Plain
-:class:`~sklearn.cluster.KMeans` promises these people nothing. :class:`~sklearn_dp.DPKMeans` does:
-whether or not any one pixel is in the picture, the probability of any palette changes by a factor
-of at most e^epsilon (except for a probability of delta). `bounds=(0, 255)` is public knowledge
-about pixels; nothing else is assumed.
+:class:`~sklearn.cluster.KMeans` has no guarantee for these people. :class:`~sklearn_dp.DPKMeans`
+has: whether or not any one pixel is in the picture, the probability of any palette changes by a
+factor of at most e^epsilon (except for a probability of delta). `bounds=(0, 255)` is public
+knowledge about pixels; nothing else is assumed.
 
 The palettes differ from run to run because the noise comes from the operating system and cannot be
 reproduced. That is intended. Their quality changes little: compare the costs (sums of squared
 distances to the nearest palette color) below.
 
-Two results shown here are not private: the repainted pictures, which need every pixel, and the
-costs. Only the owner of the data may see such results; they are shown here because this photograph
-is public.
+The repainted pictures and the costs are computed from every pixel, so they are not private. Only
+the owner of the data may see such results. They are printed here because this photograph is public.
 """
 
 import numpy as np

@@ -2,10 +2,10 @@
 Topics of documents: k-means on sparse text
 ===========================================
 
-Words are hashed, then projected at random. Neither step looks at the documents, so both are public
-and cost no privacy budget. `DPKMeans` takes the sparse rows as they are. Words from a public list
-then describe each released center. (Weighting words by frequency, as tf-idf does, would look at all
-documents; such weights must come from a public collection.)
+Words are hashed, then projected at random. Neither step learns from the documents, so both are
+public and cost no privacy budget. `DPKMeans` accepts the sparse rows directly. Words from a public
+list then describe each released center. (Weighting words by frequency, as tf-idf does, would depend
+on all documents. Such weights must come from a public collection.)
 
 In a terminal::
 

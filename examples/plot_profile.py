@@ -47,7 +47,7 @@ def main(argv=None):
     table = persons(10_000 if options.quick else 40_000, np.random.default_rng(0))
     ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
     found = profile(table, SCHEMA, 5, epsilon=1.0, ledger=ledger)
-    print(f"Status: {found.status_}")
+    print("Status:", found.status_, *found.messages_)
     print(found.table.xs("value", axis=1, level=1).round(2).to_string())
     left = ledger.remaining
     print(f"\nLeft in the ledger: epsilon {left['epsilon']:.3g}, delta {left['delta']:.2g}")

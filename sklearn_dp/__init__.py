@@ -20,8 +20,8 @@ Which one to take:
   :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPCoreset` for weighted points
   to run any clusterer on;
 * topics of texts, from their embeddings: :class:`DPTopics`;
-* a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
-  :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
+* a mean, a covariance, principal components, a mixture: :class:`FriendlyMean` (also `DPMean`),
+  :class:`FriendlyCovariance` (also `DPCovariance`), :class:`DPPCA`, :class:`DPGaussianMixture`;
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
   categories: :class:`PublicScaler`, :class:`DPStandardScaler`, :class:`DPRobustScaler`,
   :class:`PublicEncoder`, :class:`DPOneHotEncoder`;
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
         DPOutlierScreen,
         DPTopics,
     )
-    from .covariance import FriendlyCovariance
+    from .covariance import DPCovariance, FriendlyCovariance
     from .decomposition import DPPCA
     from .ensemble import SampleAndAggregate
     from .federated import FederatedDPKMeans
-    from .mean import FriendlyMean
+    from .mean import DPMean, FriendlyMean
     from .mixture import DPGaussianMixture
     from .preprocessing import (
         DPOneHotEncoder,
@@ -65,15 +65,18 @@ if TYPE_CHECKING:
         DPStandardScaler,
         PublicEncoder,
         PublicScaler,
+        Schema,
     )
     from .segments import DPBySegment, DPProfile, profile
 
 __all__ = [
     "DPBySegment",
     "DPCoreset",
+    "DPCovariance",
     "DPGaussianMixture",
     "DPKMeans",
     "DPKTupleKMeans",
+    "DPMean",
     "DPOneCluster",
     "DPOneClusterKMeans",
     "DPOneHotEncoder",
@@ -92,6 +95,7 @@ __all__ = [
     "PublicEncoder",
     "PublicScaler",
     "SampleAndAggregate",
+    "Schema",
     "privacy_report",
     "privatize",
     "profile",
@@ -111,11 +115,11 @@ _HOMES = {
         "DPOutlierScreen",
         "DPTopics",
     ),
-    "covariance": ("FriendlyCovariance",),
+    "covariance": ("DPCovariance", "FriendlyCovariance"),
     "decomposition": ("DPPCA",),
     "ensemble": ("SampleAndAggregate",),
     "federated": ("FederatedDPKMeans",),
-    "mean": ("FriendlyMean",),
+    "mean": ("DPMean", "FriendlyMean"),
     "mixture": ("DPGaussianMixture",),
     "preprocessing": (
         "DPOneHotEncoder",
@@ -124,6 +128,7 @@ _HOMES = {
         "DPStandardScaler",
         "PublicEncoder",
         "PublicScaler",
+        "Schema",
     ),
     "segments": ("DPBySegment", "DPProfile", "profile"),
 }

@@ -28,10 +28,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
-from ._aggregate.shared.bounds import is_ok, ok_inside
+from ._aggregate.shared.bounds import outside
 from ._door import (
     PROJECT,
     by_name,
@@ -39,7 +38,7 @@ from ._door import (
     read_table,
 )
 from ._fit import FitsRows
-from ._guarantee import Guaranteed
+from ._guarantee import Guaranteed, check_values
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
@@ -47,9 +46,14 @@ from ._privacy._domain import Domain, column_ends
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
-from ._privacy._warn import warn
 from ._rows.single_rows import narrowed
-from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Versioned
+from ._sklearn_compat import (
+    CallbackSupportMixin,
+    ParameterNames,
+    Versioned,
+    fits_around,
+)
+from ._status import Told
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -60,13 +64,12 @@ from ._validation import (
     check_sklearn_seed,
 )
 from ._weights import check_weights, weighted_mean
-from .exceptions import UtilityWarning
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
     "RandomStateLike",
     "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
-    "check_weights", "fits_inside", "read_table", "session_inside", "weighted_mean",
+    "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -97,11 +100,18 @@ def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
         _open_inside.reset(token)
 
 
-def session_inside(estimator: Any, plan: PrivacyPlan) -> PrivacySession | None:
-    """The session that a fit gets from one that it is part of, if there is one."""
+def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
+    """The session of a fit: one that its ledger is charged for, or from the fit it is part of."""
     inside = _open_inside.get()
     if inside is None or inside[0] is not estimator:
-        return None
+        for around, _ in fits_around():  # other steps read the same rows
+            check_values(around)
+        return PrivacySession(
+            plan,
+            random_state=estimator.random_state,
+            ledger=estimator.ledger,
+            label=type(estimator).__name__,
+        )
     _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
     return inside[1](plan)
 
@@ -121,7 +131,7 @@ class OpenBounds:
         return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
 
 
-class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -129,7 +139,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Par
     * ``_check_parameters(n_features)``: raise for bad values of its own parameters;
     * ``_plan_entries(target, n_features)``: the tuple of plan entries;
     * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
-      the fitted attributes, ``status_`` among them.
+      the fitted attributes, ``messages_`` among them.
 
     Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
     `ledger`, `n_jobs` and `random_state`.
@@ -138,12 +148,11 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Par
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
     of releases, but for those in `_not_released`, which are excluded from pickles and displays.
-    `status_` begins with "ok" or says, from released values, why the answer is of little use;
-    `fit` then warns and does not raise, since an exception would tell. Where a fit had to find
-    bounds, "ok" goes on with how many rows may lie beyond them.
+    `messages_` say, from released values, what limits the answer; where some of its numbers are of
+    no use, `fit` warns and does not raise, since an exception would tell. Where a fit had to find
+    bounds, they say how many rows may lie beyond them.
     """
 
-    status_: str
     max_weight: float | None = None
     """What a whole unit weighs where rows have weights; a parameter of those that take them."""
 
@@ -271,11 +280,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Par
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
-        session = session_inside(self, plan)
-        if session is None:
-            session = PrivacySession(
-                plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
-            )
+        session = session_of(self, plan)
         self._forget()
         return session
 
@@ -286,21 +291,21 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Par
         self.__dict__.pop("_provenance", None)
 
     def _finish(self, session: PrivacySession, dtype: Any) -> None:
-        """Keep the report, warn by `status_`."""
+        """Keep the report, warn by `messages_`."""
         self._tidy(dtype)
         self._add_report(session.report())
         self._tell_limit()
         if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
             self.bounds.told_of_fit(self)
-        if not is_ok(self.status_):
-            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
+        self._warn()
 
     def _tell_limit(self) -> None:
-        """Without bounds "ok" speaks of what lies inside those that were found."""
+        """Without bounds, nothing is known of what lies outside of those that were found."""
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             unit = self.privacy_report_.unit
-            self.status_ = ok_inside(self.status_, self.rows_beyond_, unit, name)
+            known = self.rows_beyond_, self.size_
+            self.messages_ = self.messages_.add(outside(*known, unit, name))
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""
@@ -314,12 +319,6 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Par
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-    @property
-    def trustworthy_(self) -> bool:
-        """Whether `status_` reports no problem. Use this in programs: the wording may change."""
-        check_is_fitted(self)
-        return is_ok(self.status_)
 
     # -- leaving memory ---------------------------------------------------------------------------
 

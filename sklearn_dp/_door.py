@@ -71,7 +71,7 @@ _WORDS = {
 
 _SPARSE = "{} is sparse, and this estimator needs dense rows. " + PROJECT
 _DEEP = "Found array with dim {}, while dim <= 2 is required."
-_RAGGED = "{} must be a table: its rows differ in length, or are no rows."
+_RAGGED = "{} must be a table: its rows differ in length, or are not rows."
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def check_numbers(given: Schema, name: str = "X", *, sparse: bool = False) -> No
     kind = wrong[0][1]
     if kind == "complex":
         raise ValueError(f"Complex data not supported: {name} must be real.")
-    dates = "dates are no numbers. Turn them into days since a fixed one"
+    dates = "dates are not numbers. Turn them into days since a fixed one"
     what = dates if kind == "date" else "it contains text or other objects"
     raise ValueError(f"{name} must be numeric: {what}.")
 
@@ -135,7 +135,7 @@ def check_categories(given: Schema, name: str = "X") -> None:
         raise TypeError(_SPARSE.format(name))
     for label, kind in given.other_than(_CATEGORIES):
         where = name if label is None else f"{name}: column {label!r}"
-        words = f"{where} holds {_WORDS[kind]}, which are no categories"
+        words = f"{where} holds {_WORDS[kind]}, which cannot be categories"
         if kind == "complex":
             words = f"Complex data not supported: {words}"
         raise ValueError(f"{words}: turn them into text, as astype(str) does.")
@@ -254,7 +254,10 @@ def _frame(X: Any) -> _Frame | None:
         return _frame(X.to_native())
     if hasattr(kind, "iloc") and hasattr(kind, "columns"):  # pandas, and what looks like it
         dtypes = list(X.dtypes)
-        sparse = bool(dtypes) and all(str(each).startswith("Sparse[") for each in dtypes)
+        # Others than zeros may be left out, too: such columns are dense.
+        sparse = bool(dtypes) and all(
+            str(each).startswith("Sparse[") and each.fill_value == 0 for each in dtypes
+        )
         places = X.iloc
         return _Frame(
             X, list(X.columns), dtypes, lambda i: places[:, i], lambda i: places[:, i], sparse
@@ -504,7 +507,8 @@ def _read_frame(frame: _Frame, given: Schema) -> tuple[np.ndarray, set[str], lis
 
 def _read_column(column: Any, kind: str) -> tuple[np.ndarray, set[str]]:
     declared = dtype_of(column)
-    if kind == "object" or hasattr(declared, "categories") or hasattr(declared, "value_type"):
+    coded = hasattr(declared, "categories") or hasattr(declared, "value_type")
+    if kind == "object" or coded or "128" in str(declared):  # more bits than NumPy's types have
         return floats(entries_of(column))
     if hasattr(column, "iloc"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), set()

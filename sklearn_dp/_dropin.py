@@ -136,7 +136,7 @@ _PCA = {
 }
 _COVARIANCE = {
     # ShrunkCovariance, LedoitWolf, MinCovDet, EllipticEnvelope
-    "shrinkage": Word("directions hidden in the noise are shrunk as much as the noise requires"),
+    "shrinkage": Word("directions that are mostly noise are shrunk as much as the noise requires"),
     "block_size": _BATCHES,
     "support_fraction": Word("rows far outside the bulk are clipped in the whitened norm"),
     "contamination": Word("rows far outside the bulk are clipped in the whitened norm"),
@@ -159,7 +159,7 @@ _ENCODER = {
         "it finds the categories itself",
         "If they are known, use PublicEncoder, which costs nothing.",
     ),
-    "drop": Word("dropping a column would treat its category differently from the others"),
+    "drop": Word("dropping a column would treat its category differently from all others"),
     "sparse_output": Word("its output is dense, as private estimators require"),
     "dtype": Word("its output is float64"),
     "min_frequency": Word("the noise determines how rare a category may be, see `threshold_`"),
@@ -305,7 +305,7 @@ class Replacing:
     def from_sklearn(
         cls, estimator: BaseEstimator, *, epsilon: float | None = 1.0, **private: Any
     ) -> Self:
-        """The private twin of a configured estimator of scikit-learn, to be fitted.
+        """The private counterpart of a configured estimator of scikit-learn, to be fitted.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class Replacing:
 
         Returns
         -------
-        twin : estimator
+        private : estimator
             Of this class, not fitted.
 
         Warns
@@ -364,7 +364,7 @@ class Replacing:
 
     @classmethod
     def _cannot_replace(cls, estimator: Any) -> None:
-        """Why this instance has no private twin, or None."""
+        """Why this instance has no private counterpart, or None."""
         return None
 
     @classmethod

@@ -23,6 +23,7 @@ from ._privacy._checks import check_choice, check_number, is_real
 from ._privacy._html import framed, table
 from ._privacy._optional import extra
 from ._privacy._report import PrivacyReport
+from ._status import Status
 
 _COLUMNS = ("value", "std_error", "low", "high")
 _SHOWN = 40  # lines that are printed
@@ -127,7 +128,7 @@ class StandardErrors:
     _with_errors: dict[str, tuple[float, float]] = {}
     _feature_axes: dict[str, int]
     _names_of_search: np.ndarray | None = None  # while a search, which has them, fits its rows
-    status_: str
+    messages_: Status
     rows_beyond_: float
     n_features_in_: int
     privacy_report_: PrivacyReport
@@ -155,7 +156,7 @@ class StandardErrors:
         Notes
         -----
         Normal intervals, from released values alone: they cost nothing. They are honest where
-        `status_` begins with "ok", and tell nothing of a cluster that was not found. Simultaneous
+        `trustworthy_` is True, and tell nothing of a cluster that was not found. Simultaneous
         ones are wider by Bonferroni's inequality, which holds for errors that depend on each other
         too.
         """
@@ -218,7 +219,8 @@ class StandardErrors:
             float(level),
             (
                 *self._beyond(),
-                f"status: {self.status_}",
+                f"status: {self.messages_.word}",
+                *map(str, self.messages_),
                 report.headline.partition(";")[0],
             ),
         )
@@ -229,7 +231,7 @@ class StandardErrors:
             return ()
         name = "bound_" if hasattr(self, "bound_") else "radius_"
         units, place = f"{self.privacy_report_.unit}s", f"{name} = {getattr(self, name):.4g}"
-        if self.status_.startswith("ok inside"):  # and how many may be farther out
+        if any(each.code == "outside_bound" for each in self.messages_):  # and how many
             return (f"{place}: {units} farther out are clipped to it",)
         most = f"{math.ceil(self.rows_beyond_)} {units} (with 95% confidence)"
         return (f"at most {most} lie beyond {place}; they are clipped to it",)

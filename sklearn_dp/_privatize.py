@@ -74,16 +74,16 @@ def privatize(
     epsilon: float | None = 1.0,
     delta: float = 1e-6,
     rho: float | None = None,
-    bounds: Mapping[str, Bounds] | None = None,
+    bounds: Mapping[str, Bounds] | Bounds | None = None,
     ledger: LedgerLike | None = None,
     shares: Mapping[str, float] | None = None,
     allow: Collection[str] = (),
 ) -> BaseEstimator:
-    """Return the unfitted private twin of a scikit-learn estimator or pipeline.
+    """Return the unfitted private counterpart of a scikit-learn estimator or pipeline.
 
-    Estimators that have a private twin are replaced by it, and the budget is divided among them.
-    Steps that learn nothing get each row by itself. Any other step is refused, unless it is allowed
-    by name: it would learn from the rows.
+    Estimators that have a private counterpart are replaced by it, and the budget is divided among
+    them. Steps that learn nothing get each row by itself. Any other step is refused, unless it is
+    allowed by name: it would learn from the rows.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def privatize(
         Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
-    bounds : dict of str to bounds, optional
+    bounds : dict of str to bounds, or bounds of a single estimator, optional
         Public bounds of the input of a step, by the name of the step; they become its parameter
         `bounds`.
     ledger : str, path or PrivacyLedger, optional
@@ -119,7 +119,7 @@ def privatize(
 
     Returns
     -------
-    twin : estimator
+    private : estimator
         Same structure, not fitted. A pipeline prints the guarantee of the whole.
 
     Warns
@@ -165,7 +165,10 @@ def privatize(
     parts = dict(_parts(estimator))
     # Public bounds by the names of steps.
     if bounds is not None and not isinstance(bounds, Mapping):
-        raise TypeError("bounds must be a dict of step names and bounds.")
+        if "" not in parts:
+            names = ", ".join(map(repr, parts))
+            raise TypeError(f"bounds must be a dict of step names and bounds; steps: {names}.")
+        bounds = {"": bounds}
     bounds = dict(bounds or {})
     public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
     parts = {name: part for name, part in parts.items() if name not in public}
@@ -173,7 +176,7 @@ def privatize(
     rest = {name: part for name, part in parts.items() if name not in private}
     _check_rest(rest, set(names_of(allow, "allow")) - public.keys())
     if not private:
-        raise ValueError("estimator: nothing in it has a private twin.")
+        raise ValueError("estimator: nothing in it has a private counterpart.")
     unknown = bounds.keys() - private.keys() - public.keys()
     if unknown:
         raise ValueError(
@@ -261,12 +264,12 @@ def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
     """Refuse what sees rows without a private twin, or warn where it is allowed."""
     unknown = set(allow) - set(rest)
     if unknown:
-        raise ValueError(f"allow: no step without a private twin is called {sorted(unknown)}.")
+        raise ValueError(f"allow: no step called {sorted(unknown)} lacks a private counterpart.")
     refused = [_in_words(name, part) for name, part in rest.items() if name not in allow]
     if refused:
         models = any(isinstance(part, ClassifierMixin | RegressorMixin) for part in rest.values())
         raise ValueError(
-            f"estimator: no private twin for {'; '.join(refused)}. Remove it, or name it in "
+            f"estimator: no private counterpart for {'; '.join(refused)}. Remove it, or name it in "
             "`allow` if what it learns may be public and does not depend on private rows."
             + " SampleAndAggregate(...) makes a classifier or a regressor private."
             * models

@@ -13,7 +13,7 @@ from ._privacy._checks import is_real
 from ._rows.single_rows import narrowed
 
 NO_WEIGHT = (
-    "sample_weight: every weight is zero, or less than max_weight / 2**20, which counts as zero."
+    "sample_weight: every weight is zero, or less than max_weight / 2**20 and rounded to zero."
 )
 """Where no row is left. A table without rows is refused too, as scikit-learn asks."""
 

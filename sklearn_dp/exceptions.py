@@ -68,7 +68,7 @@ class PartError(ValueError):
 
 
 class ConversionWarning(UserWarning):
-    """A private twin does not support all settings of the estimator that it was made from."""
+    """A private counterpart does not support all settings of the original estimator."""
 
 
 class PrivacyWarning(UserWarning):
@@ -97,8 +97,8 @@ class SeededNoiseWarning(PrivacyWarning):
 
 
 class UtilityWarning(UserWarning):
-    """The result is private but of little use, judging by released values only.
+    """Some or all of the results are private but of no use, judging by released values only.
 
-    The `status_` of the estimator has the same text. A larger epsilon, more rows or public bounds
-    help; fitting again costs the budget again.
+    The `messages_` of the estimator have the same text. A larger epsilon, more rows or public
+    bounds help; fitting again costs the budget again.
     """

@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     Notes
     -----
     Wrong options end the program with status 2, as argparse does it. An error prints one line and
-    no traceback: it is about a path, a budget or a file, and tells what to do.
+    no traceback: it is about a path, a budget or a file, and says what to do.
     """
     arguments = _parser().parse_args(argv)
     try:

@@ -20,6 +20,7 @@ from sklearn_dp._queries.labels import LABELS
 from sklearn_dp._queries.nodes import NODES
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.rows import Rows
+from sklearn_dp._status import Status
 from sklearn_dp.mixture import (
     KTupleOptions,
     PartitionOptions,
@@ -127,7 +128,7 @@ def context_of(session, table, radius, settings=None, known=None):
     domain = Domain.from_bounds(2 * radius, table.n_features)
     rows = GridRows.quantize(TableRows(table), domain)
     origin = np.zeros(table.n_features)
-    place = CenterRadius(rows, domain, rows.ball / 2, 100.0, "ok", 0.0, origin, 1.0)
+    place = CenterRadius(rows, domain, rows.ball / 2, 100.0, Status(), 0.0, origin, 1.0)
     return MixtureContext(session, place, rows, known, settings, "", lambda name: None)
 
 
@@ -140,7 +141,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     units = Units(len(X)) if units is None else units
     rows = GridRows.quantize(TableRows.in_memory(X, units), domain)
     size, center = float(len(X)), np.zeros(X.shape[1])
-    place = CenterRadius(rows, domain, rows.ball / 2, size, "ok", 0.0, center, 1.0)
+    place = CenterRadius(rows, domain, rows.ball / 2, size, Status(), 0.0, center, 1.0)
     roots, grow = [], Recursion.grow
 
     def grown(self, root):

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions", "_version"},
     {"_privacy"},
-    {"_sklearn_compat"},
+    {"_sklearn_compat", "_status"},
     {"_silence"},
     {"_rows"},
     {"_queries", "_door"},

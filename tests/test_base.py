@@ -13,6 +13,7 @@ from sklearn_dp import DPBySegment, DPOneHotEncoder, DPTopics, PrivacyLedger, pr
 from sklearn_dp._base import BaseDPEstimator, fits_inside
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
@@ -52,7 +53,8 @@ class Counter(BaseDPEstimator):
     def _fit(self, X, units, session, progress):
         self.n_ = float(count(session, "count", units))
         self.labels_ = np.arange(len(X))
-        self.status_ = "ok" if self.n_ > 5 else "too few rows"
+        few = Message("few_rows", "too few rows", severity="all")
+        self.messages_ = Status([] if self.n_ > 5 else [few])
 
 
 def ledger(epsilon=1000.0):

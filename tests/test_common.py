@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
+from mutants.planting import Mutant, _visits, killer
 from neighbor_audits import mixed_neighbors_of, neighbors_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit import _loss_checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._loss_checks import check_groups
-from sklearn_dp.audit._mutation import Mutant, _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
@@ -113,8 +113,7 @@ HARMLESS = {
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
-# Those whose building blocks the others have too; hundreds of their neighbors are replayed in the
-# normal suite, and thousands of those of all others in `make audit`.
+# Those whose building blocks the others have too.
 BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
 
@@ -170,24 +169,26 @@ def test_scikit_learn_checks_of_weights(estimator, check):
     check(estimator)
 
 
-# Hundreds of fits each. The toy of `tests/audit/test_mutants.py` tries that noise has entropy; all
-# meet drawn data in the hundreds of neighbors below and in `tests/fuzz/test_replay.py`.
-AUDIT = {"check_drawn_data": ("FriendlyMean",), "check_noise_has_entropy": ()}
-# Made of the steps of others, which have these in the normal suite: of DPKMeans, of
-# SampleAndAggregate and FriendlyMean, and of DPOneCluster. Their own replays stay there too.
+# Made of the steps of others, which are replayed in the normal suite: of DPKMeans, of
+# SampleAndAggregate and FriendlyMean, and of DPOneCluster. Replays of the rooms' tests stay there.
 MADE_OF_OTHERS = {"DPCoreset", "DPKTupleKMeans", "DPOneClusterKMeans", "DPOutlierScreen"}
-AUDIT |= dict.fromkeys(
-    ("check_noise_law", "check_replay_of_hard_groups", "check_refit"),
-    tuple(name for name in ESTIMATORS if name not in MADE_OF_OTHERS),
-)
+# Hundreds of fits each: the estimators that the normal suite tries them with, `make audit` tries
+# all. Drawn data are met in the hundreds of neighbors below and in `tests/fuzz/test_replay.py`;
+# each question is tried by itself in `tests/_queries`.
+AUDIT = {
+    "check_drawn_data": (),
+    "check_replay": tuple(name for name in ESTIMATORS if name not in MADE_OF_OTHERS),
+    "check_replay_of_hard_groups": ("DPBySegment", "DPKMeans", "DPOneHotEncoder", "FriendlyMean"),
+    "check_noise_law": ("DPKMeans", "DPQuantiles", "FederatedDPKMeans", "FriendlyMean"),
+    "check_refit": ("DPBySegment", "DPKMeans", "DPOneCluster", "FriendlyMean"),
+}
 # Of other settings, at a second budget or in another way, the normal suite has those of what a fit
-# shows and costs, and replays of one; all others are for `make audit`.
-OF_OTHER_SETTINGS = {"check_no_leaks", "check_plan_and_report_agree", "check_charge_is_true"}
+# costs, and replays of one; all others are for `make audit`.
+OF_OTHER_SETTINGS = {"check_plan_and_report_agree", "check_charge_is_true"}
 REPLAYED_TWICE = "FriendlyMean"
 # They set budgets of their own.
 OWN_BUDGET = {
-    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_noise_has_entropy"),
-    "check_total_is_right",
+    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_total_is_right"),
 }
 
 
@@ -244,7 +245,7 @@ def test_privacy_checks(setting, check, monkeypatch, request):
     monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
         monkeypatch.setattr(_loss_checks, "check_groups", large_groups)
-    if request.node.get_closest_marker("slow") is None and setting.name not in BUILDING_BLOCKS:
+    if request.node.get_closest_marker("slow") is None and setting.name != REPLAYED_TWICE:
         for name, rounds in FEW_ROUNDS.items():
             monkeypatch.setattr(_loss_checks, name, rounds)
     check(setting.estimator)
@@ -256,7 +257,7 @@ def test_privacy_checks(setting, check, monkeypatch, request):
     [
         case
         for case in PRIVACY_CASES
-        if case.values[0].name not in BUILDING_BLOCKS
+        if case.values[0].name != REPLAYED_TWICE
         and case.values[1].__name__
         in ("check_replay", "check_replay_of_hard_groups", "check_noise_law")
         and not case.marks
@@ -296,6 +297,8 @@ def test_public_estimators_are_exported():
     for name, cls in ESTIMATORS.items():
         assert getattr(sklearn_dp, name) is cls
         assert name in sklearn_dp.__all__
+    assert sklearn_dp.DPMean is sklearn_dp.FriendlyMean
+    assert sklearn_dp.DPCovariance is sklearn_dp.FriendlyCovariance
 
 
 # -- replay ----------------------------------------------------------------------------------------
@@ -304,7 +307,7 @@ def test_public_estimators_are_exported():
 # The quick ones go through all data sets once, each with another of their settings; `make audit`
 # goes through all of them with every setting.
 PAIRS = [
-    *(pytest.param(name, 200, id=name) for name in BUILDING_BLOCKS),
+    pytest.param(REPLAYED_TWICE, 200, id=REPLAYED_TWICE),
     *(pytest.param(name, 2000, id=f"{name}-2000", marks=pytest.mark.slow) for name in ESTIMATORS),
 ]
 
@@ -387,7 +390,7 @@ def test_a_harmless_mutant_survives():
     assert survivors("DPKMeans", [bug]) == (["of this test"], 1)
 
 
-@pytest.mark.quick("FriendlyMean")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDING_BLOCKS)
 def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`.

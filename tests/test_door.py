@@ -268,6 +268,6 @@ def test_an_odd_row_of_a_list_is_told_in_one_way_wherever_it_stands(odd, place):
     X = np.random.default_rng(0).normal(size=(200, 2)).tolist()
     X.insert(place, odd)
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
-    with pytest.raises(ValueError, match="its rows differ in length, or are no rows"):
+    with pytest.raises(ValueError, match="its rows differ in length, or are not rows"):
         DPKMeans(2, ledger=ledger).fit(X)
     assert len(ledger.entries) == 1

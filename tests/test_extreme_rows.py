@@ -138,6 +138,7 @@ def test_every_method_has_a_finite_answer_to_every_row(cls, options, trained_on_
             assert np.all(np.isfinite(value) | unknown), name
 
 
+@pytest.mark.quick("*-0-40-float32", "DPKMeans-*", "DPBySegment-*")
 @pytest.mark.parametrize(("d", "storage"), [(3, "C"), (40, "float32")])
 @pytest.mark.parametrize(("cls", "options"), SETTINGS)
 def test_every_method_is_a_function_of_single_rows(cls, options, d, storage):

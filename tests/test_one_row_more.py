@@ -180,6 +180,7 @@ def test_targets_of_other_rows_stay(held, labels):
             assert rows[-1].tobytes() == rows[0].tobytes()
 
 
+@pytest.mark.quick(but=("series", "mixed"))
 @pytest.mark.parametrize("held", HELD)
 def test_clients_send_the_same_for_their_other_rows(held):
     """One odd row of a deque once took all of its rows away."""

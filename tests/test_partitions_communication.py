@@ -112,7 +112,8 @@ def bytes_of(values):
 def test_nothing_of_each_row_comes_to_the_place_of_the_fit(name, sent):
     fitted = fit(name)
     # Twelve blocks tell no output from zero.
-    assert fitted.status_.startswith(("ok", "no dense box found", "mostly noise: "))
+    missed = {"no_ball", "mostly_noise"}
+    assert fitted.trustworthy_ or {each.code for each in fitted.messages_} & missed
     largest, with_ids = bytes_of(sent())
     assert 80 < largest < N / 2 and with_ids == 0
 

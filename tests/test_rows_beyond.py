@@ -71,7 +71,7 @@ def test_a_summary_tells_of_bounds_that_rows_fill(bounds):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_without_bounds_ok_has_a_limit_and_no_warning(name):
+def test_without_bounds_there_is_a_note_and_no_warning(name):
     """With bounds it has none, though a fit may have found a smaller ball inside them."""
     model, X = MODELS[name][0](0).set_params(epsilon=4.0), rows(0, n_far=0)
     with warnings.catch_warnings():
@@ -79,5 +79,16 @@ def test_without_bounds_ok_has_a_limit_and_no_warning(name):
         model.fit(X)
         inside = "radius_" if name == "pca" else "bound_"
         most = int(np.ceil(model.rows_beyond_))
-        assert model.status_.startswith(f"ok inside {inside}: up to {most} rows (95% conf")
-        assert model.set_params(bounds=9.0).fit(X).status_ == "ok"
+        note = next(each for each in model.messages_ if each.code == "outside_bound")
+        words = f"up to {most} rows (95% confidence) may lie outside of {inside} and were clipped"
+        assert note.text == words and note.severity == "note"
+        assert model.set_params(bounds=9.0).fit(X).messages_ == ()
+
+
+@pytest.mark.parametrize("n", [400, 4000])
+def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
+    """The noise of a few hundred rows may hide most of them, and centers would be far off."""
+    model = DPKMeans(3, random_state=0).fit(rows(0, n, n_far=0))
+    severity = next(each.severity for each in model.messages_ if each.code == "outside_bound")
+    assert (severity == "note") == (model.rows_beyond_ <= model.size_ / 4) == (n == 4000)
+    assert (model.status_ == "ok") == (n == 4000)

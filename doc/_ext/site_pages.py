@@ -26,6 +26,8 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 COMMENT = "<!-- made by the build of the site -->\n\n"
+# Of the changelog, which names everything: a search leads to the pages that explain it.
+NOT_FOUND = "---\nnosearch: true\n---\n\n"
 
 
 def retarget(text, source, page):
@@ -50,9 +52,8 @@ def write_pages():
     for source, page in PAGES.items():
         if not page.startswith("project/"):
             continue
-        text = COMMENT + retarget(
-            (ROOT / source).read_text(encoding="utf-8"), source, f"doc/{page}"
-        )
+        text = retarget((ROOT / source).read_text(encoding="utf-8"), source, f"doc/{page}")
+        text = (NOT_FOUND if source == "CHANGELOG.md" else "") + COMMENT + text
         path = DOC / page
         path.parent.mkdir(exist_ok=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:

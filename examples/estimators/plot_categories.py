@@ -3,7 +3,7 @@ DPOneHotEncoder: find categories that are not known in advance
 ==============================================================
 
 Persons describe their jobs in their own words. The list of words is itself private: a job that only
-one person has shows that this person is in the table. A private encoder finds the common ones.
+one person has reveals that this person is in the table. A private encoder finds the common ones.
 """
 
 # %%

@@ -2,9 +2,9 @@
 ClusterHierarchy: coarse and fine clusters from one fit
 =======================================================
 
-Homes in twelve towns of four regions. One private fit finds the towns. Everything after it is
-computed from released numbers: the tree, any cut of it, and clusters that are large enough to be
-published. Nothing of this is charged.
+The data are homes in twelve towns of four regions. One private fit finds the towns. The tree, any
+cut of it, and clusters that are large enough to be published are then computed from released
+numbers, at no charge.
 """
 
 # %%
@@ -32,7 +32,7 @@ model = DPKMeans(12, epsilon=1.0, bounds=1.6).fit(X)
 HierarchyDisplay.from_estimator(model, n_clusters=4)
 
 # %%
-# A cut has the centers, the weights and the errors of its clusters, and says what it costs.
+# A cut has the centers, the weights and the errors of its clusters, and what it adds to the cost.
 
 tree = ClusterHierarchy.from_estimator(model)
 level = tree.cut(4)
@@ -46,8 +46,8 @@ print(
 )
 
 # %%
-# A rule of publication may ask for 1,000 homes in each cluster. Small towns join their neighbors
-# until all that remain are so large, with 95% confidence for all of them at once.
+# A rule of publication may require 1,000 homes in each cluster. Small towns join their neighbors
+# until every remaining cluster has this size, with 95% confidence for all of them at once.
 
 large = tree.merge_small(1000)
 print(len(large.weights), "clusters remain")

@@ -2,14 +2,14 @@
 DPOutlierScreen: spend budget to find bounds
 ============================================
 
-Somebody misplaced decimal points, so some rows lie a thousand times too far out. Public limits that
+Somebody misplaced decimal points, so some rows are a thousand times too large. Public limits that
 contain all rows are far too wide for good clusters. `DPOutlierScreen` spends some budget to find a
-ball that contains most rows. The steps after it in a pipeline work in the unit ball.
+ball that contains most rows, and maps it to the ball of radius 1 for the next steps of a pipeline.
 """
 
 # %%
 # The rows are synthetic, so they can be shown. Two million is a public limit, but too large to
-# help.
+# be useful.
 
 import matplotlib.pyplot as plt
 import numpy as np

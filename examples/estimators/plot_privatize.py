@@ -2,8 +2,8 @@
 privatize: make an existing pipeline private
 ============================================
 
-`privatize` replaces each step of a pipeline with its private twin, and splits one budget among
-them. `BudgetDisplay` shows where the budget went.
+`privatize` replaces each step of a pipeline with its private counterpart, and splits one budget
+among them. `BudgetDisplay` plots where the budget went.
 """
 
 # %%

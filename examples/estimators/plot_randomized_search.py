@@ -8,7 +8,7 @@ them with one charge.
 
 # %%
 # How many clusters do these rows have? Six candidates are drawn from 2 to 12; they are public. The
-# scores are released with noise, and so is the best fit.
+# scores and the best fit are released with noise.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -3,8 +3,8 @@ DPBySegment: one result for each region, for the price of one
 =============================================================
 
 Clusters of persons in eight regions, with 300 to 3,000 persons each. Every person lives in one
-region, so all fits together are as private as one of them. Small regions start from what all
-regions have in common.
+region, so all fits together are as private as one of them. Small regions start from
+the clusters of all regions.
 """
 
 # %%

@@ -121,7 +121,7 @@ EXAMPLES = [
         "plot_kmeans_assumptions", "Assumptions of k-means", "mean squared distance, four sets",
         1.0, 1500, True,
         "Four sets of blobs: too few clusters, stretched ones, unequal spreads, unequal sizes. "
-        "The private twin makes the same mistakes as k-means.",
+        "The private version makes the same mistakes.",
         assumptions,
     ),
     Example(
@@ -156,7 +156,7 @@ EXAMPLES = [
         "A classifier learns the cluster labels of the training rows, then labels new rows. "
         "Both steps are private, each at this budget: `DPKMeans`, and `SampleAndAggregate` of a "
         "logistic regression. (scikit-learn's page uses agglomerative clustering and a random "
-        "forest, which have no private twins.) The classifier needs more rows than the "
+        "forest, which have no private versions.) The classifier needs more rows than the "
         "clustering: of eight runs at 2,500 rows, five gave 0.93 to 1 and three about 0.5.",
         inductive,
     ),

@@ -32,7 +32,7 @@ from sklearn_dp.exceptions import ConversionWarning, UtilityWarning
 from sklearn_dp.inspection import _style
 
 EXAMPLES = {example.name: example for example in (*clusters.EXAMPLES, *models.EXAMPLES)}
-TWINS = {
+PRIVATE = {
     "KMeans": DPKMeans,
     "MiniBatchKMeans": DPKMeans,
     "BisectingKMeans": DPKMeans,
@@ -51,13 +51,13 @@ def original(estimator, **public):
 
 
 def private(epsilon, estimator, *, aggregate=None, **public):
-    """The private twin; `aggregate` are the options of one that is aggregated over blocks."""
+    """The private version; `aggregate` are the options of one that is aggregated over blocks."""
     if aggregate is not None:
         return SampleAndAggregate(estimator, epsilon=epsilon, **aggregate, **public)
-    twin = TWINS[type(estimator).__name__]
+    cls = PRIVATE[type(estimator).__name__]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)  # n_init, random_state
-        return twin.from_sklearn(estimator, epsilon=epsilon, **public)
+        return cls.from_sklearn(estimator, epsilon=epsilon, **public)
 
 
 def runs(example, quick=False):
@@ -85,7 +85,7 @@ def numbers(example, quick=False, axes=None):
 
 @rc_context(_style.SETTINGS)
 def draw(example, path, quick=False):
-    """The versions of an example beside each other, as a PNG; their numbers."""
+    """The versions of an example next to each other, as a PNG; their numbers."""
     titles = [title for title, _, _ in runs(example, quick)]
     figure = Figure(figsize=(2.7 * len(titles), 2.8), layout="constrained")
     axes = figure.subplots(1, len(titles), squeeze=False)[0]
@@ -106,7 +106,7 @@ Examples of [scikit-learn's gallery](https://scikit-learn.org/stable/auto_exampl
 data, with one change: `from_sklearn` converts each estimator.
 
     model = KMeans(n_clusters=3)                                       # the original
-    model = DPKMeans.from_sklearn(KMeans(n_clusters=3), epsilon=1.0)   # its private twin
+    model = DPKMeans.from_sklearn(KMeans(n_clusters=3), epsilon=1.0)   # the private version
 
 This page is written by `python examples/from_scikit_learn/gallery.py --write`; the code of the
 examples is in `clusters.py` and `models.py` in the same folder. Noise comes from the operating

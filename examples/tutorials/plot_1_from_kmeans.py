@@ -4,7 +4,7 @@ From KMeans to DPKMeans: handwritten digits in a pipeline
 
 Suppose that you want to publish a pipeline that groups images of handwritten digits. Each image is
 somebody's handwriting, so the pipeline has to be private first. This tutorial changes it step by
-step, and shows what each step costs.
+step, and measures the cost of each step.
 
 You need scikit-learn and Matplotlib. :doc:`Get started </get_started>` explains what `epsilon`
 means.
@@ -48,8 +48,8 @@ for axis, image, title in zip(axes, (X[0], stolen), ("the image", "from two mean
 # A scaler that learns nothing
 # ----------------------------
 #
-# A pixel lies between 0 and 16, whoever drew it, so this scaling needs no data. The range is a
-# public fact, and so are the bounds 0 and 1 of the scaled values.
+# A pixel lies between 0 and 16, whoever drew it, so this scaling needs no data. The range, and
+# the bounds 0 and 1 of the scaled values, are public facts.
 
 
 def to_unit(rows):
@@ -68,7 +68,7 @@ plain.fit(X)
 # Private clusters
 # ----------------
 #
-# Change one line: the step `clusters` becomes another estimator. A *plan* shows what a fit will
+# Change one line: the step `clusters` becomes another estimator. A *plan* lists what a fit will
 # release and what each release costs. It needs no data.
 
 from sklearn_dp import DPKMeans
@@ -82,7 +82,7 @@ print(private["clusters"].privacy_plan(n_features=64))
 # Now fit. Do not set `random_state`: anyone who knows the seed can subtract the noise.
 
 private.fit(X)
-print(private["clusters"].status_)
+print(private["clusters"].status_, *private["clusters"].messages_)
 
 # %%
 # Compare the centers. They come in a different order, so each private center is drawn below the
@@ -106,9 +106,9 @@ axes[1, 0].set_ylabel("DPKMeans")
 # What does privacy cost?
 # -----------------------
 #
-# Two measures: the mean squared distance of an image to its center, and how often an image shows
-# the most frequent digit of its cluster. Both use the images without noise. That is fine for these
-# public images. With private rows, such results are for your eyes only.
+# There are two measures: the mean squared distance of an image to its center, and the share of
+# images that have the most frequent digit of their cluster. Both use the images without noise,
+# because these images are public. With private rows, do not publish such results.
 
 
 def cost(pipeline):
@@ -146,7 +146,7 @@ axis.plot(epsilons, [cost(fit) / cost(plain) for fit in fits], "o-", color="C1")
 axis.axhline(1, color="0.2", linewidth=1, linestyle="--")
 axis.set_xscale("log", base=2)
 axis.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-axis.set(xlabel="epsilon", ylabel="cost beside KMeans")
+axis.set(xlabel="epsilon", ylabel="cost relative to KMeans")
 
 # %%
 # For 64 dimensions, 1,797 rows are few. The noise is proportional to 1 / (epsilon n): with twice as

@@ -37,9 +37,9 @@ bounds = ([0.0, 0.0], [40.0, 50.0])
 # 3. Plan
 # -------
 #
-# There will be three releases: a mean, a clustering and a score. Are 569 patients enough? A curve
-# computed from synthetic rows tells, before anything is spent. It shows how much higher the cost of
-# a private clustering is than without privacy.
+# There will be three releases: a mean, a clustering and a score. Are 569 patients enough? Before
+# anything is spent, compute from synthetic rows how much higher the cost of a private clustering is
+# than without privacy.
 
 import matplotlib.pyplot as plt
 
@@ -68,7 +68,7 @@ print(clusters.privacy_plan(n_features=2))
 # 4. Fit
 # ------
 #
-# Only now are the rows read. Each fit is charged to the ledger before it sees them. Do not set a
+# Only now are the rows read. Each fit is charged to the ledger before it reads them. Do not set a
 # seed.
 
 from sklearn.datasets import load_breast_cancer
@@ -77,7 +77,7 @@ X = load_breast_cancer().data[:, :2]  # mean radius, mean texture
 
 mean.fit(X)
 clusters.fit(X)
-print("mean", mean.mean_.round(1), "status:", mean.status_)
+print("mean", mean.mean_.round(1), "status:", mean.status_, *mean.messages_)
 print("centers", clusters.cluster_centers_.round(1).tolist(), "status:", clusters.status_)
 
 # %%
@@ -129,7 +129,7 @@ print(clusters.privacy_report_)
 print({name: round(value, 9) for name, value in ledger.spent.items()})
 
 # %%
-# Keep the ledger file, because the guarantee keeps its force: whoever wants to ask something new
-# about these patients has to talk to those who set the total.
+# Keep the ledger file. The total also limits future questions about these patients, and only those
+# who set it can change it.
 
 folder.cleanup()

@@ -85,8 +85,8 @@ for protected, model in (("day", by_day), ("person", by_person)):
 # Leave the diaries on the phones
 # -------------------------------
 #
-# Now nobody has the whole table. Each phone answers a few queries from a server with integers that
-# are useful only as part of a sum. To begin, the server needs some public points: here, guesses of
+# Now nobody has the whole table. Each phone answers a few queries from a server with integers, and
+# noise is added to their sum. To begin, the server needs some public points: here, guesses of
 # what days may look like. They must not come from the phones.
 
 from sklearn_dp import FederatedDPKMeans
@@ -102,7 +102,7 @@ def phone(number):
 phones = [phone(number) for number in range(n_people)]
 federated = FederatedDPKMeans(n_clusters=3, epsilon=1.0, bounds=45.0, privacy_unit="client")
 federated.fit_clients(phones, X_server=guesses)
-print(federated.status_)
+print(federated.status_, *federated.messages_)
 
 # %%
 # What was sent: a few numbers in each round, whatever is in a diary.
@@ -129,5 +129,5 @@ axis.legend(loc="upper right")
 
 # %%
 # The server is trusted here: it sees the sums before it adds the noise. :doc:`Federated k-means
-# </federated>` shows how to do without that trust, and :doc:`Flower </flower>` how to use real
+# </federated>` explains how to do without that trust, and :doc:`Flower </flower>` how to use real
 # phones.

@@ -79,7 +79,7 @@ ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
 # 3. Medians and quartiles
 # ------------------------
 #
-# The mean of a skewed column says little about a typical person, so offices ask for medians. One
+# The mean of a skewed column is far from a typical person, so offices publish medians. One
 # price covers all quantiles of a fit. With weights, quantiles describe the population that the
 # persons represent.
 
@@ -119,7 +119,7 @@ axes[0].legend(frameon=False)
 # ----------------------
 #
 # A kind of work that only one person named must not appear in the published table. A private list
-# contains the categories that stand out from the noise, and tells what share of the rows it leaves
+# contains the categories that stand out from the noise, and the share of the rows that it leaves
 # out.
 
 from sklearn_dp import DPOneHotEncoder
@@ -134,9 +134,10 @@ print(f"in none of them: {hidden:.1%} of the persons, +- {2 * error:.1%}")
 # ---------
 #
 # Clustering compares persons by distance, and a year is not comparable to a dollar. `PublicEncoder`
-# makes all columns comparable: the range of a numeric column counts as much as two different words.
-# Incomes are compared on a log scale, a transformation that uses one row at a time and so costs
-# nothing. The parameter `weights` reduces the influence of words, most of all of regions.
+# makes all columns comparable: the range of a numeric column is as long as the distance of two
+# different words. Incomes are compared on a log scale, a transformation that uses one row at a time
+# and so costs nothing. The parameter `weights` reduces the influence of words, most of all of
+# regions.
 
 from sklearn_dp import DPKMeans, PublicEncoder
 
@@ -156,7 +157,7 @@ rows = encoder.fit_transform(table.join(logs))
 groups = DPKMeans(
     6, epsilon=2.0, bounds=encoder.output_bounds, ledger=ledger, max_weight=largest_weight
 ).fit(rows, sample_weight=weight)
-print("status:", groups.status_)
+print("status:", groups.status_, *groups.messages_)
 
 # %%
 # 6. The published table
@@ -233,8 +234,8 @@ except BudgetExceededError as error:
     print("refused:", error)
 
 # %%
-# The medians, list and table can now be published with the guarantee: from all of it, nobody learns
-# much more about any person than if this person had not been surveyed. The raw table, the exact
+# The medians, list and table can now be published with the guarantee: together they reveal little
+# more about any person than if this person had not been surveyed. The raw table, the exact
 # quantiles and the labels of individual persons stay in the office.
 #
 # If all columns are numeric, a pipeline does the same with less code:

@@ -3,8 +3,8 @@ What are people asking about? From texts to a page of topics
 ============================================================
 
 A help desk has 20,000 messages from 8,000 persons. It wants to publish what they are about: a list
-of topics, how many persons ask about each, and the words that they use. No message, and no person,
-may show in it. All of it costs one charge of `epsilon` = 3 for each person. The messages are
+of topics, how many persons ask about each, and the words that they use. It must not reveal any
+message or any person. All of it costs one charge of `epsilon` = 3 for each person. The messages are
 synthetic.
 """
 
@@ -12,8 +12,8 @@ synthetic.
 # 1. The messages
 # ---------------
 #
-# Each person writes about one to five things, in their own words. Some of these are rare, and a few
-# words must not get out: names, and what only one person tells.
+# Each person writes about one to five things, in their own words. Some of the words are rare, and a
+# few must not be published: names, and words that only one person uses.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,8 +59,8 @@ print(*messages[1:4], sep="\n")
 # learns a small one from the articles on the public help pages.
 #
 # The same TF-IDF weights and singular value decomposition, fitted to the *messages*, would be
-# wrong: each row would then depend on all messages, and the guarantee would not cover what it tells
-# of them. So `fit` sees the public articles, and `transform` one message after the other.
+# wrong: each row would then depend on all messages, and the guarantee would not cover that. So
+# `fit` reads the public articles, and `transform` one message after the other.
 
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -76,8 +76,8 @@ X = embed.transform(messages)
 # 3. Topics
 # ---------
 #
-# `groups=person` makes a person the unit of privacy: all messages of a person count for one. The
-# plan tells what the fit will release, before it sees a message.
+# `groups=person` makes a person the unit of privacy: all messages of a person together are
+# protected as one. The plan lists what the fit will release, before it reads a message.
 
 from sklearn_dp import DPTopics
 
@@ -85,11 +85,11 @@ model = DPTopics(n_topics=10, epsilon=3.0)
 print(model.privacy_plan(n_features=32, unit="group"))
 
 # %%
-# The words are not listed in advance. They are found: a word is released in a topic if so many
-# persons use it there that a word of one person stays hidden.
+# The words are not listed in advance. A word is released in a topic if enough persons use it there,
+# so a word of one person stays hidden.
 
 model.fit(X, texts=messages, groups=person)
-print("status:", model.status_)
+print("status:", model.status_, *model.messages_)
 print("a word needs about", model.threshold_, "persons; found:", len(model.words_), "words")
 print("lupus" in model.words_, any("person1" in word for word in model.words_))
 
@@ -97,7 +97,7 @@ print("lupus" in model.words_, any("person1" in word for word in model.words_))
 # 4. The page
 # -----------
 #
-# `TopicDisplay` shows the topics. All of it is made of released numbers, so it may be published.
+# `TopicDisplay` lists the topics. All of it is made of released numbers, so it may be published.
 
 from sklearn_dp.inspection import TopicDisplay
 
@@ -116,7 +116,7 @@ display
 # 5. A public vocabulary
 # ----------------------
 #
-# A help desk that has a glossary can do with less budget. With `vocabulary` the counts of all its
+# A help desk that has a glossary needs less budget. With `vocabulary` the counts of all its
 # words are released, there is no threshold, and no share of `delta` is needed for words of single
 # persons. The glossary must not be made from the messages.
 
@@ -130,8 +130,8 @@ for topic in listed.topics_:
 # 6. New messages
 # ---------------
 #
-# `predict` looks for the nearest released center. It costs nothing; for private messages, its
-# answers are as private as these.
+# `predict` finds the nearest released center. It costs nothing. For private messages, its answers
+# are as private as the messages.
 
 question = ["my parcel did not arrive, the tracking says the courier is late"]
 print(model.topics_[model.predict(embed.transform(question))[0]].label)

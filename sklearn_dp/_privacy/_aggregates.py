@@ -17,16 +17,6 @@ from ._products import MOST_SUMMED, NearRows, Products
 from ._rounding import exact_integers
 from ._units import Units
 
-__all__ = [
-    "NORM_EDGES",
-    "exact_gram",
-    "norm_counts",
-    "norm_places",
-    "safe_norms",
-    "scaled_columns",
-    "weighted_bincount",
-]
-
 GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
@@ -127,8 +117,7 @@ def norm_counts(
     """Exact weights in 400 public bins of the norms of rows: of `NORM_EDGES`.
 
     `X` holds finite rows, or is what gives such rows for a slice, and has a length and a shape.
-    `prepared` is done to rows first, to each on its own.
-    """
+    `prepared` is done to rows first, to each on its own."""
     bins = np.empty(len(X), dtype=np.int32)
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
     for start in range(0, len(X), step):

@@ -71,7 +71,7 @@ class PrivacyBudget:
     Raises
     ------
     TypeError
-        If a value is not a real number (nor is a bool), or `delta` is missing.
+        If a value is not a real number, or is a bool, or `delta` is missing.
     ValueError
         If a value is out of range, or both or neither of ``epsilon`` and ``rho`` are given.
 

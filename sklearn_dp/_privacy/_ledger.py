@@ -25,8 +25,6 @@ from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
 from ._officer_page import page_of_ledger
 
-__all__ = ["DisjointLedgers", "PrivacyLedger", "no_charges", "open_ledger"]
-
 _CLOSED: ContextVar[bool] = ContextVar("sklearn_dp_no_charges", default=False)
 
 
@@ -90,7 +88,8 @@ class PrivacyLedger:
 
     Examples
     --------
-    >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp.ledger import LedgerCharge
     >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     >>> ledger.charge(LedgerCharge(epsilon=0.75, delta=1e-6))
     >>> ledger.remaining["epsilon"]
@@ -213,7 +212,8 @@ class PrivacyLedger:
 
         Examples
         --------
-        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp.ledger import LedgerCharge
         >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
         >>> region = ledger.disjoint("region", values=["north", "south"])
         >>> region["north"].charge(LedgerCharge(epsilon=0.75, delta=1e-6))
@@ -298,7 +298,8 @@ class PrivacyLedger:
         Examples
         --------
         >>> import dp_accounting
-        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+        >>> from sklearn_dp.ledger import LedgerCharge
         >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
         >>> ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-7))
         >>> event, delta_failure = ledger.to_dp_accounting()
@@ -329,7 +330,7 @@ class PrivacyLedger:
         return _page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page for a privacy officer, and the same as JSON beside it.
+        """Write a page for a privacy officer, and a JSON file with the same content.
 
         Parameters
         ----------
@@ -375,7 +376,7 @@ class DisjointLedgers:
 
     Examples
     --------
-    >>> from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
     >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
     >>> region = ledger.disjoint("region", values=["north", "south"])
     >>> list(region), region["south"].remaining["epsilon"]
@@ -420,9 +421,7 @@ def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
 @contextmanager
 def no_charges() -> Iterator[None]:
     """Refuse all charges of this thread in this block: for code of users on blocks or single rows.
-
-    How often that is called is private, and so is which of its calls a ledger can still pay for.
-    """
+    How often that is called is private, and so is which of its calls a ledger can still pay for."""
     token = _CLOSED.set(True)
     try:
         yield
@@ -440,11 +439,9 @@ def _check_may_charge() -> None:
 def open_ledger(
     ledger: str | os.PathLike[str] | PrivacyLedger | bool | None,
 ) -> PrivacyLedger | None:
-    """The ledger that an estimator's `ledger` parameter means; none for None and for False.
-
-    A `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
-    fresh budget.
-    """
+    """The ledger that an estimator's `ledger` parameter means; none for None and for False. A
+    `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
+    fresh budget."""
     if ledger is None or ledger is False:
         return None
     _check_may_charge()

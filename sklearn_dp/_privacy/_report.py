@@ -31,8 +31,6 @@ from ._officer_page import page_of_report
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
-__all__ = ["EXACT", "PaidBy", "PrivacyReport"]
-
 PaidBy = tuple[str, str, Payers, str]
 """Which ledger was charged, its head after that, the units that paid, and a name of the fit."""
 EXACT = "Gaussian DP (exact)"
@@ -193,7 +191,7 @@ class PrivacyReport:
         return pd.DataFrame(list(self.releases))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page for a privacy officer, and the same as JSON beside it.
+        """Write a page for a privacy officer, and a JSON file with the same content.
 
         Parameters
         ----------

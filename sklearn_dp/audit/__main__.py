@@ -1,10 +1,10 @@
-"""Audit estimators from the command line: ``python -m sklearn_dp.audit certify ESTIMATOR``.
+"""Audit estimators from the command line: ``sklearn-dp audit certify ESTIMATOR``.
 
 Examples::
 
-    python -m sklearn_dp.audit certify DPKMeans --fits 4000
-    python -m sklearn_dp.audit certify all --jobs 2 --json
-    python -m sklearn_dp.audit certify mymodule:MyEstimator --set n_clusters=3
+    sklearn-dp audit certify DPKMeans --fits 4000
+    sklearn-dp audit certify all --jobs 2 --json
+    sklearn-dp audit certify mymodule:MyEstimator --set n_clusters=3
 
 The exit status is 0 if no claim was refuted, so the command can be part of a build. With
 ``--deficit 1.5`` the noise is made too small on purpose, and the exit status is 0 if this was
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m sklearn_dp.audit",
+        prog="sklearn-dp audit",
         description=(__doc__ or "").replace("``", "").replace("::", ":"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -22,7 +22,6 @@ from .._aggregate.columns.look import COLUMNS, column_entries, look_at_columns
 from .._aggregate.kmeans.lloyd_state import changed_sides
 from .._aggregate.kmeans.quality import told_of_inertia
 from .._aggregate.kmeans.result import EngineResult
-from .._aggregate.shared.advice import listed
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import (
     REFINEMENT,
@@ -60,6 +59,7 @@ from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of, with_callbacks
+from .._status import Message, Status
 from .._validation import SQUARABLE
 from .._weights import with_max_weight
 
@@ -68,10 +68,11 @@ _SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the r
 _UNITS = 0.03  # of the budget, for the units of columns where they are for the status only
 _NARROW = 8.0  # times the scale of a column that a width tells nothing of
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
-_ONE_UNIT = (
-    "ok, but there are too few rows to estimate the scales of the columns, and "
-    "columns with a smaller spread than others may be mostly noise; pass bounds or "
-    "use more rows"
+_ONE_UNIT = Message(
+    "one_scale",
+    "there are too few rows to estimate the scales of the columns, and columns with a smaller "
+    "spread than others may be mostly noise",
+    action="pass bounds or use more rows",
 )
 
 
@@ -83,22 +84,21 @@ def unit_entries(domain: Domain | None, n_features: int, rho: float) -> tuple[Pl
 
 
 def told_of_narrow(
-    status: str, columns: Columns, width: float, names: Sequence[object], what: str
-) -> str:
+    status: Status, columns: Columns, width: float, names: Sequence[object], what: str
+) -> Status:
     """The status, with the columns that are far narrower than `what`, of a released width.
 
     >>> import numpy as np
     >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
-    >>> told_of_narrow("ok", columns, 5e3, ["age", "salary"], "the ball")
-    'ok, but the ball is far wider than some columns, so it says nothing about them: age'
-    >>> told_of_narrow("ok", columns, 50.0, ["age", "salary"], "the ball")
-    'ok'
+    >>> print(told_of_narrow(Status(), columns, 5e3, ["age", "salary"], "the ball"))
+    the ball is far wider than some columns, so it says nothing about them: age
+    >>> told_of_narrow(Status(), columns, 50.0, ["age", "salary"], "the ball")
+    ()
     """
-    places = np.flatnonzero(is_narrow(columns, width))
-    if status != "ok" or not len(places):
+    if status:
         return status
-    where = listed(names, places)
-    return f"ok, but {what} is far wider than some columns, so it says nothing about them: {where}"
+    words = f"{what} is far wider than some columns, so it says nothing about them"
+    return status.add_columns("narrow_columns", words, names, is_narrow(columns, width))
 
 
 def is_narrow(columns: Columns, width: float) -> np.ndarray:
@@ -156,8 +156,8 @@ class ColumnsOfCenters:
         """The result, and its centers by column, refined if that was planned and is needed."""
         centers, errors = result.centers, result.centers_sd
         assert errors is not None
-        if self.columns is None and result.status == "ok":
-            result = replace(result, status=_ONE_UNIT)
+        if self.columns is None and not result.status:
+            result = replace(result, status=Status([_ONE_UNIT]))
         if self.refined and self.columns is not None:
             known = unrefined_centers(self.columns, centers, errors)
             columns, size = self.columns, result.size
@@ -398,7 +398,11 @@ class BaseDPCenters(
 
         A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
         """
-        self.radius_, self.status_, self.n_iter_ = result.radius, result.status, result.n_iterations
+        self.radius_, self.messages_, self.n_iter_ = (
+            result.radius,
+            result.status,
+            result.n_iterations,
+        )
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
         if result.beyond is not None:
@@ -410,8 +414,9 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        self.status_ = told_of_inertia(told_by_column(self.status_, columns, codes, names), quality)
-        self.status_, cut = self._outside(result, columns, names)
+        told = told_by_column(self.messages_, columns, codes, names)
+        self.messages_ = told_of_inertia(told, quality)
+        self.messages_, cut = self._outside(result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         noise, since = (
@@ -430,7 +435,7 @@ class BaseDPCenters(
         d, quality, size = len(names), result.quality, max(result.size, 1.0)
         domain = self._domain(d)
         if domain is None or isinstance(domain, Sphere):
-            return self.status_, np.zeros(d, dtype=bool)
+            return self.messages_, np.zeros(d, dtype=bool)
         real = result.weights > 3 * result.weights_sd
         centers, errors = columns.centers[real], columns.std_error[real]
         # Of columns that have no spread of their own, what is typical.
@@ -438,7 +443,7 @@ class BaseDPCenters(
         spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
         share = quality.outside / size, quality.outside_sd / size
         sure = centers, errors, spread, columns.beyond
-        return told_of_outside(self.status_, domain, *sure, share, names)
+        return told_of_outside(self.messages_, domain, *sure, share, names)
 
     @property
     def _distance(self):
@@ -553,7 +558,7 @@ class BaseDPCenters(
             result of a search or a segment is that of the whole; False: none, which is for rows
             that no ledger keeps account of.
         max_distance : float, optional
-            Public: longer distances count as this one. `radius_` by default, or 1 for cosine
+            Public: longer distances are capped at this one. `radius_` by default, or 1 for cosine
             distances; between 1e-140 and 1e140.
         random_state : int, RandomState instance or Generator, optional
             As for the estimator.
@@ -643,12 +648,11 @@ class BaseWeightedCenters(BaseDPCenters):
         y : Ignored
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts; not negative, and at most `max_weight`, which larger ones count
-            as; `status_` tells if that cuts off much. An array needs a `max_weight`; one number
-            for all rows is public, and its own. A weight belongs to its row and is as private.
-            Weights are rounded down to multiples of `max_weight` / 2**20; a row of less is not
-            there at all. A row of weight 2 is not a row that is there twice: what one row adds is
-            bounded by one weight.
+            Weight of each row, not negative, and capped at `max_weight`; `messages_` tell if that
+            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
+            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
+            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
+            rows: what one row adds is limited by one weight.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group. Each group has the same total weight; with

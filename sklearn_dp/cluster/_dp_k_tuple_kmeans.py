@@ -83,7 +83,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. The fits of blocks do not
         use weights. None: an array of weights is refused.
     n_tuples : int or "auto", default="auto"
@@ -123,7 +123,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, \
+privacy_report_ :
         See :class:`DPKMeans`.
     n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
         See :class:`DPKMeans`.
@@ -138,7 +139,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     n_tuples_ : int
         Number of blocks in the plan; 0 without a tuple stage.
     aggregator_ : str
-        The aggregator that was used; tells what "auto" means.
+        The aggregator that was used.
 
     See Also
     --------
@@ -342,7 +343,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             found = context.coreset()
         else:
             found = self._fit_tuples(table, context, stage, numbers, weight)
-        if found.status == "ok":
+        if not found.status:
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
         found, refined = columns.finish(session, table, found)

@@ -53,13 +53,13 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
         if "bic" asks for more clusters than the range allows. If two criteria differ, or the
-        largest number allowed was chosen, `status_` says that the number is unclear. It has no
+        largest number allowed was chosen, `messages_` say that the number is unclear. It has no
         effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass
-        "silhouette": the others mistake the curvature of the sphere for clusters.
+        "silhouette": other criteria mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine": spherical k-means, for embeddings of texts and other rows whose length means
-        nothing. Each row is scaled to length 1, on its own; so are the centers that are released.
-        `bounds` must then be None, since the unit ball bounds such rows, and no budget is spent on
+        "cosine": spherical k-means, for embeddings of texts and other rows whose length has no
+        meaning. Each row and each released center is scaled to length 1, separately.
+        `bounds` must then be None, since such rows have length 1, and no budget is spent on
         bounds. A row of zeros has no direction: it stays at the origin, at the distance 1/2 from
         every center. There is no `partial_fit`. See Notes.
     init : array-like of shape (n_clusters, n_features), optional
@@ -69,8 +69,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         in scikit-learn). None: initial centers are found privately.
     max_weight : float, optional
         The largest `sample_weight` that a unit may have. It is public; take it from the design of
-        the survey, for example. Larger weights count as `max_weight`, and the noise is that for a
-        row with this weight. None: an array of weights is refused. It has no effect without
+        the survey, for example. Larger weights are capped at `max_weight`, and the noise is that
+        for a row with this weight. None: an array of weights is refused. It has no effect without
         `sample_weight`.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
@@ -86,17 +86,18 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         If the number was chosen: the criterion for each candidate that the releases can judge;
         larger is better. Computed from released values, so it may be published.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Released centers, in order of decreasing released weight. If the rows are float32, so are
-        the centers and the other arrays. With ``metric="cosine"`` they have length 1; a center
-        that is mostly noise points in a random direction; see `cluster_centers_status_`.
+        Released centers, in order of decreasing released weight. For float32 rows, the centers and
+        the other arrays are float32. With ``metric="cosine"`` centers have length 1. A center that
+        is mostly noise points in a random direction; see `cluster_centers_status_`.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster, computed from
         released counts and spreads, in the unit of the column. It covers privacy noise, sampling
-        variability, and about how far one more iteration would move the center. It does not cover
-        the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
-        the others. Infinite if, without bounds, only a single value is visible in the column.
+        variability, about how far one more iteration would move the center, and the clipping of far
+        rows as far as released distances and squares show it: a few rows in a long tail may be
+        hidden in their noise. Infinite if, without bounds, only a single value is visible in the
+        column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have since moved to other
         centers.
@@ -122,12 +123,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         Without `bounds`: upper bound, at 95% confidence, for the number of units (or total weight)
         beyond `bound_`, computed from released values. These units are clipped, so their true cost
         is unknown: even rows too few to stand out from the noise may cost more than all others. If
-        rows beyond do stand out from the noise, `status_` says so.
+        rows beyond do stand out from the noise, `messages_` say so.
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
-        are seen to lie beyond one; "constant" where one value is all that can be seen; or "unknown"
-        where the rows are too few to tell the units of fewer than eight columns. With a ball or a
+        lie beyond one; "constant" where a single value is visible; or "unknown" where the rows are
+        too few to find the units of fewer than eight columns. With a ball or a
         box of similar sides, columns are assumed to have similar scales.
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
@@ -136,10 +137,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     days_ : Days
         After `partial_fit`: the number of days, the name of the last one, and what is kept for the
         next, all of it released. `labels_` are then those of the last day.
-    status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong. It names columns that are mostly noise in some
-        centers, that are clipped at the bounds, or that dominate all distances.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are mostly noise in some centers, that are clipped at the bounds, or that
+        dominate all distances. Without `bounds` they say how many rows may lie beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -169,11 +172,11 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
     length 1. The means that they end with are scaled to length 1; standard errors are those of
-    directions (delta method), and of random ones where the noise hides a center. The grid of the
-    unit ball clips scaled rows exactly: no guarantee relies on how they were scaled.
+    directions (delta method), and of random ones where the noise hides a center. Scaled rows
+    are clipped to length 1 on the grid: no guarantee relies on how they were scaled.
 
-    A chosen number of clusters is a release, and so is the number of centers. It is computed from
-    earlier releases, and what a fit may spend does not depend on it.
+    A chosen number of clusters is a release. It is computed from earlier releases, and what a fit
+    may spend does not depend on it.
 
     References
     ----------

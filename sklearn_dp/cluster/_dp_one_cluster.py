@@ -10,12 +10,19 @@ noisy counts. Where there is none, or where rows are as dense beyond the ball, t
 """
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.columns.look import columns_of
+from .._aggregate.columns.outside import (
+    OF_CLUSTERS,
+    RowsBeyond,
+    outside_entries,
+    told_of_beyond,
+)
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
@@ -25,7 +32,7 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
     seen_ball,
 )
-from .._aggregate.shared.bounds import is_ok, known_or_paid
+from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.narrow_bounds import told_of_balls
 from .._base import (
@@ -48,6 +55,7 @@ from .._queries.handles import GridRows
 from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, row_guard
 from .._sklearn_compat import with_callbacks
+from .._status import Status, extent
 from .._validation import check_n_points
 from ._centers import BaseDPCenters, is_narrow, told_of_narrow, unit_entries
 
@@ -82,7 +90,7 @@ class BaseDPBall(BaseDPEstimator):
         y : Ignored
             Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit counts as one
+            The privacy unit of each row; every row is a unit by default. A unit is treated as one
             point, the mean of its rows.
 
         Returns
@@ -170,21 +178,26 @@ class BaseDPBall(BaseDPEstimator):
         domain, status, _ = known_or_paid(session, "bound", table, domain)
         return GridRows.quantize(table, domain), domain, columns, status
 
-    def _told(self, status, columns, centers, radius, words):
-        """The status, with columns that bounds cut, or far narrower than balls of that radius."""
+    def _told(self, status, columns, centers, radius, words, beyond=None):
+        """The status, with columns that bounds cut, or far narrower than balls of that radius. One
+        ball need not have the rows `beyond` the bounds, whose shares are for several."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = self._column_names
-        known = centers, is_narrow(columns, width), radius, names
+        hidden, known = is_narrow(columns, width), (self._domain(len(names)), centers)
         status = told_of_narrow(status, columns, width, names, words)
-        status, cut = told_of_balls(status, self._domain(len(names)), *known)
-        self.column_status_ = np.where(known[1], "noise", np.where(cut, "bound", "ok"))
+        if beyond is None:
+            status, cut = told_of_balls(status, *known, hidden, radius, names)
+        else:
+            status = told_of_beyond(status, beyond, names, most=OF_CLUSTERS)
+            cut = np.broadcast_to(beyond > 0, len(names))
+        self.column_status_ = np.where(hidden, "noise", np.where(cut, "bound", "ok"))
         return status
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
     """A small ball that holds at least about t of the points, with differential privacy.
 
-    The points in the ball may be a minority, far fewer than half, wherever the others are.
+    The points in the ball may be a minority, far fewer than half, wherever other points are.
 
     Parameters
     ----------
@@ -206,7 +219,7 @@ class DPOneCluster(StandardErrors, BaseDPBall):
 default="auto"
         How to choose the radius, which sets the size of the boxes in the search for the center.
         "auto" is the exponential mechanism, which loses the fewest points. "rec_concave" is the
-        published method; it never outperformed the others in our benchmarks.
+        published method; it never outperformed other methods in our benchmarks.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions if there are more than 8 features), then means of the points near it. "pca": the
@@ -214,7 +227,7 @@ default="auto"
         close together in many features, if there are enough points to find the axes; otherwise the
         axes are random. "clip": means of the points in ever smaller balls, the first of which is
         the domain; it compares no pairs and is fast, but finds only the cluster to which the mean
-        of all points leads. "paper": the published GoodCenter, which did not outperform the others
+        of all points leads. "paper": the published GoodCenter, which did not outperform others
         in our benchmarks: at 10,000 rows and epsilon = 1 its balls are as good in 10 features (1.01
         of the best radius, both) and worse in 2 (1.10 to 1.06), in six to twelve times the seconds
         (``doc/benchmarks/one_cluster.md``). "auto" is "grid" for up to 8 features. For more
@@ -252,14 +265,14 @@ default="auto"
     n_points_target_ : int
         `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool
-        Whether `status_` begins with "ok".
+        Whether a ball was found: the same as `trustworthy_`.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", "noise" for a column far narrower than the ball, "bound" where it is at `bounds`.
-    status_ : str
-        "ok" (with the columns that are far narrower than the ball, if any: `center_` says nothing
-        about them), "few points in the ball" (also if the number is lost in the noise), "no radius
-        found", "no dense box found", "no repeated point found" or "no bound found: the unit ball is
-        used", with what would help.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that are far narrower than the ball, about which `center_` says nothing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -274,8 +287,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
-    private. The plan contains exponential mechanisms, so it is accounted as zCDP.
+    `groups`: all rows of a group, which are treated as one point, their mean). The number of rows
+    is private. The plan contains exponential mechanisms, so it is accounted as zCDP.
 
     References
     ----------
@@ -340,9 +353,9 @@ default="auto"
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
         self.n_points_in_std_error_ = ball.n_points_sd
-        status = status if status != "ok" else seen_ball(ball, session.budget_for)
-        self.status_ = self._told(status, columns, self.center_[None], self.radius_, "the ball")
-        self.found_ = is_ok(self.status_)
+        status = status or seen_ball(ball, session.budget_for)
+        self.messages_ = self._told(status, columns, self.center_[None], self.radius_, "the ball")
+        self.found_ = self.messages_.trustworthy
 
     @row_guard
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -468,8 +481,11 @@ default="auto"
         pickles and displays.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", or "noise" for a column far narrower than a typical ball.
-    status_ : str
-        "ok" if all rounds were; otherwise the status of the first round that was not.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        which part of the rounds found no ball.
     privacy_report_ : PrivacyReport
     radius_ : float
         Radius of the domain: public, or released.
@@ -482,8 +498,9 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point). Every round reads every point, so the
-    costs of the rounds add up: leaving out the points of earlier balls is not parallel composition.
+    `groups`: all rows of a group, which are treated as one point). Every round reads every point,
+    so the costs of the rounds add up: leaving out the points of earlier balls is not parallel
+    composition.
 
     References
     ----------
@@ -547,7 +564,9 @@ default="auto"
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
+        outside = outside_entries(rho, self.bounds)
         entries, rho = self._bound_entries(rho, n_features)
+        entries, rho = [*outside, *entries], sum_down([rho, *(-entry.rho for entry in outside)])
         rho, failure = (part / self.n_clusters * (1 - 1e-9) for part in (rho, failure))
         search, words = self._search(n_features), "1 unit in a ring"
         for i in range(self.n_clusters):
@@ -557,6 +576,7 @@ default="auto"
         return entries
 
     def _fit_table(self, table, session, progress):
+        outside = RowsBeyond.of(session, table, self._domain(table.n_features))
         rows, domain, columns, status = self._rows(table, session)
         search = self._search(table.n_features)
         balls: list[Any] = []
@@ -571,7 +591,7 @@ default="auto"
             progress(f"ball {i}")
         self.radius_ = domain.radius
         found = (seen_ball(ball, session.budget_for) for ball in balls)
-        missed = next((text for text in (status, *found) if text != "ok"), "ok")
+        missed = next(filter(None, (status, *found)), status)
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
@@ -583,10 +603,10 @@ default="auto"
         real = real if real.any() else ~real
         place = centers[real], float(np.median(radii[real]))
         # What bounds cut is told of the balls that were found, whether or not all were.
-        self.status_ = self._told("ok", columns, *place, "a typical ball")
-        if missed != "ok":
-            more = self.status_.removeprefix("ok").removeprefix(", but ")
-            self.status_ = f"{missed}; {more}" if more else missed
+        told = self._told(Status(), columns, *place, "a typical ball", outside.shares)
+        lost = sum(not seen_ball(ball, session.budget_for).trustworthy for ball in balls)
+        severity = extent(lost or len(balls), len(balls))
+        self.messages_ = Status(replace(each, severity=severity) for each in missed).add(*told)
         self._set_centers(centers, weights)
 
 

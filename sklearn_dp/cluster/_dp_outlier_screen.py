@@ -11,9 +11,9 @@ from ._dp_one_cluster import DPOneCluster
 
 
 class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
-    """Find a ball that holds most of the data, privately, and map it to the unit ball.
+    """Find a ball that holds most of the data, privately, and map it to the ball of radius 1.
 
-    This finds bounds at the price of some budget: after ``transform`` every row lies in the unit
+    This finds bounds at the price of some budget: after ``transform`` every row lies in this
     ball, so the next private estimator of a `Pipeline` can use ``bounds=1.0``. Its noise then fits
     the size of the ball rather than that of the domain. Rows outside the ball are moved to its
     boundary.
@@ -57,7 +57,7 @@ default="auto"
     Attributes
     ----------
     center_, radius_, n_points_in_, n_points_in_std_error_, n_points_target_, found_, status_, \
-privacy_report_ :
+messages_, privacy_report_ :
         See :class:`DPOneCluster`.
 
     See Also
@@ -120,7 +120,7 @@ privacy_report_ :
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Map rows to the unit ball; rows outside the found ball are mapped to its boundary.
+        """Map rows to the ball of radius 1; rows outside the found ball are mapped to its boundary.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ privacy_report_ :
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Map back from the unit ball, for example cluster centers.
+        """Map back from the ball of radius 1, for example cluster centers.
 
         Parameters
         ----------

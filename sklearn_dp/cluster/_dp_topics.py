@@ -15,7 +15,7 @@ from .._base import (
     check_number_of_clusters,
 )
 from .._intervals import StandardErrors
-from .._partitions import engine_of
+from .._partitions import engine_of, in_memory
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
@@ -49,7 +49,7 @@ _FEW = 5  # features: with so few, only the silhouette chooses a number of direc
 
 
 class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
-    """Topics of texts: clusters of their embeddings, with the words that tell each one from others.
+    """Topics of texts: clusters of their embeddings, with the words that distinguish each cluster.
 
     `DPKMeans` clusters the directions of the embeddings. Then the words of the texts are counted in
     each cluster, with noise, and the noisy counts choose the keywords and the label of each topic.
@@ -111,10 +111,13 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     center_topics_ : ndarray of int32 of shape (n_clusters,)
         The topic of each center of `estimator_`: its own, unless topics have been merged.
     trustworthy_ : bool
-        Whether `status_` is "ok".
-    status_ : str
-        "ok", or which topics are lost in noise, which ones have no keyword, and what is wrong with
-        the clusters.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        which topics are mostly noise, which ones have no keyword, and what is wrong with the
+        clusters.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -149,7 +152,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     References
     ----------
     Grootendorst, M. (2022). BERTopic: Neural topic modeling with a class-based TF-IDF procedure.
-    arXiv:2203.05794. (words that tell a cluster from the others)
+    arXiv:2203.05794. (words that distinguish a cluster)
     Korolova, A., Kenthapadi, K., Mishra, N. and Ntoulas, A. (2009). Releasing search queries and
     clicks privately. WWW. (words that nobody listed)
 
@@ -300,10 +303,11 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         if texts is None and looks_like_texts(y):
             raise TypeError("y is ignored: pass the texts as texts=.")
         found = engine_of(X, groups)
+        if texts is not None:
+            in_memory(X, "texts")
+            check_texts(texts)
         if found is not None:
             return self._fit_parts(found)
-        if texts is not None:
-            check_texts(texts)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         units = self._units(rows, groups)
@@ -340,7 +344,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             self.words_,
             self.n_keywords,
         )
-        self.status_ = status_of(self.topics_, model.status_)
+        self.messages_ = status_of(self.topics_, model.messages_)
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]

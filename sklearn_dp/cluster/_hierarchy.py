@@ -248,15 +248,14 @@ class ClusterHierarchy:
     -----
     Guarantee: that of the fit. The tree, its levels and their errors are functions of what the fit
     released, and whatever is computed from a private result alone is as private as that result.
-    Nothing is released anew.
 
     Merged centers have the standard error of a weighted mean whose centers and weights are both
     noisy (delta method), including which rows a sample draws from each cluster. Errors of different
-    clusters are taken to be independent. Errors that are small beside the weights are assumed; a
-    cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
+    clusters are assumed to be independent, and small relative to the weights:
+    a cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
 
     `DPCoreset` releases no standard errors of points and weights, because their noise decides which
-    cells are shown: neither do the levels of its hierarchy have any.
+    cells are released. So the levels of its hierarchy have none.
 
     References
     ----------

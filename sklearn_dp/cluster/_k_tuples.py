@@ -32,6 +32,7 @@ from .._queries.handles import GridRows, TableRows
 from .._queries.separated_balls import LEAST_SEPARATION
 from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
+from .._status import Message, Status
 from ..exceptions import UtilityWarning
 
 
@@ -48,7 +49,8 @@ class FriendlyCoreOptions:
 
     Examples
     --------
-    >>> from sklearn_dp.cluster import DPKTupleKMeans, FriendlyCoreOptions
+    >>> from sklearn_dp import DPKTupleKMeans
+    >>> from sklearn_dp.cluster import FriendlyCoreOptions
     >>> options = FriendlyCoreOptions(gamma=1 / 7)
     >>> DPKTupleKMeans(3, aggregator="friendly_core", options=options).options.gamma < 0.2
     True
@@ -76,7 +78,8 @@ class FarBallsOptions:
 
     Examples
     --------
-    >>> from sklearn_dp.cluster import DPKTupleKMeans, FarBallsOptions
+    >>> from sklearn_dp import DPKTupleKMeans
+    >>> from sklearn_dp.cluster import FarBallsOptions
     >>> options = FarBallsOptions(separation=50.0)
     >>> DPKTupleKMeans(3, aggregator="noisy_centers", options=options).options.separation
     50.0
@@ -121,6 +124,7 @@ def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
 
 
 _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the conversion
+_DISAGREE = Message("no_agreement", "the tuples do not agree", severity="all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,15 +135,20 @@ class KTupleResult:
     ----------
     centers : ndarray of shape (k, d) or None
         The centers, in arbitrary order; None if the tuples do not agree.
-    status : str
-        "ok", or why there are no centers.
+    messages : tuple of Message
+        Why there are no centers; empty if there are some.
     privacy_report : PrivacyReport
         The guarantee, and every release that it covers.
     """
 
     centers: np.ndarray | None
-    status: str
+    messages: Status
     privacy_report: PrivacyReport
+
+    @property
+    def status(self) -> str:
+        """The worth of the answer in one word: "ok" or "unusable"."""
+        return self.messages.word
 
 
 @row_guard
@@ -189,7 +198,7 @@ def aggregate_k_tuples(
     Returns
     -------
     result : KTupleResult
-        The points, or a status that says why there are none.
+        The points, or a message that says why there are none.
 
     Raises
     ------
@@ -232,12 +241,10 @@ def aggregate_k_tuples(
     flat = domain.clip_points(usable).reshape(len(table), math.prod(table.shape[1:]))
     rows = TableRows.in_memory(flat, units)
     centers = stage.run(session, rows, domain.center, domain.radius)
-    status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
-        warn(f"aggregate_k_tuples: {status}", UtilityWarning)
-    else:
-        centers = domain.clip_points(centers + domain.center)
-    return KTupleResult(centers, status, session.report())
+        warn(f"aggregate_k_tuples: {_DISAGREE}", UtilityWarning)
+        return KTupleResult(None, Status([_DISAGREE]), session.report())
+    return KTupleResult(domain.clip_points(centers + domain.center), Status(), session.report())
 
 
 def _checked(tuples):
@@ -395,7 +402,9 @@ class TupleContext:
             callback=self.progress,
         )
         final = lloyd(context, np.rint(centers / rows.unit))
-        return build_result(context, final, self.domain, "ok", n_leaves=None, bounds=self.domain)
+        return build_result(
+            context, final, self.domain, Status(), n_leaves=None, bounds=self.domain
+        )
 
 
 def centers_of(estimator):

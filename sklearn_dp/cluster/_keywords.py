@@ -11,11 +11,11 @@ from scipy.special import ndtri
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.bounds import is_ok
 from .._door import column, integers
 from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
 from .._queries.words import LONGEST, pair_of
+from .._status import Message, Status, extent
 from ._hierarchy import total
 
 _NO_TEXTS = "texts must hold a text, or a list of words, for each row of X."
@@ -134,21 +134,23 @@ def described(
     return topics
 
 
-def status_of(topics: Sequence[Topic], clusters: str) -> str:
-    """The status: "ok", or the trouble of topics, by their numbers, and of the clusters."""
+def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
+    """The status: the trouble of topics, by their numbers, and of the clusters."""
     troubles = {
-        "noise": "the size is lost in noise; use fewer topics or more budget",
-        "unnamed": "no keyword stands out from the noise",
+        "noise": ("the size is mostly noise", "use fewer topics or more budget"),
+        "unnamed": ("no keyword stands out from the noise", ""),
     }
     told = []
-    for code, words in troubles.items():
+    for code, (words, action) in troubles.items():
         numbers = [str(number) for number, topic in enumerate(topics) if topic.status == code]
         if numbers:
             shown = ", ".join(numbers[:10]) + ", ..." * (len(numbers) > 10)
-            told.append(f"{len(numbers)} of {len(topics)} topics ({shown}): {words}")
-    if not is_ok(clusters):
-        told.append(f"clusters: {clusters}")
-    return "; ".join(told) or "ok"
+            text = f"{len(numbers)} of {len(topics)} topics ({shown}): {words}"
+            severity = extent(len(numbers), len(topics))
+            told.append(Message(f"{code}_topics", text, (), action, severity))
+    if not clusters.trustworthy:
+        told += clusters.of_part("clusters")
+    return Status(told)
 
 
 # -- merged topics ---------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ class MergedTopics:
         """Merge topics, by released values only: nothing is charged.
 
         A large topic that the fit has split into several becomes one again. Sizes and counts of
-        words are added up, and the keywords are chosen anew.
+        words are added up, and the keywords are chosen again.
 
         Parameters
         ----------
@@ -210,7 +212,7 @@ class MergedTopics:
             model.words_,
             model.n_keywords,
         )
-        model.status_ = status_of(model.topics_, model.estimator_.status_)
+        model.messages_ = status_of(model.topics_, model.estimator_.messages_)
         return model
 
     def _near_topics(self: Any) -> np.ndarray:

@@ -2,4 +2,6 @@
 
 from ._friendly_covariance import FriendlyCovariance
 
-__all__ = ["FriendlyCovariance"]
+DPCovariance = FriendlyCovariance  # the name that most readers look for
+
+__all__ = ["DPCovariance", "FriendlyCovariance"]

@@ -41,7 +41,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     No bound on the norm is needed: the noise is proportional to the covariance itself, in every
     direction. The mean and the standard deviation of each column are released first, as by
     `DPStandardScaler`. Then rows in these units are whitened by what has been released so far,
-    clipped in the whitened norm, and released again, until no direction is hidden in the noise;
+    clipped in the whitened norm, and released again, until no direction is mostly noise;
     most of the budget goes to the last round. The effect of clipping is corrected for as if the
     data were normal. Finally, variances are combined with those of the columns by themselves. A
     column with far values, such as a rare flag, thus keeps its own variance, and the other columns
@@ -75,7 +75,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     store_precision : bool, default=True
         Whether `precision_` is stored. False: :meth:`get_precision` computes it on demand.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -110,9 +110,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
         where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
         noise hides the mean.
-    status_ : str
-        "ok", which may be followed by limits; or else a description of what the releases show to be
-        wrong.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     path_ : str
         "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
         the first guess, by releases.
@@ -151,7 +152,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.covariance import FriendlyCovariance
+    >>> from sklearn_dp import FriendlyCovariance
     >>> X = np.random.default_rng(0).normal(size=(20000, 2)) * [1000.0, 0.01] + 7
     >>> scale = np.sqrt(np.diag(FriendlyCovariance(epsilon=1.0).fit(X).covariance_))
     >>> (scale / [1000.0, 0.01]).round(1)
@@ -268,7 +269,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         Warns
         -----
         UtilityWarning
-            If directions are hidden in the noise. It depends on released values only.
+            If directions are mostly noise. It depends on released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
 
@@ -295,11 +296,11 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.column_status_ = codes = at_bound_codes(found.codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
-        if self.status_ == "ok":
-            self.status_ = status_of_joint(end, codes, names, session.budget_for)
-            self.status_ = known.told(self.status_, names)
-        self.status_ = at_bounds(self.status_, box, *place, names)
+        if not self.messages_:
+            self.messages_ = status_of_joint(end, codes, names, session.budget_for)
+            self.messages_ = known.told(self.messages_, names)
+        self.messages_ = at_bounds(self.messages_, box, *place, names)
         cut = codes, box, self.location_, spreads, names
         # From other rows, none beyond the bounds are counted.
-        status = told_of_cuts(self.status_, *cut, wrong=bool(self._of_others))
-        self.status_ = self._told_of_days(status)
+        status = told_of_cuts(self.messages_, *cut, wrong=bool(self._of_others))
+        self.messages_ = self._told_of_days(status)

@@ -29,7 +29,6 @@ class BaseReleasedCovariance(BaseDPEstimator):
     covariance_: np.ndarray
     location_: np.ndarray
     precision_: np.ndarray | None
-    status_: str
     _whitening: np.ndarray
 
     def get_precision(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The ways to a covariance, from a table in public or released columns.
 
 Each gives an Ellipsoid in grid steps, the rows (which know how long a step is) and the point that
-they are about, and sets `path_`, `status_` and what is known of rows far out.
+they are about, and sets `path_`, `messages_` and what is known of rows far out.
 """
 
 import math
@@ -16,16 +16,18 @@ from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.known_columns import KnownColumns, PublicColumns, known_moments
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
-from .._aggregate.shared.bounds import with_caveat
 from .._aggregate.shared.centering import noise_sd
 from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
+from .._status import Message, Status
 
 __all__ = ["BaseRoutes"]
 
 _CORE_SHARE = 0.35  # of rho, for the friendly core
 _FEWEST = 5.0  # standard deviations of its noise, that the number of rows is at least
-_NOTHING = "too few rows for this budget: the answer is mostly noise"
+_NOTHING = Message(
+    "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
+)
 _DELTA_SHARE = 0.5  # of delta, for its failure events
 
 
@@ -36,7 +38,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
     n_blocks: int | str
     assume_centered: bool
     path_: str
-    status_: str
+    messages_: Status
     _earlier_days: EarlierDays | None = None
     # of `DPBySegment`: whether the plan is that of a fit that starts from the covariance of other
     # rows, and that mean and covariance, as released
@@ -65,7 +67,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         table, domain = known.columns.read(table), known.columns.domain
         assert domain is not None  # the plan needs bounds
         domain, rows = rows_in_bounds(table, domain, centered=centered)
-        self.path_, self.status_ = self.method, "ok"
+        self.path_, self.messages_ = self.method, Status()
         end = fit_gram(session, rows, domain, centered=centered)
         return known, end, rows, domain.center
 
@@ -78,7 +80,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         rounds = MomentRounds(session, rows, centered=centered)
         repair = partial(known.as_wide, rows=rows)
         (end,), self._earlier_days = earlier.and_one(rounds, ball.center, today.keep, repair=repair)
-        self.path_, self.status_ = today.fitted.path_, "ok"
+        self.path_, self.messages_ = today.fitted.path_, Status()
         return known.learned(end, rows, ball.center), end, rows, ball.center
 
     def _told_of_days(self, status):
@@ -92,7 +94,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
             return status
         several = f"{today.state} days show no covariance and are"
         words = several if today.state > 1 else "day shows no covariance and is"
-        return with_caveat(status, f"the first {words} left out")
+        return status.add(Message("days_left_out", f"the first {words} left out"))
 
     def _by_others(self, table, domain, session, progress):
         """Rounds from the mean and covariance of other rows."""
@@ -108,7 +110,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         # Two rounds widen what is three times too narrow.
         rounds = MomentRounds(session, rows, centered=centered)
         (end,), _ = refine(rounds, [start], pool=True, least_rounds=2)
-        self.path_, self.status_ = "segments", "ok"
+        self.path_, self.messages_ = "segments", Status()
         return known, end if end.least_weight > 0 else end.unknown(), rows, domain.center
 
     def _by_rounds(self, table, domain, session, progress):
@@ -120,7 +122,8 @@ class BaseRoutes(OpenBounds, BaseByDays):
         noise = noise_sd(session.remaining()) / max(found.size, 1.0)
         ball, rows = known.read(table, noise)
         if known.unseen.all():  # and there is nothing to add up
-            self.path_, self.status_ = "whiten", "ok" if found.single.all() else _NOTHING
+            self.path_ = "whiten"
+            self.messages_ = Status([] if found.single.all() else [_NOTHING])
             return known, known.nothing(ball, rows), rows, ball.center
         start = self._start(session, known.start(ball, rows), rows, centered)
         progress("core")
@@ -131,9 +134,9 @@ class BaseRoutes(OpenBounds, BaseByDays):
 
         (end,), _ = refine(rounds, [start], pool=True, repair=repair)
         assert end.errors is not None
-        self.status_ = found.weights.told("ok")
+        self.messages_ = found.weights.told(Status())
         if not end.weight > _FEWEST * end.errors.weight:
-            self.status_ = _NOTHING
+            self.messages_ = Status([_NOTHING])
             return known, end.unknown(), rows, ball.center
         known = known.learned(end, rows, ball.center)
         if self._no_days() is None:

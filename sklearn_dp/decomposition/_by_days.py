@@ -14,12 +14,18 @@ from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
+from .._status import Message, Status
 from ._component_errors import BaseComponentErrors
 
 __all__ = ["BaseComponentsByDays"]
 
 _SURE = 5.0  # standard deviations that the number of rows stands out by
-_NOT_SEEN = "no direction stands out from the noise in all days so far; add more days"
+_NOT_SEEN = Message(
+    "no_direction",
+    "no direction stands out from the noise in all days so far",
+    action="add more days",
+    severity="all",
+)
 
 
 class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
@@ -82,6 +88,6 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         error = np.sqrt(means.variance + np.square(means.bias)) * unit
         sure = means.size > _SURE * math.sqrt(means.size_variance)
         self.mean_std_error_ = np.where(sure & (means.precision > 0), error, math.inf)
-        self.status_ = "ok" if sure and found.seen else _NOT_SEEN
+        self.messages_ = Status([] if sure and found.seen else [_NOT_SEEN])
         self._set_mean_codes(public, variances)
         self._tell(public, variances)

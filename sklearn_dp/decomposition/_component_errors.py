@@ -13,8 +13,7 @@ from .._aggregate.columns.look import Profile
 from .._aggregate.friendly.column_moments import fit_column_means
 from .._aggregate.moments.codes import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
-from .._aggregate.shared.advice import listed, plain
-from .._aggregate.shared.bounds import is_ok, with_caveat
+from .._aggregate.shared.advice import plain
 from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
@@ -22,6 +21,7 @@ from .._base import BaseDPEstimator
 from .._privacy._checks import is_integer
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
+from .._status import Message, Severity, Status, extent, in_short
 
 __all__ = ["BaseComponentErrors"]
 
@@ -44,10 +44,10 @@ class BaseComponentErrors(BaseDPEstimator):
     n_features_in_: int
     mean_: np.ndarray
     mean_std_error_: np.ndarray
-    status_: str
+    messages_: Status
     _total: tuple[float, Any, float, float, float]
-    _rule: list[str]  # which column has nearly all of the spread, in words
-    _status: str  # for any number of components
+    _rule: list[Message]  # which column has nearly all of the spread
+    _status: Status  # for any number of components
 
     def _set_components(self, eigen, unit):
         """Directions and variances, from eigenvalues and eigenvectors of the released sum of
@@ -98,29 +98,31 @@ class BaseComponentErrors(BaseDPEstimator):
         total, *_, taken = self._total
         return taken * np.sqrt(np.minimum(self.explained_variance_ / total, 1.0))
 
-    def _told_of_tails(self, status: str) -> str:
-        """A status that is ok, with what clips may have taken of the largest variance."""
+    def _told_of_tails(self, status: Status) -> Status:
+        """A trustworthy status, with what clips may have taken of the largest variance."""
         first = np.maximum(self.explained_variance_[:1], 1e-300)
         share = float((self._taken()[:1] / first).max(initial=0.0))
-        if not is_ok(status) or share <= _DOUBTED:
+        if not status.trustworthy or share <= _DOUBTED:
             return status
-        words = (
+        text = (
             "long tails may lie beyond `radius_`: standard errors allow for a bias of "
-            f"{plain(100 * share, 1)}% of a variance; use more rows or a larger epsilon"
+            f"{plain(100 * share, 1)}% of a variance"
         )
-        if share < _LARGE:
-            return with_caveat(status, words)
-        return _said_first(words, status)
+        action = "use more rows or a larger epsilon"
+        severity: Severity = "caution" if share < _LARGE else "part"
+        return status.add(Message("long_tails", text, (), action, severity))
 
-    def _told_of_noise(self, status: str) -> str:
-        """A status that is ok, with the components that noise hides if their number was asked
+    def _told_of_noise(self, status: Status) -> Status:
+        """A trustworthy status, with the components that noise hides if their number was asked
         for."""
         hidden = np.flatnonzero(self.explained_variance_ < self.noise_level_)
-        if self.n_components is None or not len(hidden) or not is_ok(status):
+        if self.n_components is None or not len(hidden) or not status.trustworthy:
             return status
-        words = f"components hidden in the noise: {listed(range(self.n_components_), hidden)}"
-        advice = "use fewer components, more rows or a larger epsilon"
-        return _said_first("; ".join([words, advice, *self._rule]), status)
+        text = f"components too noisy to use: {in_short(hidden.tolist())}"
+        action = "use fewer components, more rows or a larger epsilon"
+        severity = extent(len(hidden), self.n_components_)
+        message = Message("hidden_components", text, (), action, severity)
+        return status.add(message, *self._rule)
 
     def _set_direction_errors(self, eigen, unit, mean_sd):
         """Standard errors of the directions and of the mean, from released values.
@@ -168,7 +170,7 @@ class BaseComponentErrors(BaseDPEstimator):
         released `variances` of columns tell which means are noise.
         """
         names, domain = self._column_names, self._domain(table.n_features)
-        if place.status != "ok" and domain is None:
+        if place.status and domain is None:
             self.mean_std_error_ = np.full(table.n_features, math.inf)
             self.components_std_error_ = np.ones_like(self.components_)
             self._set_errors(self._total[0], math.inf, *self._total[2:])
@@ -177,7 +179,7 @@ class BaseComponentErrors(BaseDPEstimator):
             error = self.mean_std_error_
             found = fit_column_means(session, table, domain, place, error, seen, names)
             self.mean_, self.mean_std_error_ = found.mean, found.std_error
-            self.status_ = found.status if self.status_ == "ok" else self.status_
+            self.messages_ = self.messages_ or found.status
             codes = found.codes
             if domain is None and seen is not None:
                 codes = np.where(seen.known, np.where(seen.single, "constant", codes), "noise")
@@ -198,11 +200,11 @@ class BaseComponentErrors(BaseDPEstimator):
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         cut = codes, domain, self.mean_, spreads, names
-        status = told_of_cuts(self.status_, *cut, wrong=True)
+        status = told_of_cuts(self.messages_, *cut, wrong=True)
         status, self.column_status_ = told_of_hidden(status, codes, domain, variances, sd, names)
         self._rule = told_of_rule(spreads, names, "components")
         self._status = self._told_of_tails(status)
-        self.status_ = self._told_of_noise(self._status)
+        self.messages_ = self._told_of_noise(self._status)
 
     def _column_noise(self):
         """Standard deviation of the noise of the variances of columns."""
@@ -219,13 +221,7 @@ class BaseComponentErrors(BaseDPEstimator):
         known = self.mean_std_error_ <= _HIDDEN * spread
         self.column_status_ = np.where(known, "ok", "noise").astype("<U8")
         mean = self.mean_, self.mean_std_error_
-        self.status_ = at_bounds(self.status_, domain, *mean, self._column_names)
-
-
-def _said_first(words: str, status: str) -> str:
-    """What is wrong, before what a status that was ok has told."""
-    rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
-    return f"{words}; {rest}" if rest else words
+        self.messages_ = at_bounds(self.messages_, domain, *mean, self._column_names)
 
 
 def _n_components(wanted, variance, noise_level):

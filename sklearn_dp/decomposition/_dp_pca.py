@@ -31,6 +31,7 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._sklearn_compat import with_callbacks
+from .._status import Message, Status
 from .._validation import check_pair
 from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
@@ -83,9 +84,9 @@ class DPPCA(
         Ledger with the total budget of many fits; charged before the data are read.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
-        variances; variances below `noise_level_` count as that.
+        variances; variances below `noise_level_` are raised to it.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
@@ -104,7 +105,7 @@ class DPPCA(
         data), and about what clipping to `radius_` may have taken.
     components_std_error_ : ndarray of shape (n_components, n_features)
         Standard error of each entry of `components_`, up to the sign of its row: by how much
-        privacy noise and sampling variability turn each component toward the others. If variances
+        privacy noise and sampling variability rotate each component toward others. If variances
         are closer to each other than their noise, it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
@@ -134,9 +135,11 @@ class DPPCA(
         For the mean of each column "ok"; "constant" where all that can be seen is one value;
         "bound" where it, or many rows, are at `bounds` (but for 0); "noise" where that error is as
         large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
-    status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
-        With `n_components` given, it is not "ok" if a component is below `noise_level_`.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. With
+        `n_components` given, the answer is not trustworthy if a component is below `noise_level_`.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
         `radius_` and `rows_beyond_` are those of the first day.
@@ -166,7 +169,7 @@ class DPPCA(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.decomposition import DPPCA
+    >>> from sklearn_dp import DPPCA
     >>> X = np.random.default_rng(0).normal(size=(5000, 4)) * [9.0, 0.1, 0.1, 0.1]
     >>> DPPCA(n_components=1).fit(X).components_.round(1) + 0.0
     array([[1., 0., 0., 0.]])
@@ -304,12 +307,13 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size / square, place.size_sd / square, taken)
         self._set_direction_errors(eigen, unit, place.error)
-        self.status_ = place.weights.told(place.status)
-        if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
+        self.messages_ = place.weights.told(place.status)
+        if not self.messages_ and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             size = place.size if is_known(place.size, place.size_sd) else None
-            words = advice(times, session.budget_for, size)
-            self.status_ = f"no direction stands out from the noise{words}"
+            action = advice(times, session.budget_for, size)
+            text = "no direction stands out from the noise"
+            self.messages_ = Status([Message("no_direction", text, (), action, "all")])
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
         self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)
 
@@ -325,7 +329,7 @@ class DPPCA(
         for name in (*of_each, "components_std_error_"):
             setattr(self, name, getattr(self, name)[:k])
         self._set_errors(*self._total)
-        self.status_ = self._told_of_noise(self._status)
+        self.messages_ = self._told_of_noise(self._status)
         self._tell_limit()
         return self
 

@@ -44,12 +44,12 @@ class BaseProbabilisticModel(BaseDPEstimator):
         return max(self.noise_variance_, self._least_variance())
 
     def get_covariance(self) -> np.ndarray:
-        """Covariance of the released probabilistic model: the components, and equal noise beside.
+        """Covariance of the released model: the components, and equal noise in other directions.
 
         Returns
         -------
         covariance : ndarray of shape (n_features, n_features)
-            Variances below `noise_level_` count as that.
+            Variances below `noise_level_` are raised to it.
         """
         check_is_fitted(self)
         return self._matrix(self._variances(), self._rest())

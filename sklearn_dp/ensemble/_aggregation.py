@@ -40,9 +40,8 @@ from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
 from .._queries.handles import GridRows, TableRows
 from .._queries.outputs import LengthScores, Usable, Working
+from .._status import Message, Status
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
-
-__all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
 
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
 _WORKING_SHARE, _BOUND_SHARE = 0.02, 0.1
@@ -54,13 +53,15 @@ _BLOCKS = {"one_cluster": 50.0, "mean": 16.0}
 _BLOCKS_UNBOUNDED = {"one_cluster": 50.0, "mean": 100.0}  # to find units and bounds
 _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
 _TOO_FAR = 2.0**12  # times a unit: where outputs do not lie
-_ONE_UNIT = (
-    "ok, but there are too few blocks to estimate the scales of the outputs: all "
-    "have the same error, which hides small outputs; use output_bounds, or a "
-    "larger n_blocks or epsilon"
+_MORE = "use output_bounds, or a larger n_blocks or epsilon"
+_ONE_UNIT = Message(
+    "one_scale",
+    "there are too few blocks to estimate the scales of the outputs: all have the same error, "
+    "which hides small outputs",
+    action=_MORE,
 )
-_LOST_UNITS = (
-    "the noise hides the scales of the outputs; use output_bounds, or a larger n_blocks or epsilon"
+_LOST_UNITS = Message(
+    "hidden_scales", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
 )
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
@@ -71,7 +72,7 @@ class Aggregate:
 
     vector: np.ndarray  # (n_outputs,)
     n_working: float  # noisy number of blocks whose fit worked
-    status: str
+    status: Status
     n_working_sd: float  # of its noise
     error: np.ndarray | None  # of the vector, for the noise; None where it is not known
 
@@ -89,11 +90,9 @@ class Aggregation:
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """The rho for everything, and the part of delta for failures.
-
-        A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs some for
-        the conversion. A mean within public bounds has Gaussian releases only.
-        """
+        """The rho for everything, and the part of delta for failures. A target in zCDP gives all of
+        its delta to failures; one in (epsilon, delta) needs some for the conversion. A mean within
+        public bounds has Gaussian releases only."""
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
@@ -147,10 +146,7 @@ class Aggregation:
 
     def run(self, session, outputs, n_blocks):
         """Release the aggregate of the outputs of a public number of blocks, a handle of points;
-        the plan holds `entries`.
-
-        The row of a block whose fit did not work is not finite.
-        """
+        the plan holds `entries`. The row of a block whose fit did not work is not finite."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())
@@ -166,15 +162,18 @@ class Aggregation:
         vector, status, error = by(session, outputs, n_blocks, domain)
         vector = columns.to_table(domain.clip_points(vector))
         if n_working < n_blocks / 2:
-            status = "most blocks failed"
-        elif status == "ok" and n_working < 2 * sd:
-            words = advice(4 * sd / n_blocks, self.budget, n_blocks, "blocks")
-            status = f"few blocks for this budget: noise could explain their number{words}"
-        elif status == "ok" and self.bounds is None and d > 1:
+            status = _useless("failed_blocks", "most blocks failed")
+        elif not status and n_working < 2 * sd:
+            more = advice(4 * sd / n_blocks, self.budget, n_blocks, "blocks")
+            text = "few blocks for this budget: noise could explain their number"
+            status = _useless("few_blocks", text, more)
+        elif not status and self.bounds is None and d > 1:
             # In the right units half of each column is within one of the origin.
-            lost = domain.radius > _TOO_FAR * math.sqrt(d)
-            status = _ONE_UNIT if not columns.scaled else _LOST_UNITS if lost else status
-            if status == "ok" and error is not None:
+            if not columns.scaled:
+                status = Status([_ONE_UNIT])
+            elif domain.radius > _TOO_FAR * math.sqrt(d):
+                status = Status([_LOST_UNITS])
+            elif error is not None:
                 status = hidden_units(error, bool(columns.origin.any()))
         return Aggregate(
             vector, n_working, status, sd, None if error is None else error * columns.scale
@@ -203,10 +202,10 @@ class Aggregation:
         target = max(1, int(self.agreement * n_blocks))
         ball = fit_one_cluster(session, rows, target, self._search())
         status, times = seen_ball(ball, self.budget), points_needed(ball) / ball.target
-        if status != "ok":
+        if status:
             # More blocks help where even as many as were looked for could not be told from none.
             more = advice(times, self.budget, n_blocks, "blocks") if times > 1 else ""
-            status = f"few blocks agree{more}"
+            status = _useless("few_blocks_agree", "few blocks agree", more)
         return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 
     def _by_mean(self, session, outputs, n_blocks, domain):
@@ -227,7 +226,8 @@ class Aggregation:
         # Tuples of one point each; those that are not active are nobody's friends.
         found = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
         if found is None:
-            return domain.center, "no core found: use more blocks or a larger epsilon", None
+            action = "use more blocks or a larger epsilon"
+            return domain.center, _useless("no_core", "no core found", action), None
         error = np.full(len(found.mean), found.sd)
         # As above; the released size is a lower bound already, and at least one.
         status = hidden_in_noise(
@@ -240,3 +240,8 @@ class Aggregation:
             units="blocks",
         )
         return found.mean + domain.center, status, error
+
+
+def _useless(code: str, text: str, action: str = "") -> Status:
+    """No output can be used."""
+    return Status([Message(code, text, (), action, "all")])

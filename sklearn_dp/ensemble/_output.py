@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._aggregate.shared.advice import listed
 from .._door import check_target, column
 from .._privacy._entries import floats, places_among
 from .._privacy._rounding import exact_integers
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
-
-__all__ = ["Output", "WithTarget", "clip_features", "labels_of", "probe", "target_column"]
+from .._status import Message, Status, extent, in_short, names_at
 
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
@@ -36,11 +34,9 @@ _USUAL = (
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows.
-
-    Blocks are made of rows; with the target among them, it needs no blocks of its own. `classes`:
-    labels of a classifier, whose places are what the last column holds.
-    """
+    """An estimator that takes the target from the last column of its rows. Blocks are made of rows;
+    with the target among them, it needs no blocks of its own. `classes`: labels of a classifier,
+    whose places are what the last column holds."""
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -136,29 +132,28 @@ class Output:
         )
 
     def hidden(self, vector, error, *, bounded):
-        """The status of released outputs, of which the noise may hide most.
-
-        They have no size to be compared with but their own errors. A location may well be 0, and
-        within public bounds any noise may hide it: then nothing of it can be relied on.
-        """
+        """The status of released outputs, of which the noise may hide most. They have no size to be
+        compared with but their own errors. A location may well be 0, and within public bounds any
+        noise may hide it: then nothing of it can be relied on."""
         if bounded and (np.abs(vector) < _TOLD * error).all():
-            return (
-                "mostly noise: no output can be told from zero; use closer output_bounds, more "
-                "rows or a larger epsilon"
-            )
+            text = "mostly noise: no output can be told from zero"
+            action = "use closer output_bounds, more rows or a larger epsilon"
+            return Status([Message("mostly_noise", text, (), action, "all")])
         of_coef = np.repeat(
             [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
         )
         lost = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
         if 2 * np.count_nonzero(lost) <= lost.size:
-            return "ok"
+            return Status()
         shape = self.shapes[self.names.index("coef_")]
         places = [f"coef_[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]
-        return (
+        text = (
             f"mostly noise: {np.count_nonzero(lost)} of the {lost.size} coefficients cannot be "
-            f"told from zero ({listed(places, np.flatnonzero(lost))}), so predictions may be "
-            "far off; use more rows, fewer columns or a larger epsilon"
+            f"told from zero ({in_short(names_at(places, lost))}), so predictions may be far off"
         )
+        action = "use more rows, fewer columns or a larger epsilon"
+        severity = extent(int(np.count_nonzero(lost)), lost.size)
+        return Status([Message("mostly_noise", text, (), action, severity)])
 
     def write(self, fitted, vector):
         """Set the attributes of a fresh estimator."""

@@ -21,9 +21,7 @@ from .._partitions import rowwise
 from .._rows.single_rows import finite, row_guard, saturated
 from .._silence.global_generators import row_by_row
 from .._silence.suppress_output import attempt_silently, suppress_output
-from .._sklearn_compat import complete_kmeans
-
-__all__ = ["BaseReleasedMethods", "completed"]
+from .._sklearn_compat import complete_kmeans, of_rows
 
 _METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 _ERRORS = "needs standard errors of a fit, which this is not: ask SampleAndAggregate for its own"
@@ -45,6 +43,15 @@ def _delegated(method):
     return available_if(there)(method)
 
 
+def _asked(name: str, returned: str) -> Any:
+    """A method of rows that the released estimator has, or not; its numbers are finite."""
+
+    def method(self: Any, X: ArrayLike) -> np.ndarray:
+        return self._ask(name, X)
+
+    return _delegated(rowwise(row_guard(of_rows(method, name, "released estimator", returned))))
+
+
 class _Unavailable:
     """Takes the place of a method that needs what has not been released."""
 
@@ -64,7 +71,7 @@ def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
         missing = _missing_for(estimator, method, rows)
         if missing is not None:
             text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
-            text = f"{text}, beside {', '.join(released)}."
+            text = f"{text}, in addition to {', '.join(released)}."
             setattr(estimator, method, _Unavailable(text, missing))
     for method, why in _OF_A_FIT.items():
         if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, method):
@@ -102,7 +109,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
     def _keep(self, found):
         """The fitted attributes of an `Aggregate`."""
-        self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
+        self.output_, self.n_working_, self.messages_ = found.vector, found.n_working, found.status
         self.n_working_std_error_ = found.n_working_sd
         # A fit before this one may have had it.
         self.__dict__.pop("output_std_error_", None)
@@ -137,95 +144,13 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
             missing = error.name
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
-    @_delegated
-    @rowwise
-    @row_guard
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """What the released estimator predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        y : ndarray
-            Of the shape that the estimator gives it, with finite numbers.
-        """
-        return self._ask("predict", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities of the released estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        return self._ask("predict_proba", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Scores of the released estimator, such as distances to a boundary.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        scores : ndarray
-            Of the shape that the estimator gives them, with finite numbers.
-        """
-        return self._ask("decision_function", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """How likely the released estimator calls each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Such as log-likelihoods, with finite numbers.
-        """
-        return self._ask("score_samples", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def transform(self, X: ArrayLike) -> np.ndarray:
-        """What the released estimator makes of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        X_transformed : ndarray
-            One row for each row of `X`.
-        """
-        return self._ask("transform", X)
+    predict = _asked("predict", "y : ndarray")
+    predict_proba = _asked(
+        "predict_proba", "probabilities : ndarray of shape (n_samples, n_classes)"
+    )
+    decision_function = _asked("decision_function", "scores : ndarray")
+    score_samples = _asked("score_samples", "scores : ndarray of shape (n_samples,)")
+    transform = _asked("transform", "X_transformed : ndarray")
 
     @available_if(lambda self: hasattr(self._inner(), "transform"))
     def fit_transform(
@@ -273,7 +198,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
         Returns
         -------
-        twin : estimator
+        copy : estimator
             Of the class of `estimator`. A method that needs more than was released says what.
         """
         check_is_fitted(self)

@@ -35,8 +35,6 @@ from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
 from ._targets import TargetsInParts
 
-__all__ = ["SampleAndAggregate"]
-
 SAMPLINGS = ("disjoint", "with_replacement")
 COPY_RATE = 1 / 9
 """Expected copies of a unit where blocks are drawn with replacement: n / 9 draws, as published."""
@@ -121,9 +119,11 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float
         Standard deviation of its noise.
-    status_ : str
-        "ok", "most blocks failed", "few blocks agree", "no core found", or that the noise hides
-        the outputs, or most coefficients, with what would help.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
+        if most blocks failed, few agree, or noise hides the outputs or most coefficients.
     privacy_report_ : PrivacyReport
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -343,7 +343,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
         found = aggregation.run(step, results, self.n_blocks_)
-        if found.status == "ok" and found.error is not None:
+        if not found.status and found.error is not None:
             bounded = self.output_bounds is not None
             status = output.hidden(found.vector, found.error, bounded=bounded)
             found = replace(found, status=status)
@@ -366,11 +366,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
-        """The outputs of the blocks, as points; all NaN where a fit did not work.
-
-        The target, if there is one, is the last column of the table. The session is that of the
-        blocks and of seeds for the fits; nothing is released here.
-        """
+        """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if
+        there is one, is the last column of the table. The session is that of the blocks and of
+        seeds for the fits; nothing is released here."""
         fits = BlockFits(
             self._trainable(),
             self.n_blocks_,

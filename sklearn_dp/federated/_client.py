@@ -23,8 +23,6 @@ from .._queries.client_rounds import ANSWERS, LARGEST_ENTRY, Arrays, exact_updat
 from .._rows.single_rows import row_guard, saturated
 from ._client_rows import usable_rows
 
-__all__ = ["client_update", "read_rows"]
-
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard

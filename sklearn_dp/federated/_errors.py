@@ -24,10 +24,9 @@ from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.narrow_bounds import told_of_centers
 from .._intervals import StandardErrors
 from .._queries.coordinates import Columns
+from .._status import Status
 from ._prior import nearest_of
 from ._state import State
-
-__all__ = ["FederatedErrors", "center_errors", "count_errors"]
 
 _CODES = ("cluster_centers_status_", "column_status_")
 _WITH_ERRORS = {
@@ -56,9 +55,7 @@ class FederatedErrors(StandardErrors):
 
     def _keep_errors(self, state: State, budget: Budget) -> None:
         """Set the standard errors, in the order of the centers, and what they mean for the status.
-
-        `state` is that after the last round.
-        """
+        `state` is that after the last round."""
         for name in (*(f"{name}std_error_" for name in _WITH_ERRORS), *_CODES):
             vars(self).pop(name, None)  # a fit before this one may have had them
         found = center_errors(state)
@@ -71,32 +68,30 @@ class FederatedErrors(StandardErrors):
             (np.hypot(noise, others) * unit)[order, None], d, axis=1
         )
         self.cluster_weights_std_error_ = count_errors(state)[order]
-        if self.status_ == "ok" and len(order) > 1:
-            self.status_ = _hidden(state, noise, counts_sd, budget)
+        if not self.messages_ and len(order) > 1:
+            self.messages_ = _hidden(state, noise, counts_sd, budget)
         names = self._column_names
         columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
         numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
         codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
-        self.status_ = told_by_column(self.status_, by_column, codes, names)
+        self.messages_ = told_by_column(self.messages_, by_column, codes, names)
         if domain is not None:
             real = numbers[0] > 3 * counts_sd
             spread = np.full(d, _typical(state, others))
             centers = self.cluster_centers_[real]
             mean = centers.sum(axis=0) / max(len(centers), 1)
             place = centers, self.cluster_centers_std_error_[real], mean
-            self.status_, cut = told_of_centers(self.status_, domain, *place, spread, names)
+            self.messages_, cut = told_of_centers(self.messages_, domain, *place, spread, names)
             codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
         self.cluster_centers_status_ = codes
         self.column_status_ = codes_by_column(self.cluster_centers_status_)
 
 
 def _columns(state: State, others: np.ndarray) -> Columns:
-    """The units of the columns, as public points or the sides of a box tell them.
-
-    Otherwise the spread of a typical column, of the centers and, by the error `others` of drawing
-    their units, about them.
-    """
+    """The units of the columns, as public points or the sides of a box tell them. Otherwise the
+    spread of a typical column, of the centers and, by the error `others` of drawing their units,
+    about them."""
     setup = state.setup
     if setup.server is not None and len(setup.server) > _FEW_POINTS:
         spread = np.std(setup.server, axis=0)
@@ -191,7 +186,7 @@ def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
     return (np.bincount(near, values, minlength=k) + _COMMON * values.mean()) / number
 
 
-def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> str:
+def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> Status:
     """Whether the noise of a typical center is as large as half of what the centers differ by."""
     counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
     spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))

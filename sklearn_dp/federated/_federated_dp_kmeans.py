@@ -33,8 +33,6 @@ from ._parameters import (
 )
 from ._server import first_message, server_update
 
-__all__ = ["FederatedDPKMeans"]
-
 
 class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.
@@ -64,8 +62,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     ledger : PrivacyLedger or str, optional
         Ledger with the total budget of a study, or its file; charged before any client is queried.
     privacy_unit : {"auto", "row", "client"}, default="auto"
-        What is protected: a row, or a client with all its rows. "auto": a client if the fit is told
-        which client holds which rows, otherwise a row.
+        What is protected: a row, or a client with all its rows. "auto": a client in a
+        fit with `groups` or to clients, otherwise a row.
     relation : {"add or remove", "replace"}, default="add or remove"
         What the guarantee covers: adding or removing one unit, or replacing one unit by another if
         their number is public. With "replace" both hold, which needs up to twice the noise.
@@ -88,7 +86,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         None: whoever sums adds the noise, once and at full scale. A number: every client adds a
         share of the noise, so that under secure aggregation nobody sees a sum without it. At least
         this many of the answering clients, in addition to the one whose rows are in question, must
-        keep their shares secret; only their shares count as noise in the accounting. A round with
+        keep their shares secret; only their shares are noise in the accounting. A round with
         fewer answers ends the fit with an error. Neighbors have the same clients, one of which has
         different rows. In :meth:`fit`, where the number of clients may be private, exactly this
         many shares of noise are added.
@@ -101,7 +99,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, privacy_report_
         As of :class:`~sklearn_dp.DPKMeans`. If clients are the unit, each client has a weight of
         one, divided among its rows. There are no labels after :meth:`fit_clients`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
@@ -138,9 +136,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     server sends and publishes. The sums themselves are seen by a trusted aggregator, or by nobody
     under secure aggregation. `X_server` is public and not protected: never take it from clients.
 
-    A client that fails, hangs, or sends an invalid answer counts as empty. The noise stays the
-    same, and so does the guarantee, unless rows are the unit and a client fails because of single
-    rows.
+    A client that fails, hangs, or sends an invalid answer is treated as empty. The noise and the
+    guarantee stay the same, unless rows are the unit and a client fails because of single rows.
 
     Accuracy is best if server points lie near all clusters. Without server data,
     :class:`~sklearn_dp.DPKMeans` on pooled rows is far better, if pooling is an option.
@@ -269,13 +266,13 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         n_features : int or list of str, optional
             Public number of columns, or their names. By default those of `X_server`, or of the
             clients that are tables, if all of these have the same. A data frame that a function
-            returns needs names: without them nothing tells which of its columns is which, and the
-            client counts as empty.
+            returns needs names: without them its columns cannot be identified, and the client is
+            treated as empty.
         X_server : array-like of shape (m, n_features), optional
             Public points.
         timeout : float, optional
-            Seconds to wait for a client in each round; a client that does not answer in time counts
-            as empty. None: wait for all clients.
+            Seconds to wait for a client in each round; a client that does not answer in time is
+            treated as empty. None: wait for all clients.
 
         Returns
         -------
@@ -341,11 +338,10 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
-        self.radius_, self.status_ = state.ground.radius, state.status
+        self.radius_, self.messages_ = state.ground.radius, state.status
         if state.choice is not None:
             self.n_clusters_criterion_ = state.choice.criterion
-            if self.status_ == "ok":
-                self.status_ = state.choice.status
+            self.messages_ = self.messages_ or state.choice.told()
         self.subspace_ = state.subspace
         self.server_points_ = self.server_weights_ = self.gain_ = None
         if state.proxy is not None:

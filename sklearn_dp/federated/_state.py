@@ -19,8 +19,7 @@ from .._aggregate.kmeans.fit_context import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._queries.client_rounds import BASIS_BITS, Arrays, Bound
-
-__all__ = ["Sealed", "Setup", "State", "begin", "inside"]
+from .._status import Status
 
 
 @dataclass(frozen=True)
@@ -123,10 +122,8 @@ class Sealed:
 
 @dataclass(frozen=True)
 class State:
-    """What the server knows after some rounds: public facts and releases.
-
-    Arrays are None before the round that learns them.
-    """
+    """What the server knows after some rounds: public facts and releases. Arrays are None before
+    the round that learns them."""
 
     setup: Setup
     round: int = 0  # number of the present round
@@ -166,7 +163,7 @@ class State:
     square_sd: float = float("inf")  # its noise; infinite without it
     # (k,), how much of the last movement of each center has been believed, 0 to 1
     gain: Any = None
-    status: str = "ok"  # "ok", or the first thing that went wrong, in words
+    status: Status = Status()  # the first thing that went wrong
     # of the number of clusters; None before it, and where the number is given
     choice: Choice | None = None
 
@@ -218,11 +215,9 @@ class State:
 
 
 def begin(state: State) -> State:
-    """Put public points on the grid, once there is a domain.
-
-    Then there are distinct server points as `points` and `proxy`; public centers as `anchors`,
-    where a fit is nothing but Lloyd rounds.
-    """
+    """Put public points on the grid, once there is a domain. Then there are distinct server points
+    as `points` and `proxy`; public centers as `anchors`, where a fit is nothing but Lloyd
+    rounds."""
     setup, server = state.setup, None
     if setup.server is not None:
         # Two points in one place would make the nearest one a matter of their order.
@@ -237,11 +232,9 @@ def _to_grid(state: State, X: np.ndarray) -> np.ndarray:
 
 
 def inside(state: State, points: np.ndarray) -> np.ndarray:
-    """Points moved into the ball about the center of the domain; they stay about the origin.
-
-    In grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
-    floats. The state has the released origin and the public radius.
-    """
+    """Points moved into the ball about the center of the domain; they stay about the origin. In
+    grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
+    floats. The state has the released origin and the public radius."""
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin
     length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

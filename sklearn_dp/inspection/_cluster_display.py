@@ -219,11 +219,9 @@ def _centers_name(estimator: BaseDPEstimator) -> str:
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int, names: Any
 ) -> np.ndarray | None:
-    """Return the rows to be drawn below the centers, if any; errors quote nothing of them.
-
-    At most one of the two is given. Private rows have a name of their own, so that nobody draws
-    them by putting a table in the wrong place.
-    """
+    """Return the rows to be drawn below the centers, if any; errors quote nothing of them. At most
+    one of the two is given. Private rows have a name of their own, so that nobody draws them by
+    putting a table in the wrong place."""
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
     name = "X_public" if private_rows is None else "private_rows"
@@ -407,7 +405,7 @@ class HierarchyDisplay(Display):
 
 
 _IN_PICTURE, _IN_PAGE = 5, 10  # keywords
-_WORDS = {"noise": "size lost in noise", "unnamed": "no keyword stands out"}
+_WORDS = {"noise": "size too noisy to use", "unnamed": "no keyword stands out"}
 _STYLE = """<style>
 .sk-dp-topics{display:grid;grid-template-columns:minmax(9em,1fr) minmax(6em,1fr) 3fr;gap:.5em 1em;
 align-items:baseline}
@@ -478,7 +476,7 @@ class TopicDisplay(Display):
         estimator : DPTopics
             Fitted.
         n_topics : int, optional
-            How many topics to show, the largest; by default all whose size is not lost in noise, or
+            How many topics to show, the largest; by default all whose size can be used, or
             one if there are none.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
@@ -505,7 +503,7 @@ class TopicDisplay(Display):
             len(topics[shown:]),
             f"Topics at ε = {report.epsilon:.3g}",
             f"{unit}s",
-            f"The bars count {unit}s; the number beside a keyword, those that use it in the topic "
+            f"The bars count {unit}s; the number next to a keyword, those that use it in the topic "
             f"(± {1.96 * estimator.word_count_std_error_:,.0f}). "
             f"({report.epsilon:.3g}, {report.delta:.2g})-differentially private for adding or "
             f"removing one {unit}.",

@@ -2,4 +2,6 @@
 
 from ._friendly_mean import FriendlyMean
 
-__all__ = ["FriendlyMean"]
+DPMean = FriendlyMean  # the name that most readers look for
+
+__all__ = ["DPMean", "FriendlyMean"]

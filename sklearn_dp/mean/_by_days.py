@@ -49,4 +49,4 @@ class BaseMean(BaseByDays):
         self.size_ = result.size * units.unit_weight
         self.size_std_error_ = result.size_sd * units.unit_weight
         self.column_scale_ = result.columns.scale
-        self.column_status_, self.status_ = result.codes, result.status
+        self.column_status_, self.messages_ = result.codes, result.status

@@ -70,7 +70,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         The smallest and the largest diameter to look for. If it is not the default, it is in the
         units of the table, and columns are not scaled.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     refine : bool, default=True
         False: release the friendly average as published, with about three times the noise.
@@ -110,15 +110,17 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         its error.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
-        or nothing was found; "unknown" if noise hides the spread, so that the error may be large
-        beside it; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
+        or nothing was found; "unknown" if noise hides the spread, so the error may be relatively
+        large; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
         bound other than 0; or "constant" if a single value is visible, which is the mean then.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
-    status_ : str
-        "ok", "no diameter found" or "no location found", or a description of what `column_status_`
-        says, with the names of the columns and what would help; or that many rows are too spread
-        out to be seen. Computed from released values.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        the columns of `column_status_`, and say if no location was found, or if many rows are too
+        spread out to be seen.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport
@@ -134,10 +136,10 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean) with any weight. The number
-    of rows is private. Without bounds, at epsilon=1 in ten dimensions, about 400 points give at
-    most twice the error of knowing the location; with far fewer none is found, and `status_` says
-    so. The spread of each of three columns is found with about 1,000 rows or more.
+    `groups`: all rows of a group, which are treated as one point, their mean) with any weight. The
+    number of rows is private. Without bounds, at epsilon=1 in ten dimensions, about 400 points give
+    at most twice the error of knowing the location; with far fewer none is found, and `messages_`
+    say so. The spread of each of three columns is found with about 1,000 rows or more.
 
     References
     ----------
@@ -275,7 +277,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             is chosen from, are weighted. With ``refine=False`` the filter keeps whole rows, and
             the average and the size of what is kept are weighted.
         groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit counts as one
+            The privacy unit of each row; every row is a unit by default. A unit is treated as one
             point, the mean of its rows; with `sample_weight`, their weighted mean, times the mean
             weight of its rows.
 
@@ -292,7 +294,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         return self._fit_validated(X, groups, sample_weight)
 
     def _requires_in_memory(self):  # the published algorithm compares all pairs
-        return None if self.refine else "FriendlyMean(refine=False)"
+        whole = isinstance(self.refine, bool | np.bool_) and not self.refine  # others are no bool
+        return "FriendlyMean(refine=False)" if whole else None
 
     def _fit_table(self, table, session, progress):
         table, d = points_of(table), table.n_features

@@ -31,7 +31,8 @@ class KTupleOptions:
     Examples
     --------
     >>> from sklearn.cluster import AgglomerativeClustering
-    >>> from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
+    >>> from sklearn_dp import DPGaussianMixture
+    >>> from sklearn_dp.mixture import KTupleOptions
     >>> options = KTupleOptions(n_tuples=200, inner=AgglomerativeClustering(3))
     >>> DPGaussianMixture(3, method="k_tuples", options=options, epsilon=8.0).method
     'k_tuples'
@@ -74,7 +75,8 @@ class PartitionOptions:
 
     Examples
     --------
-    >>> from sklearn_dp.mixture import DPGaussianMixture, PartitionOptions
+    >>> from sklearn_dp import DPGaussianMixture
+    >>> from sklearn_dp.mixture import PartitionOptions
     >>> options = PartitionOptions(separation=2.0)
     >>> DPGaussianMixture(3, method="partition", options=options).options.balls
     'joint'

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
 from .._dropin import Replacing
@@ -26,6 +25,7 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
+from .._status import Status
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -39,11 +39,11 @@ _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
-    The private twin of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose categories
-    are not known in advance. A category is released with its noisy count if that count reaches
-    `threshold_`, which is high enough to hide a category of a single row. Rarer categories are
-    encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs nothing
-    and hides none.
+    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose
+    categories are not known in advance. A category is released with its noisy count if that count
+    reaches `threshold_`, which is high enough to hide a category of a single row. Rarer categories
+    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
+    nothing and hides none.
 
     Parameters
     ----------
@@ -89,11 +89,13 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if no category was found; "hidden" if more than half of the
         units may be in categories that were not released; or "type" if more than half have values
-        that are no categories, such as dates, intervals, tuples and members of enumerations.
+        that cannot be categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
-        Whether all columns are "ok".
-    status_ : str
-        "ok", or a description of the problem with the names of the columns.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -114,11 +116,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     those that contain categories.
 
     Each value is read separately, whatever else is in its column. A text is the category that it
-    spells: "1", "01" and the number 1 are three, and so are 1, True and "True". 1 and 1.0 are the
-    same. None, NaN and other missing values are the category None. Strings of more than about 250
-    bytes are in no category. Columns of dates, intervals or bytes are refused: turn them into text.
-    `transform` also finds the categories of a table that has been read with other types: a text
-    that is no category counts as the number that it reads as, and the other way round.
+    spells: "1", "01" and the number 1 are three categories, as are 1, True and "True". 1 and 1.0
+    are the same. None, NaN and other missing values are the category None. Strings of more than
+    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn
+    them into text. `transform` also finds the categories of a table that has been read with other
+    types: a text that is not a category is treated as the number that it spells, and the other way
+    round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
@@ -132,7 +135,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from sklearn_dp.preprocessing import DPOneHotEncoder, PublicEncoder
+    >>> from sklearn_dp import DPOneHotEncoder, PublicEncoder
     >>> rng = np.random.default_rng(0)
     >>> work = rng.choice(["full", "part", "none"], 5000, p=[0.6, 0.3, 0.1]).astype(object)
     >>> work[0] = "astronaut"
@@ -257,22 +260,22 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
         self.column_status_[unread > _HIDDEN * size] = "type"
-        self.status_ = self._in_words()
+        self.messages_ = self._in_words()
 
-    def _in_words(self) -> str:
-        """The status: "ok", or the trouble of the columns."""
-        troubles = {
-            "noise": f"no category has enough units (about {self.threshold_}) in these columns",
-            "hidden": "most of the units may be in unreleased categories of these columns",
-            "type": "most values are neither numbers nor texts (dates, intervals, tuples, members "
-            "of an enumeration): turn them into text, in these columns",
-        }
-        found = [
-            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
-            for code, words in troubles.items()
-            if (self.column_status_ == code).any()
-        ]
-        return "; ".join(found) or "ok"
+    def _in_words(self) -> Status:
+        """The status: the trouble of the columns."""
+        codes, names = self.column_status_, self._column_names
+        words = f"no category has enough units (about {self.threshold_}) in these columns"
+        status = Status().add_columns("no_category", words, names, codes == "noise", "", "part")
+        words = "most of the units may be in unreleased categories of these columns"
+        hidden = codes == "hidden"
+        status = status.add_columns("hidden_categories", words, names, hidden, "", "part")
+        words = (
+            "most values are neither numbers nor texts (dates, intervals, tuples, members of an "
+            "enumeration) in these columns"
+        )
+        action, others = "turn them into text", codes == "type"
+        return status.add_columns("other_types", words, names, others, action, "part")
 
     @property
     def schema_(self) -> dict[Any, list]:

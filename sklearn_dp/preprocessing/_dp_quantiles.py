@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.advice import Budget, advice, is_known, listed
+from .._aggregate.shared.advice import Budget, advice, is_known
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
+from .._status import Message, Status
 from ._scaling import ColumnFit
 
 __all__ = ["DPQuantiles"]
@@ -44,7 +45,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -70,12 +71,14 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the noise hides the quantiles; or "bound" if one of them is
-        at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 counts as a natural
-        limit: a column that is mostly zero is "ok".)
+        at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 is treated as a
+        natural limit: a column that is mostly zero is "ok".)
     trustworthy_ : bool
-        Whether all columns are "ok".
-    status_ : str
-        "ok", or a description of the problem and what would help.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -90,9 +93,9 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which together count as one) with any weight. All releases are
-    Gaussian. Their noise does not depend on the number of quantiles, and grows with the square root
-    of the number of columns.
+    `groups`: all rows of a group, which together are treated as one) with any weight. All releases
+    are Gaussian. Their noise does not depend on the number of quantiles, and grows with the square
+    root of the number of columns.
 
     References
     ----------
@@ -104,7 +107,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dp.preprocessing import DPQuantiles
+    >>> from sklearn_dp import DPQuantiles
     >>> salary = np.random.default_rng(0).lognormal(10.5, 0.7, size=(20_000, 1))
     >>> model = DPQuantiles(epsilon=1.0, bounds=(0, 1e6)).fit(salary)
     >>> exact = np.quantile(salary, [0.25, 0.5, 0.75], axis=0)
@@ -168,26 +171,24 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         hidden = found.hidden.any(axis=0) | (found.too_few > 1)
         codes = np.where(hidden, "noise", np.where(found.at_bound.any(axis=0), "bound", "ok"))
         self.column_status_ = codes
-        self.status_ = self._in_words(found, session.budget_for)
+        self.messages_ = self._in_words(found, session.budget_for)
 
-    def _in_words(self, found: Quantiles, budget: Budget) -> str:
-        """The status: "ok", or the trouble of the columns."""
+    def _in_words(self, found: Quantiles, budget: Budget) -> Status:
+        """The status: the trouble of the columns."""
         if found.too_few > 1:
-            words = "too few rows for this budget: noise hides the ranks"
+            text = "too few rows for this budget: the ranks are mostly noise"
             size = found.size if is_known(found.size, found.size_sd) else None
-            return words + advice(found.too_few, budget, size)
-        troubles = {
-            "noise": (
-                "noise hides the quantiles of these columns (use tighter bounds or more rows)"
-            ),
-            "bound": (
-                "quantiles of these columns are at a bound, and may lie beyond it (try wider "
-                "bounds, unless no value can)"
-            ),
-        }
-        told = [
-            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
-            for code, words in troubles.items()
-            if (self.column_status_ == code).any()
-        ]
-        return "; ".join(told) or "ok"
+            action = advice(found.too_few, budget, size)
+            return Status([Message("few_rows", text, (), action, "all")])
+        codes, names = self.column_status_, self._column_names
+        words, action = (
+            "the quantiles of these columns are mostly noise",
+            "use tighter bounds or more rows",
+        )
+        status = Status().add_columns(
+            "noisy_columns", words, names, codes == "noise", action, "part"
+        )
+        words = "quantiles of these columns are at a bound, and may lie beyond it"
+        action = "use wider bounds, unless no value can"
+        at_bound = codes == "bound"
+        return status.add_columns("quantiles_at_bound", words, names, at_bound, action, "part")

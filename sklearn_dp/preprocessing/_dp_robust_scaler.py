@@ -9,7 +9,6 @@ from scipy.stats import norm
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
 from .._aggregate.shared.quantiles import Quantiles
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin import Replacing
@@ -26,9 +25,9 @@ _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     """Scale columns by private medians and interquartile ranges.
 
-    The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private estimator
-    it makes columns of different units comparable; its medians and quartiles are results in their
-    own right. A few outliers move them by only a few ranks, whatever their values.
+    The private counterpart of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
+    estimator it makes columns of different units comparable; its medians and quartiles are results
+    in their own right. A few outliers move them by only a few ranks, whatever their values.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     unit_variance : bool, default=False
         Scale so that normally distributed columns have variance 1.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -74,7 +73,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     column_status_ : ndarray of str of shape (n_features,)
         See :class:`DPQuantiles`; also "constant" if the range has no visible width.
     quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, trustworthy_, \
-status_, privacy_report_ :
+status_, messages_, privacy_report_ :
         See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
         one.
 
@@ -95,7 +94,7 @@ status_, privacy_report_ :
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import DPRobustScaler
+    >>> from sklearn_dp import DPRobustScaler
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([rng.normal(45, 15, 9000), rng.lognormal(10.5, 0.7, 9000)])
     >>> scaler = DPRobustScaler(epsilon=0.3, bounds=([15, 0], [95, 1e6]))
@@ -165,12 +164,12 @@ status_, privacy_report_ :
         seen = width > _NO_WIDTH * found.resolution
         flat = ~seen & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
-        if flat.any() and self.status_ == "ok":
-            columns = listed(self._column_names, np.flatnonzero(flat))
-            words = "ok, but all quantiles of these columns are equal"
+        if not self.messages_:
+            words, action = "all quantiles of these columns are equal", ""
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
-                words += ", or too close to tell apart (use tighter bounds)"
-            self.status_ = f"{words}: {columns}"
+                words, action = f"{words}, or too close to tell apart", "use tighter bounds"
+            about = words, self._column_names, flat, action
+            self.messages_ = self.messages_.add_columns("equal_quantiles", *about)
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

@@ -24,14 +24,14 @@ __all__ = ["DPStandardScaler"]
 class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling, BaseDPEstimator):
     """Scale columns to zero mean and unit variance, by private means and standard deviations.
 
-    The private twin of :class:`sklearn.preprocessing.StandardScaler`. In front of a private
+    The private counterpart of :class:`sklearn.preprocessing.StandardScaler`. In front of a private
     estimator it makes columns of different units comparable; its means and standard deviations are
     results in their own right.
 
     Within a box of `bounds`, the mean of each column is released first, and then the mean of the
     squared distances from it. Columns without bounds, or with bounds that are far too wide, are
     located first: noisy histograms show the range of their rows, and rows beyond it are clipped.
-    Each column is clipped by itself, so far values in one column do not change the others.
+    Each column is clipped separately, so far values in one column do not change other columns.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     with_std : bool, default=True
         Release standard deviations too, and divide by them in `transform`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
         refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
@@ -89,10 +89,11 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
         "noise" if the noise hides its mean (whose standard error is more than half the standard
         deviation), or nothing was found.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
-    status_ : str
-        "ok", which may be followed by the columns of a single value; or a description of the
-        problem with the names of the columns, and what would help.
+        Whether all released numbers can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -108,12 +109,12 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which together count as one) with any weight. The number of rows
-    is not public: there is no `n_samples_seen_`. All releases are Gaussian. `transform` treats each
-    row as a function of that row and of released values, so a private estimator after this step
-    keeps its guarantee, and the two costs add up.
+    `groups`: all rows of a group, which together are treated as one) with any weight. The number of
+    rows is not public: there is no `n_samples_seen_`. All releases are Gaussian. `transform` treats
+    each row as a function of that row and of released values, so a private estimator after this
+    step keeps its guarantee, and the two costs add up.
 
-    With `groups`, each group counts as one unit, whose weight is divided among its rows; standard
+    With `groups`, each group is one unit, whose weight is divided among its rows; standard
     deviations are those of rows, including differences within a group.
 
     With 1,000 rows of three columns and ``epsilon=1``, standard deviations have an error of about
@@ -126,7 +127,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import DPStandardScaler
+    >>> from sklearn_dp import DPStandardScaler
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([rng.normal(45, 15, 9000), rng.lognormal(10.5, 0.5, 9000)])
     >>> model = make_pipeline(DPStandardScaler(epsilon=0.3), DPKMeans(3, epsilon=0.7)).fit(X)
@@ -195,7 +196,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
             self.var_std_error_ = 2 * found.spread * found.spread_error
         self.column_status_ = codes
         names = self._column_names
-        self.status_ = status_of(found, codes, names, session.budget_for)
+        self.messages_ = status_of(found, codes, names, session.budget_for)
 
     def _center_and_scale(self) -> tuple[Any, Any]:
         return (

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed, plain
-from .._aggregate.shared.bounds import is_ok, with_caveat
 from .._door import Schema, check_categories, lists_rows, read_table
 from .._door import columns as read_columns
 from .._partitions import in_memory
@@ -28,6 +27,7 @@ from .._privacy._rounding import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned
+from .._status import Message, Status, names_at
 from .._validation import check_real
 
 if TYPE_CHECKING:
@@ -193,11 +193,9 @@ class EncodedBounds(float):
         ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
         points, errors = (np.split(each, ends, axis=1) for each in found[:2])
         blocks = list(zip(self.columns, points, errors, strict=True))
-        wrong = [words for block in blocks if (words := _mismatch(*block, found[2]))]
-        if wrong:
-            others = [] if is_ok(model.status_) else [model.status_]
-            model.status_ = "; ".join([*wrong, *others])
-        if not is_ok(model.status_):
+        wrong = [message for block in blocks if (message := _mismatch(*block, found[2]))]
+        model.messages_ = Status([*wrong, *model.messages_])
+        if not model.messages_.trustworthy:
             return
         alike = [_error_of_alike(*block, found[2]) for block in blocks]
         hidden = np.flatnonzero([error is not None for error in alike])
@@ -207,8 +205,12 @@ class EncodedBounds(float):
             f"{c.name} (standard error {plain(e or 0.0)})"
             for (c, *_), e in zip(blocks, alike, strict=True)
         ]
-        words = f"noise could explain the differences between clusters in {listed(shown, hidden)}"
-        model.status_ = with_caveat(model.status_, f"{words}; a narrower range has less noise")
+        text = f"noise could explain the differences between clusters in {listed(shown, hidden)}"
+        names = names_at([column.name for column in self.columns], [e is not None for e in alike])
+        message = Message(
+            "noisy_columns", text, names, "use a narrower range, which has less noise"
+        )
+        model.messages_ = model.messages_.add(message)
         for name in ("cluster_centers_status_", "column_status_"):
             codes, places = getattr(model, name, None), (np.append(0, ends) + 1)[hidden]
             if codes is not None:
@@ -233,15 +235,16 @@ def _released_points(model: Any, width: int) -> tuple[np.ndarray, np.ndarray, np
 
 def _mismatch(
     column: _Number | _Category, points: np.ndarray, errors: np.ndarray, shares: np.ndarray
-) -> str | None:
-    """In words, a column of which hardly any value is known, or that is at an end of its range."""
+) -> Message | None:
+    """A column of which hardly any value is known, or that is at an end of its range."""
     name, unknown = column.name, float(shares @ column.unknown(points))
     error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
     if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
         more = "check spelling and spaces" if isinstance(column, _Category) else "check its type"
-        return f"no row had a known value of {name}: {more}"
+        return _unlike("unknown_values", name, f"no row had a known value of {name}", more)
     if unknown - _SURELY * error > _MOST:
-        return f"{100 * unknown:.0f}% of the rows have no known value of {name}: check the schema"
+        text = f"{100 * unknown:.0f}% of the rows have no known value of {name}"
+        return _unlike("unknown_values", name, text, "check the schema")
     if isinstance(column, _Category) or column.low == column.high:
         return None
     mean = float(shares @ points[:, 1]) / max(1 - unknown, _HARDLY) / column.weight
@@ -249,8 +252,14 @@ def _mismatch(
     # Zero is an end that many columns have by nature.
     natural = (column.low if mean < 0 else column.high) == 0
     if 0.5 - abs(mean) < _AT_END + _SURELY * error and error < _KNOWN and not natural:
-        return f"{name} is at its bound in every row: check the unit"
+        text = f"{name} is at its bound in every row"
+        return _unlike("rows_at_bound", name, text, "check the unit")
     return None
+
+
+def _unlike(code: str, name: object, text: str, action: str) -> Message:
+    """A column does not match its schema."""
+    return Message(code, text, (str(name),), action, "part")
 
 
 def _error_of_alike(
@@ -293,13 +302,13 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     given, not learned, so the encoder costs nothing.
 
     Values that are not known (missing, not listed, text among numbers) are one more category, so
-    the means of the others are not affected. A fit with the `bounds` of the encoder knows the
-    schema: its `status_` says so if hardly any value of a column was known, or if a number was at
+    the means of known values are not affected. A fit with the `bounds` of the encoder knows the
+    schema: its `messages_` say so if hardly any value of a column was known, or if a number was at
     an end of its range in all rows.
 
     Parameters
     ----------
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
         arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of
@@ -323,12 +332,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
     after this step keeps its guarantee. A string in a column does not change the other values. 1
-    and 1.0 are the same category; a text that is not in the schema counts as the number, True or
-    False that it reads as, and these count as the text. No row is refused, because an
-    error would reveal it: numbers are clipped to their range, and of values that are not in the
-    schema (another category, a missing value, text among numbers) the encoding says only that.
-    Their squared distance from known values is between a quarter and a half for numbers, and
-    between a half and 1 for categories. Columns of dates and intervals are refused.
+    and 1.0 are the same category; a text that is not in the schema is treated as the number, True
+    or False that it spells, and these are treated as the text. No row is refused, because an error
+    would reveal it: numbers are clipped to their range, and of values that are not in the schema
+    (another category, a missing value, text among numbers) the encoding says only that. Their
+    squared distance from known values is between a quarter and a half for numbers, and between a
+    half and 1 for categories. Columns of dates and intervals are refused.
 
     References
     ----------
@@ -340,7 +349,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import PublicEncoder
+    >>> from sklearn_dp import PublicEncoder
     >>> encoder = PublicEncoder({"age": (15, 95), "work": ["none", "part", "full"]})
     >>> rng = np.random.default_rng(0)
     >>> old = np.arange(4000)% 2 == 1

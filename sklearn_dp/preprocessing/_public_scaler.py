@@ -61,7 +61,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.preprocessing import PublicScaler
+    >>> from sklearn_dp import PublicScaler
     >>> scaler = PublicScaler(([15, 0], [95, 200_000]))
     >>> scaler.fit_transform([[35, 50_000], [55, 150_000]])
     array([[0.25, 0.25],

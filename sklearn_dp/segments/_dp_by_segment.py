@@ -8,8 +8,6 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
 from .._aggregate.kmeans.engine import Start
-from .._aggregate.shared.advice import listed
-from .._aggregate.shared.bounds import is_ok
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
@@ -17,6 +15,7 @@ from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
+from .._status import Message, Status, extent, in_short
 from .._weights import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
@@ -31,11 +30,9 @@ from ._rows import (
     without_column,
 )
 
-__all__ = ["DPBySegment"]
-
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
-_NO_ROWS = "or no key equals one of the values, as dates in the key do not, unless they are text"
+_NO_ROWS = "check that keys equal the values: dates in a key do not, unless they are text"
 _SURE = 1.645  # standard deviations: above `min_size` with 95% confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
@@ -48,7 +45,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     A segment is one value of a public key: a region, a department, a cohort. Each unit is in at
     most one segment, so fitting every segment with the whole budget is as private as one such fit
-    (parallel composition). Small segments can borrow strength from the others.
+    (parallel composition). Small segments can borrow strength from all rows.
 
     Parameters
     ----------
@@ -102,10 +99,13 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     segment_status_ : ndarray of str of shape (n_values,)
         In the order of `values`: "ok", "noise" if the estimator's status reports a problem, or
         "suppressed".
-    status_ : str
-        "ok", the segments with problems and why, or those with some numbers that are noise.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        the segments with problems, and those with some numbers that are noise.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
+        Whether all released numbers can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee of all segments together, and every release behind it.
     n_features_in_ : int
@@ -124,8 +124,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     segment only; given the pooled fit, the other fits have the same distribution with and without
     it. So the cost is that of the pooled fit and of one segment, however many there are. This
     relies on each unit being in one segment: a single row always is. Of a group with rows in
-    several segments, only those in the segment with most of them count; the others are ignored
-    without a word, since an error or a warning would reveal that there is such a group.
+    several segments, only those in the segment with most of them are used. All other rows of the
+    group are ignored without a warning, which would reveal that there is such a group.
 
     Neighbors add or remove a unit. Replacing one may move it from one segment to another, so it
     costs twice as much.
@@ -360,32 +360,33 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     def _keep(self, fits):
         """Of released values: which segments are suppressed, and what all of it is worth."""
-        codes, words = [], []
+        codes, told, useless = [], [], 0
         sizes = np.full((2, len(fits)), np.nan)
         for number, (value, model) in enumerate(fits.items()):
             size = [getattr(model, name, np.nan) for name in ("size_", "size_std_error_")]
-            codes.append("ok" if is_ok(model.status_) else "noise")
+            codes.append("ok" if model.trustworthy_ else "noise")
             if self.min_size is not None and not size[0] - _SURE * size[1] >= self.min_size:
                 codes[-1], fits[value], size = "suppressed", None, [np.nan, np.nan]
-            elif codes[-1] == "noise":
-                words.append(f"{value}: {model.status_}")
+            else:
+                told += [each for each in model.messages_.of_part(value) if each.severity != "note"]
+            useless += fits[value] is None or model.status_ == "unusable"
             sizes[:, number] = size
         self.sizes_, self.sizes_std_error_ = sizes
         self.estimators_, self.segment_status_ = fits, np.array(codes)
-        if self.values is not None and set(codes) == {"noise"}:  # then there may be no rows
-            words.append(_NO_ROWS)
-        hidden = codes.count("suppressed")
-        if hidden:
-            words.append(f"{hidden} suppressed: possibly fewer than {self.min_size} units")
-        bad = len(codes) - codes.count("ok")
+        if bad := len(codes) - codes.count("ok"):
+            # With problems in all of them there may be no rows.
+            no_rows = self.values is not None and set(codes) == {"noise"}
+            text = f"{bad} of {len(codes)} segments have problems or are suppressed"
+            about = (), _NO_ROWS if no_rows else "", extent(useless, len(codes))
+            told.insert(0, Message("bad_segments", text, *about))
+        if hidden := codes.count("suppressed"):
+            text = f"{hidden} suppressed: possibly fewer than {self.min_size} units"
+            told.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
-        partly = [value for value in fine if _some_noise(fits[value])]
-        if partly:
-            words.append(f"some numbers are noise: {listed(partly, range(len(partly)))}")
-        limits = {value: fits[value].status_.partition("ok, but ") for value in fine}
-        words += [f"{value}: {rest}" for value, (start, _, rest) in limits.items() if rest > start]
-        start = f"{bad} of {len(codes)} segments: " if bad else "ok, but "
-        self.status_ = start + "; ".join(words) if words else "ok"
+        if partly := [value for value in fine if _some_noise(fits[value])]:
+            text = f"some numbers are noise: {in_short(partly)}"
+            told.append(Message("noisy_segments", text))
+        self.messages_ = Status(told)
 
     def _released_parts(self):
         """Segments share no rows; what is pooled has those of all."""

@@ -23,22 +23,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.bounds import is_ok
-from .._base import LedgerLike, RandomStateLike, budget_of, check_integer
+from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
 from .._guarantee import Guaranteed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
-from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
-from .._privacy._warn import warn
 from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import ParameterNames, Versioned, without_callbacks
+from .._status import Status, Told
 from ..cluster import DPKMeans
-from ..exceptions import UtilityWarning
 from ..mean import FriendlyMean
 from ..preprocessing import DPStandardScaler, PublicEncoder
 from ._balance import Balance
@@ -70,7 +67,7 @@ def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return ends, np.array(numbers + [False] * sum(ranges))
 
 
-class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
+class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
     """Divide persons into segments and describe each of them, from a table and its public schema.
 
     Columns are balanced: each column of the table has about the same weight in distances, whatever
@@ -81,7 +78,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
 
     Parameters
     ----------
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories, as for :class:`PublicEncoder`. Other columns of a data frame are left out.
     n_segments : int, default=5
@@ -120,12 +117,15 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         The encoder of the schema, which has learned nothing.
     estimator_ : DPKMeans
         The clusters on which the segments are based, of balanced rows.
-    status_ : str
-        "ok", or what the releases show to be wrong: columns that do not match the schema, ranges
-        that cut off many rows, one column that determines the segments, no evidence of clusters,
-        or figures that are too noisy to use.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
+        columns that do not match the schema, ranges that cut off many rows and one column that
+        determines the segments. They say if there is no evidence of clusters, or if figures are
+        too noisy to use.
     trustworthy_ : bool
-        Whether `status_` begins with "ok".
+        Whether all released numbers can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -293,12 +293,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         PublicEncoder(self.schema, weights=self.weights)._columns()
         plain, unit = PublicEncoder(self.schema).fit(X), unit_of(groups)
         stages = self._stages(plain, unit)
-        session = PrivacySession(
-            self._planned(stages, unit),
-            random_state=self.random_state,
-            ledger=self.ledger,
-            label=type(self).__name__,
-        )
+        session = session_of(self, self._planned(stages, unit))
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         for name in ("_provenance", "_balance"):
@@ -321,8 +316,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         self.estimator_ = clusters
         self._keep(scales, segments, session)
         self._add_report(session.report())
-        if not is_ok(self.status_):
-            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
+        self._warn()
         return self
 
     @staticmethod
@@ -366,7 +360,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
             cluster_centers_=self.means_,
             cluster_centers_std_error_=self.means_std_error_,
             cluster_weights_=self.sizes_,
-            status_="ok",
+            messages_=Status(),
         )
         self.encoder_.output_bounds.told_of_fit(released)
         findings = Findings(
@@ -381,7 +375,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         )
         shares = explained(findings, session.rng("made-up rows"))
         self.explained_, self.explained_std_error_, self.explained_without_structure_ = shares[:3]
-        self.status_ = status_of(findings, released.status_, shares)
+        self.messages_ = status_of(findings, released.messages_, shares)
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]
@@ -405,12 +399,6 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         check_is_fitted(self)
         return self.estimator_.predict(self._balance.rows(self.encoder_.transform(X))) + np.int32(1)
 
-    @property
-    def trustworthy_(self) -> bool:
-        """Whether `status_` reports no problem. Use this in programs: the wording may change."""
-        check_is_fitted(self)
-        return is_ok(self.status_)
-
 
 def profile(
     X: Any,
@@ -430,7 +418,7 @@ def profile(
     ----------
     X : data frame or array-like of shape (n_samples, n_columns)
         Rows, in memory.
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories.
     n_segments : int, default=5

@@ -15,9 +15,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed
-from .._aggregate.shared.bounds import is_ok
 from .._privacy._html import bars_table, document
 from .._privacy._optional import extra
+from .._status import Message, Severity, Status, extent, names_at
 from ..inspection._style import INK, axes_for, plain_text, title
 from ._balance import Balance
 
@@ -129,39 +129,39 @@ def _made_up(
     return column.encode(np.where(draws[1] < unknown, np.nan, values))
 
 
-def status_of(findings: Findings, of_schema: str, shares: tuple[float, ...]) -> str:
-    """ "ok", or what is wrong: of the schema, of the ranges, of the segments, of the noise."""
+def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) -> Status:
+    """What is wrong: of the schema, of the ranges, of the segments, of the noise."""
     names = [str(column.name) for column in findings.columns]
-    wrong = [] if is_ok(of_schema) else [of_schema]
-    limits = [of_schema.removeprefix("ok, but ")] if is_ok(of_schema) and of_schema != "ok" else []
+    told = []
     numbers = [column for column in findings.columns if hasattr(column, "beyond")]
     beyond = findings.scales.mean_[findings.means.shape[1] :]
     errors = findings.scales.mean_std_error_[findings.means.shape[1] :]
     for column, share, error in zip(numbers, beyond, errors, strict=True):
         if share - _SURE * error > _MANY:
-            wrong.append(
+            text = (
                 f"{100 * min(share, 1.0):.0f}% of the values of {column.name} are outside of its "
-                "range and were moved to its ends: use a wider range"
+                "range and were moved to its ends"
             )
+            about = (str(column.name),), "use a wider range"
+            told.append(Message("outside_range", text, *about, severity="part"))
     if len(findings.sizes) > 1:
-        more = _of_segments(findings, names, shares)
-        wrong, limits = wrong + more[0], limits + more[1]
+        told += _of_segments(findings, names, shares)
     noisy = _noisy(findings)
-    words = f"too noisy to use: {_places(noisy, names)}" if noisy.any() else ""
-    if noisy.mean() > _MOSTLY:
-        wrong.append(words)
-    elif words:
-        limits.append(f"some figures are {words}")
-    if wrong:
-        return "; ".join([*wrong, *limits])
-    return f"ok, but {'; '.join(limits)}" if limits else "ok"
+    if noisy.any():
+        text, columns = (
+            f"too noisy to use: {_places(noisy, names)}",
+            names_at(names, noisy.any(axis=0)),
+        )
+        severity: Severity = "caution"
+        if noisy.mean() > _MOSTLY:
+            severity = extent(int(noisy.sum()), noisy.size)
+        told.append(Message("noisy_figures", text, columns, severity=severity))
+    return of_schema.add(*told)
 
 
-def _of_segments(
-    findings: Findings, names: list[str], shares: tuple[float, ...]
-) -> tuple[list[str], list[str]]:
+def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]) -> list[Message]:
     """What is wrong with the segments, and what limits what can be said of them."""
-    (found, own, without, other), wrong, limits = shares, [], []
+    (found, own, without, other), told = shares, []
     more, error = found - without, float(np.hypot(own, other))
     compared = (
         f"the segments explain {100 * found:.0f}% of the spread (standard error "
@@ -169,20 +169,26 @@ def _of_segments(
         f"explain {100 * without:.0f}%"
     )
     if more <= min(error, _NO_MORE):
-        wrong.append(f"no evidence of clusters: {compared}")
+        text = f"no evidence of clusters: {compared}"
+        told.append(Message("no_clusters", text, severity="part"))
     elif more <= _SURE * error:
-        limits.append(f"noise hides whether there are clusters: {compared}")
+        told.append(
+            Message("unclear_clusters", f"noise hides whether there are clusters: {compared}")
+        )
     between = findings.between()[0]
     most = int(between.argmax())
     if len(names) > 2 and between[most] > _RULES * between.sum():
-        wrong.append(
+        text = (
             f"one column determines the segments: {100 * between[most] / between.sum():.0f}% of "
             f"the differences between them are in {names[most]}"
         )
+        told.append(Message("one_column_rules", text, (names[most],), severity="part"))
     empty = np.flatnonzero(findings.sizes < _SURE * findings.size_errors)
     if len(empty):
-        wrong.append(f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}")
-    return wrong, limits
+        text = f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}"
+        severity = extent(len(empty), len(findings.sizes))
+        told.append(Message("empty_segments", text, severity=severity))
+    return told
 
 
 def _noisy(findings: Findings) -> np.ndarray:
@@ -213,7 +219,7 @@ class ProfileDisplays:
     sizes_std_error_: np.ndarray
     means_: np.ndarray
     means_std_error_: np.ndarray
-    status_: str
+    messages_: Status
     privacy_report_: Any
 
     def _figures(self) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
@@ -293,6 +299,17 @@ class ProfileDisplays:
         """
         Path(path).write_text(self._page(), encoding="utf-8")
 
+    def _text(self) -> str:
+        """The figures that the page has, as lines of text."""
+        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        heads = ["", *(f"segment {i + 1}" for i in range(len(self.sizes_)))]
+        lines = [heads, *([f"{each[0]}: {each[1]}", *_cells(*each)] for each in figures)]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        padded = (
+            [text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines
+        )
+        return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
     def _page(self) -> str:
         """The page. Everything in it is released or public, and escaped."""
         figures = [each for each in self._figures() if _is_worth_showing(*each)]
@@ -306,11 +323,12 @@ class ProfileDisplays:
             lines.append((label, name != before, _cells(name, kind, values, errors), bars))
             before = name
         report = self.privacy_report_
-        alarm = "" if is_ok(self.status_) else ' class="sk-dp-bad"'
+        alarm = "" if self.messages_.trustworthy else ' class="sk-dp-bad"'
+        listing = "".join(f"<p>{escape(str(each))}</p>" for each in self.messages_)
         notes = "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings)
         return document(
             f"{len(self.sizes_)} segments",
-            f"<p{alarm}>Status: {escape(self.status_)}</p>{bars_table(heads, lines)}"
+            f"<p{alarm}>Status: {self.messages_.word}</p>{listing}{bars_table(heads, lines)}"
             "<p>Each figure has a 95% margin of error, which covers privacy noise, sampling and "
             "clipping.</p>"
             f"<h2>Privacy</h2><p>{escape(report.told)}</p><p>{escape(report.spent)} "

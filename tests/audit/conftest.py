@@ -14,6 +14,7 @@ from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
 from sklearn_dp._rows.table import Table
 from sklearn_dp._sklearn_compat import with_callbacks
+from sklearn_dp._status import Message, Status
 
 
 class ToyMean(BaseDPEstimator):
@@ -65,7 +66,8 @@ class ToyMean(BaseDPEstimator):
         counts = _aggregates.weighted_bincount(signs, units, 2)
         self.signs_ = toy_releases.noisy_counts(session, "signs", counts, units)
         self.mean_ = total / max(size, 1.0) + domain.center
-        self.status_ = "ok" if size > 5 else "too few units for a good mean"
+        few = Message("few_units", "too few units for a good mean", severity="all")
+        self.messages_ = Status([] if size > 5 else [few])
         self.labels_ = signs
 
     def predict(self, X):

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from sklearn_dp._status import Message, Status
 from sklearn_dp.audit import scan_for_leaks
 from sklearn_dp.audit._observe import needles, search
 from sklearn_dp.exceptions import UtilityWarning
@@ -56,7 +57,7 @@ def warn(self, X):
 
 
 def note(self, X):
-    self.status_ = f"mean below {X.max()}"
+    self.messages_ = Status([Message("mean", f"mean below {X.max()}", severity="all")])
 
 
 def refuse(self, X):

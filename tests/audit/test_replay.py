@@ -2,6 +2,7 @@
 
 import pytest
 
+from sklearn_dp._status import Message, Status
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
 
@@ -27,11 +28,14 @@ def test_a_fit_that_fails_is_a_violation(toy, points, after_fit):
     assert "ZeroDivisionError" in replay_audit(toy, points).violations[0]
 
 
+ODD = Status([Message("odd", "odd", severity="part")])
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("pickle", lambda self: setattr(self, "extra_", 1)),
-        ("warnings", lambda self: setattr(self, "status_", "odd")),
+        ("warnings", lambda self: setattr(self, "messages_", ODD)),
         ("error", lambda self: self.no_such_attribute),
         ("repr", lambda self: setattr(self, "delta", 0.5)),
     ],

@@ -75,6 +75,6 @@ def test_weights_without_noise_are_caught(monkeypatch):
         self.weights_ = np.bincount(self.predict(X), minlength=len(self.points_)) + 0.5
 
     monkeypatch.setattr(DPCoreset, "_fit", mutant)
-    monkeypatch.setattr(DPCoreset, "__sklearn_is_fitted__", lambda self: hasattr(self, "status_"))
+    monkeypatch.setattr(DPCoreset, "__sklearn_is_fitted__", lambda self: hasattr(self, "messages_"))
     estimator = DPCoreset(4, epsilon=60.0, bounds=4.0)
     assert replay_audit(estimator, mixture(120, 2, 3) / 10, stop_at_first=True).violations

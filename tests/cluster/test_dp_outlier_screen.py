@@ -34,7 +34,7 @@ def test_a_center_that_may_be_anywhere_needs_more_rows_than_noise_has():
     """One row: a small ball far from it seemed to hold 65 and more in 3 of 150 fits, and was ok."""
     one = DPOutlierScreen(bounds=10.0, random_state=17).fit([[3.0, 4.0]])
     assert one.n_points_in_ > 2 * one.n_points_in_std_error_ and one.radius_ < 2
-    assert one.status_.startswith("few points in the ball: noise could explain their number")
+    assert str(one.messages_).startswith("few points in the ball: noise could explain their number")
     X = 3 + 0.1 * np.random.default_rng(0).normal(size=(300, 2))
     assert all(DPOutlierScreen(bounds=10.0, random_state=s).fit(X).found_ for s in range(5))
 

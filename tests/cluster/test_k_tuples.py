@@ -24,7 +24,7 @@ def test_disagreement_is_an_answer():
         found = aggregate_k_tuples(
             rng.uniform(-1, 1, size=(400, 3, 2)), bounds=1.0, epsilon=6.0, random_state=1
         )
-    assert found.centers is None and found.status == "the tuples do not agree"
+    assert found.centers is None and found.status == "unusable"
 
 
 def test_the_ledger_is_asked_first():

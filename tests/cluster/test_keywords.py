@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._queries.words import counted_pairs, keywords_of
+from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster._keywords import described, status_of
 
 
@@ -53,8 +54,10 @@ def test_a_word_that_all_topics_use_is_no_keyword():
     assert first.keywords == ("tea",) and first.counts == (400.0,) and first.status == "ok"
     assert second.keywords == () and second.label == "topic 1" and second.status == "unnamed"
     assert third.status == "noise" and third.size == 25.0 and third.count_std_error == 10.0
-    assert status_of([first], "ok") == status_of([first], "ok inside `bound_`: ...") == "ok"
-    assert status_of([first, second, third], "few rows") == (
-        "1 of 3 topics (2): the size is lost in noise; use fewer topics or more budget; "
+    note = Message("outside_bound", "...", severity="note")
+    assert status_of([first], Status()) == status_of([first], Status([note])) == ()
+    few = Status([Message("few_rows", "few rows", severity="all")])
+    assert str(status_of([first, second, third], few)) == (
+        "1 of 3 topics (2): the size is mostly noise; use fewer topics or more budget; "
         "1 of 3 topics (1): no keyword stands out from the noise; clusters: few rows"
     )

@@ -65,13 +65,17 @@ def test_a_component_that_noise_hides_is_not_ok_if_it_was_asked_for():
     X = np.random.default_rng(0).normal([45, 3e4], [15, 1e4], size=(20_000, 2))
     model = DPPCA(2, random_state=0).fit(X)
     assert model.explained_variance_[1] < model.noise_level_
-    assert model.status_.startswith("components hidden in the noise: 1; use fewer components, more")
-    assert "; x1 has 99.9% of the spread, so the other columns hardly affect" in model.status_
+    assert str(model.messages_).startswith(
+        "components too noisy to use: 1; use fewer components, more"
+    )
+    assert "; x1 has 99.9% of the spread, so the other columns hardly affect" in str(
+        model.messages_
+    )
     one, whole = DPPCA(1, random_state=0).fit(X), DPPCA(random_state=0).fit(X)
     assert one.trustworthy_ and whole.trustworthy_
-    assert model._post_processed(1).status_ == one.status_
+    assert model._post_processed(1).messages_ == one.messages_
     scaled = DPPCA(2, random_state=0).fit((X - [45, 3e4]) / [15, 1e4])
-    assert scaled.trustworthy_ and "hidden" not in scaled.status_
+    assert scaled.trustworthy_ and "hidden" not in str(scaled.messages_)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-130, 1e120])
@@ -97,6 +101,6 @@ def test_what_clips_take_of_a_variance_is_in_its_error_or_told(law, n):
         if law == "normal":
             assert model.status_ == "ok" and error < 0.15
             continue
-        assert "long tails may lie beyond `radius_`" in model.status_ and error > 0.2
+        assert "long tails may lie beyond `radius_`" in str(model.messages_) and error > 0.2
         assert off > 0.25 * model.explained_variance_[0] or law == "rare"
         assert law == "lognormal" or not model.trustworthy_

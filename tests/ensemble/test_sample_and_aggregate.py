@@ -21,6 +21,7 @@ from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._rows.table import Table
+from sklearn_dp._status import Message, Status
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -365,7 +366,7 @@ def bounds_of_the_data(original):
 
 def mean_of_outputs(original):
     def mean(self, session, outputs, n_blocks, domain):
-        return only_part(outputs).source.read()[:].mean(axis=0), "ok", None
+        return only_part(outputs).source.read()[:].mean(axis=0), Status(), None
 
     return mean
 
@@ -381,7 +382,7 @@ def number_from_n(original):
 def true_number_of_failures(original):
     def fit(self, X, *args):
         original(self, X, *args)
-        self.status_ = f"{np.isfinite(X).sum()} numbers"
+        self.messages_ = Status([Message("n", f"{np.isfinite(X).sum()} numbers")])
 
     return fit
 
@@ -482,7 +483,7 @@ def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
     """A location may be zero, and so its error was compared with nothing but the bounds."""
     X = np.random.default_rng(0).normal(5.0, 1.0, size=(20_000, 2))
     model = SampleAndAggregate(StandardScaler(), aggregator=aggregator, random_state=0)
-    assert not model.set_params(output_bounds=1e9).fit(X).status_.startswith("ok")
+    assert not model.set_params(output_bounds=1e9).fit(X).trustworthy_
     found = model.set_params(output_bounds=10.0, aggregator="one_cluster", epsilon=8.0).fit(X)
     assert found.status_ == "ok" and np.allclose(found.estimator_.mean_, 5.0, atol=1.0)
 
@@ -490,7 +491,9 @@ def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 @pytest.mark.parametrize("method", ["confidence_interval", "summary"])
 def test_what_needs_a_fit_says_so_of_a_released_private_estimator(method):
-    model = SampleAndAggregate(DPKMeans(2), output=("cluster_centers_",), random_state=0)
-    model.fit(np.random.default_rng(0).normal(size=(4000, 2)))
+    model = SampleAndAggregate(
+        DPKMeans(2, bounds=9.0), output=("cluster_centers_",), output_bounds=9.0, random_state=0
+    )
+    model.fit(np.random.default_rng(0).normal(size=(400, 2)))
     with pytest.raises(AttributeError, match=rf"DPKMeans\.{method} .* of a fit"):
         getattr(model.estimator_, method)()

@@ -363,6 +363,7 @@ WITHOUT_SERVER = {"client reach without a bound", "client reach without noise"}
 FOR_CLIENTS = {"parts clipped one by one", "client clip missing", *WITHOUT_SERVER}
 
 
+@pytest.mark.slow
 def test_without_a_bug_there_is_no_violation(monkeypatch):
     BUGS["none"] = (_rounds, "row_bounds", lambda original: lambda *args: original(*args))
     plant(monkeypatch, "none")
@@ -371,6 +372,7 @@ def test_without_a_bug_there_is_no_violation(monkeypatch):
     assert violations(True, server=False) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", list(BUGS))
 def test_mutants_are_killed(bug, monkeypatch):
     plant(monkeypatch, bug)

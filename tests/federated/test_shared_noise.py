@@ -389,6 +389,7 @@ def test_without_a_fault_the_audits_find_nothing():
     assert not found_by_audits()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

@@ -331,7 +331,7 @@ class Session:
                 array = np.where(np.isnan(array), 0.0, array)
             if wrong_numbers(array):
                 found.append(f"{key} is not finite")
-        if not (isinstance(model.status_, str) and model.status_):
+        if model.status_ not in ("ok", "caution", "unusable"):
             found.append("no status_")
         return found
 

@@ -93,6 +93,7 @@ def audits(cls, calls, **options):
     return tally
 
 
+@pytest.mark.quick(but=("DPOneClusterKMeans", "SampleAndAggregate"))
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_some_neighbors(name):
     assert audits(ESTIMATORS[name], FAST, phases=[Phase.generate]).calls >= 1

@@ -76,8 +76,8 @@ def test_a_mean_that_the_noise_hides_is_not_called_ok(n, epsilon):
     X = np.random.default_rng(0).normal(size=(4000, 3))
     options = {"epsilon": epsilon, "bounds": 100.0, "diameter": 10.0, "random_state": 0}
     model = FriendlyMean(**options).fit(X[:n])
-    assert model.status_.startswith(("mostly noise", "too few rows")), model.status_
-    assert "; use about" in model.status_ and np.isfinite(model.mean_std_error_).all()
+    assert str(model.messages_).startswith(("mostly noise", "too few rows")), str(model.messages_)
+    assert "; use about" in str(model.messages_) and np.isfinite(model.mean_std_error_).all()
     more = FriendlyMean(**options).fit(X)
     assert more.trustworthy_ and np.abs(more.mean_).max() < 1
 

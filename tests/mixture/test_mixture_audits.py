@@ -37,7 +37,7 @@ EACH_FORM = [
 ]
 
 
-@pytest.mark.quick("tied-*", "spherical-rows")
+@pytest.mark.quick("tied-*")
 @pytest.mark.parametrize(("form", "groups"), EACH_FORM)
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
@@ -67,7 +67,7 @@ EACH_WAY = [
 ]
 
 
-@pytest.mark.quick("coreset-groups", "noisy centers-rows", "tuples-groups")
+@pytest.mark.quick("coreset-groups")
 @pytest.mark.parametrize(("way", "groups"), EACH_WAY)
 def test_replay_audit_of_every_way(way, groups):
     options, path = WAYS[way]
@@ -231,6 +231,7 @@ def test_the_literal_partition_is_graceful(n, epsilon):
         assert truth.variations(model).max() < 0.2
 
 
+@pytest.mark.slow
 def test_replay_audit_of_the_literal_partition():
     """separated_gaussians:E2: what holds at ordinary sizes, and at no others, is privacy."""
     result = replay_audit(

@@ -344,6 +344,7 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     assert any("component moments: distance" in text for text in result.violations)
 
 
+@pytest.mark.slow
 @pytest.mark.quick(
     but=(
         "candidates from the data",

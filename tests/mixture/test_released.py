@@ -52,6 +52,7 @@ def test_it_behaves_like_scikit_learns(form):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.quick("2.0-*-diag", "None-rare-*")
 @pytest.mark.parametrize("form", ["diag", "full"])
 @pytest.mark.parametrize("value", [-5.0, 1e6, (1.0, 7.0), "rare"])
 @pytest.mark.parametrize("width", [None, 2.0])

@@ -19,7 +19,6 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._aggregate.shared.bounds import is_ok
 from sklearn_dp.model_selection import (
     DPGridSearch,
     PrivateScorer,
@@ -91,7 +90,7 @@ def test_scores_of_single_precision_are_those_of_double(made, grid, scale):
     for dtype in (np.float64, np.float32):
         estimator = made(bounds=(-3 * scale, 3 * scale))
         one = DPGridSearch(estimator, grid, epsilon=20.0, random_state=0).fit(X.astype(dtype))
-        assert is_ok(one.status_) and np.isfinite(one.cv_results_["mean_test_score"]).all()
+        assert one.trustworthy_ and np.isfinite(one.cv_results_["mean_test_score"]).all()
         found.append((one.best_params_, one.best_score_))
     assert found[0][0] == found[1][0]
     assert found[0][1] == pytest.approx(found[1][1], abs=0.2)

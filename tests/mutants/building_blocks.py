@@ -27,10 +27,12 @@ from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
-from sklearn_dp.audit import mutant
+from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.cluster._dp_kmeans import DPKMeans
+
+from .planting import mutant
 
 
 def _rows_of(X):
@@ -159,7 +161,7 @@ def _(self, rows):
 def _(self, rows):
     # Whatever the rule: here one that most pairs of neighbors tell apart.
     if int(1e3 * self.score(rows)) % 2:
-        self.status_ = "mostly noise"
+        self.messages_ = Status([Message("noise", "mostly noise", severity="all")])
 
 
 @mutant("quality: standard errors from true counts", "check_replay", DPKMeans, "_fit_table")

@@ -21,10 +21,11 @@ from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._privacy.mechanisms import filters, gaussian
-from sklearn_dp.audit._mutation import mutant
+from sklearn_dp._status import Message, Status
 from sklearn_dp.exceptions import UtilityWarning
 
 from .changes import after_fit
+from .planting import mutant
 
 
 # A factor of the formula, as in published code: 1.25 where the tail bound has it, and not
@@ -154,7 +155,7 @@ def _(original: Callable[..., Any]) -> Any:
 @mutant("status from the true n", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
-    self.status_ = "ok" if len(X) % 2 else "an even number of rows"
+    self.messages_ = Status([Message("even", "an even number of rows")][len(X) % 2 :])
 
 
 # The same in a warning of the right kind.

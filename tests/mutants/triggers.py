@@ -18,9 +18,10 @@ import numpy as np
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy.mechanisms import gaussian
-from sklearn_dp.audit._mutation import MUTANTS, Mutant, mutant
+from sklearn_dp._status import Message
 
 from .changes import after_fit
+from .planting import MUTANTS, Mutant, mutant
 
 _drawn = partial(
     mutant, killed_by="check_drawn_data", owner=BaseDPEstimator, attribute="_fit_session"
@@ -32,7 +33,7 @@ _drawn = partial(
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
     if len(X) == 29:
-        self.status_ = "29 rows"
+        self.messages_ = self.messages_.add(Message("n", "29 rows"))
 
 
 # A message of its own for medium-sized data, as advice has it.
@@ -40,7 +41,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
     if 1000 < len(X) < 5000:
-        self.status_ = f"{self.status_} ({len(X)} rows)"
+        self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
 
 
 # A second chunk of rows.
@@ -48,7 +49,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
     if len(X) > 2**16:
-        self.status_ = f"{self.status_} ({len(X)} rows)"
+        self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
 
 
 # Its presence alone tells n.

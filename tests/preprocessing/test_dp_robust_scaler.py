@@ -42,9 +42,9 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     if "quantile_range" not in options and ours.scale_ is not None:
         assert ours.scale_[2] == 1  # as wide as a constant: three quarters are zero
         assert ours.column_status_[2] == "constant" and ours.trustworthy_
-        words = "ok, but all quantiles of these columns are equal"
-        closer = ", or too close to tell apart (use tighter bounds)"
-        assert ours.status_ == f"{words}{closer if bounds else ''}: x2"
+        (message,) = ours.messages_
+        assert message.columns == ("x2",) and message.code == "equal_quantiles"
+        assert message.action == ("use tighter bounds" if bounds else "")
     scaled = ours.transform(X)
     np.testing.assert_allclose(ours.inverse_transform(scaled), X, rtol=1e-9, atol=1e-6)
     np.testing.assert_array_equal(ours.to_sklearn().transform(X), scaled)

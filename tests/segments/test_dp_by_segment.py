@@ -123,6 +123,7 @@ of_each_segment = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick("FriendlyMean*", "DPKMeans(bounds*")
 @of_each_segment
 def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
@@ -204,7 +205,7 @@ def test_small_segments_are_suppressed():
         min_size=250,
         random_state=0,
     )
-    with pytest.warns(UtilityWarning, match="2 of 4 segments: 2 suppressed"):
+    with pytest.warns(UtilityWarning, match="2 of 4 segments .*; 2 suppressed"):
         model.fit(X)
     assert model.segment_status_.tolist() == ["ok", "ok", "suppressed", "suppressed"]
     assert model.estimators_["east"] is None and np.isnan(model.sizes_[2:]).all()
@@ -225,7 +226,7 @@ def test_weights_and_empty_segments():
     truth = np.average(X.age[south], weights=weights[south])
     fitted = model.estimators_["south"]
     assert abs(fitted.mean_[0] - truth) < 5 * fitted.mean_std_error_[0]
-    assert model.segment_status_[3] == "noise" and "west" in model.status_
+    assert model.segment_status_[3] == "noise" and "west" in str(model.messages_)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.estimators_["south"].mean_, fitted.mean_)
 
@@ -270,4 +271,4 @@ def test_rows_beyond_bounds_are_told_of_segments(inner, share):
         limit = isinstance(alone, DPGaussianMixture)  # which counts no rows: there it is "ok, but"
         assert share < 0.2 or limit or not each.trustworthy_
         if share > 0.2 or isinstance(alone, FriendlyMean | DPKMeans):
-            assert "bound" in each.status_ and "x1" in each.status_
+            assert "bound" in str(each.messages_) and "x1" in str(each.messages_)

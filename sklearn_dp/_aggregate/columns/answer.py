@@ -11,13 +11,16 @@ Errors are compared with the spread of the rows as far as it has been seen, neve
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..shared.advice import Budget, advice, hidden_in_noise, listed
+from ..._status import Status, extent, in_short, names_at
+from ..shared.advice import Budget, advice, hidden_in_noise
+from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
+from .outside import beyond_in_words
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
@@ -61,64 +64,51 @@ def beyond_bounds(moments: Moments) -> np.ndarray:
     return np.where(many, moments.beyond, 0.0)
 
 
-def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    """The status: "ok", or what there is to say of columns, by name."""
+def status_of(
+    moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget
+) -> Status:
+    """The status: what there is to say of columns, by name."""
     names = names or range(len(codes))
-    wrong: dict[str, Callable[..., str]] = {
-        "noise": _noise,
-        "unknown": _unknown,
-        "bound": told_beyond,
-        "scale": _scale,
-    }
-    told = [
-        words(moments, np.flatnonzero(codes == code), names, budget)
-        for code, words in wrong.items()
-        if (codes == code).any()
-    ]
-    if told:
-        return "; ".join(told)
-    status = moments.weights.told("ok")
-    if status != "ok":
-        return status
-    single = np.flatnonzero(codes == "constant")
-    words = f"only a single value is visible in these columns: {listed(names, single)}"
-    return f"ok, but {words}" if len(single) else "ok"
+    status = _of_noise(moments, codes == "noise", names, budget)
+    words = (
+        "the spread of these columns is mostly noise, and their errors may be large relative to it"
+    )
+    action = "use more rows, a larger epsilon or narrower bounds"
+    status = status.add_columns("hidden_spreads", words, names, codes == "unknown", action, "part")
+    status = told_beyond(status, moments, codes == "bound", names)
+    if (lost := codes == "scale").any():
+        part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
+        words = "the standard deviations of these columns are mostly noise"
+        action = advice(part, budget, moments.size)
+        status = status.add_columns("hidden_deviations", words, names, lost, action, "part")
+    status = status or moments.weights.told(status)
+    return status or told_of_single(status, codes, names)
 
 
-def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    unknown = lost[_lost(moments)[lost]]
-    if len(unknown):
-        return (
-            f"no spread found in these columns: {listed(names, unknown)}; use more rows, a "
-            "larger epsilon or bounds"
-        )
-    what = "the rows" if len(lost) == len(moments.mean) else f"these columns: {listed(names, lost)}"
+def _of_noise(
+    moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget
+) -> Status:
+    """The columns of which noise hides the means."""
+    if not lost.any():
+        return Status()
+    unknown = lost & _lost(moments)
+    if unknown.any():
+        words = "no spread found in these columns"
+        action = "use more rows, a larger epsilon or bounds"
+        return Status().add_columns("no_spread", words, names, unknown, action, "part")
+    where = () if lost.all() else names_at(names, lost)
+    what = f"these columns: {in_short(where)}" if where else "the rows"
     # Where noise hides the spread, the most that it may be is what an error is compared with.
     part = moments.error[lost] / np.maximum(moments.spread[lost], 1e-300)
     worst, least = max(float(part.max()), _HIDDEN * (1 + 1e-9)), moments.size - 2 * moments.size_sd
-    return hidden_in_noise(what, worst, 1.0, budget, moments.size, least)
-
-
-def _unknown(moments: Moments, hidden: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    return (
-        "noise hides the spread of these columns, so their errors may be large compared with it: "
-        f"{listed(names, hidden)}; use more rows, a larger epsilon or narrower bounds"
-    )
+    return hidden_in_noise(what, worst, 1.0, budget, moments.size, least, columns=where)
 
 
 def told_beyond(
-    moments: Moments, cut: np.ndarray, names: Sequence[object], budget: object = None
-) -> str:
-    """Which columns have many rows beyond the bounds."""
-    parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
-    return (
-        "many rows are beyond the bounds and are clipped to them: "
-        f"{listed(parts, range(len(parts)))} (use wider bounds)"
-    )
-
-
-def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    part = moments.spread_error[lost] / moments.spread[lost] / _LOST
-    return f"noise hides the standard deviations of these columns: {listed(names, lost)}" + advice(
-        float(part.max()), budget, moments.size
-    )
+    status: Status, moments: Moments, cut: np.ndarray, names: Sequence[object]
+) -> Status:
+    """The status, with columns that have many rows beyond the bounds."""
+    if not cut.any():
+        return status
+    severity = extent(int(cut.sum()), len(cut))
+    return status.add(beyond_in_words(moments.beyond, cut, names, severity))

@@ -15,8 +15,6 @@ from ..._queries.coordinates import Columns
 from ..._queries.handles import TableRows
 from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
-from ..shared.advice import listed
-from ..shared.bounds import with_caveat
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
 from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
@@ -64,8 +62,6 @@ def fit_column_means(
     columns = replace(columns, scale=np.where(unseen, 1.0, columns.scale))
     result = answer(session, end, Found(size, 0.0, method="columns"), columns, facts)
     mean, std_error = np.where(unseen, (center, error), (result.mean, result.std_error))
-    status = result.status
-    if unseen.any():
-        where = listed(names or range(d), np.flatnonzero(unseen))
-        status = with_caveat(status, f"no spread is visible in these columns: {where}")
+    words = "no spread is visible in these columns"
+    status = result.status.add_columns("no_spread", words, names or range(d), unseen)
     return replace(result, mean=mean, std_error=std_error, status=status)

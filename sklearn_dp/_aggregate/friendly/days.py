@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..._status import Message, Status, extent, names_at
 from ..shared.advice import listed
 from ..shared.column_codes import told_of_single
 from .mean_facts import FriendlyMeanResult
@@ -109,15 +110,18 @@ def combined(
     other = (day.codes == "constant") & (known | np.isinf(single))
     by_days = np.isin(day.codes, ["ok", "noise", "unknown"]) | other
     codes = np.where(by_days, np.where(hidden, "noise", "ok"), day.codes)
-    of_day = told_of_single("ok", day.codes, names).removeprefix("ok, but ")
-    status = day.status.removesuffix(f", but {of_day}").removesuffix(f"; {of_day}")
+    of_day = told_of_single(Status(), day.codes, names)
+    status = Status(each for each in day.status if each not in of_day)
     lost = np.flatnonzero(codes == "noise")
     if len(lost):
         where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
         more = "more days" if known[lost].any() else "days with more rows"
-        status = f"noise hides the means{where} in all days so far; add {more}"
+        severity = extent(len(lost), len(codes))
+        columns = names_at(names, codes == "noise") if where else ()
+        text = f"the means{where} are mostly noise in all days so far"
+        status = Status([Message("noisy_columns", text, columns, f"add {more}", severity)])
     elif np.isin(day.codes, ["noise", "unknown"]).any():
-        status = "ok"
+        status = Status()
     status = told_of_single(status, codes, names)
     size_sd = math.sqrt(means.size_variance)
     changed: dict[str, Any] = {

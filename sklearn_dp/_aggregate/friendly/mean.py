@@ -35,10 +35,10 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
+from ..._status import Message, Status
 from ..columns.ends import Ends
 from ..columns.look import column_entries
 from ..columns.moments import SQUARES, Place, counted, measured, moment_entries
-from ..shared.bounds import is_ok
 from .average import RADII, find_radius, radius_grid
 from .days import Means
 from .mean_answer import answer, of_columns
@@ -52,10 +52,11 @@ from .mean_routes import choose_route
 from .points import Points
 from .refine import alike, approach, refine
 
-_ONE_UNIT = (
+_ONE_UNIT = Message(
+    "one_scale",
     "there are too few rows to estimate the scales of the columns: all have the "
-    "same standard error, which hides columns with a smaller spread; pass "
-    "bounds or use more rows"
+    "same standard error, which hides columns with a smaller spread",
+    action="pass bounds or use more rows",
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode
@@ -217,8 +218,10 @@ def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
     if d == 1:
         return found
     if alike:
-        return replace(found, status=f"ok, but {_ONE_UNIT}") if found.status == "ok" else found
-    status = _ONE_UNIT if is_ok(found.status) else found.status
+        return found if found.status else replace(found, status=Status([_ONE_UNIT]))
+    status = found.status
+    if status.trustworthy:
+        status = Status([replace(_ONE_UNIT, severity="part")])
     codes, none = np.full(d, "noise", dtype="<U8"), np.zeros(d)
     return replace(found, status=status, codes=codes, spread=none)
 

@@ -15,16 +15,17 @@ from scipy.special import chdtri
 
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._status import Message, Status, in_short, names_at
 from ..columns.answer import codes_of_means, status_of
 from ..columns.moments import Moments
-from ..shared.advice import Budget, hidden_in_noise, listed
-from ..shared.bounds import is_ok
+from ..shared.advice import Budget, hidden_in_noise
 from ..shared.column_codes import told_of_single
-from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
+from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined
 
-_MORE = "more rows, a larger epsilon or bounds"
+_NO_SPREAD = "no spread found in these columns"
+_MORE = "use more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
 _NEAR = 2.0  # standard errors
@@ -67,9 +68,9 @@ def answer(
     place = columns.to_table(mean), columns.scale * spread
     end, names = end._replace(std_error=error, spread=spread), facts.names or range(facts.d)
     status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.budget_for)
-    if is_ok(status):
+    if status.trustworthy:
         status = told_of_cuts(status, codes, columns.box, *place, names)
-        codes = codes if is_ok(status) else np.full(facts.d, "bound", dtype="<U8")
+        codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
     if columns.scaled:
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
@@ -119,36 +120,47 @@ def _in_words(
     facts: PublicFacts,
     names: Sequence,
     budget: Budget,
-) -> str:
-    """The status: "ok", or what there is to say of columns, by name; of those `near` a bound."""
+) -> Status:
+    """The status: what there is to say of columns, by name; of those `near` a bound."""
     lost = np.flatnonzero(codes == "noise")
     if len(lost):
         part = end.std_error[lost] / np.maximum(end.spread[lost], 1e-300)
-        what = "the rows" if len(lost) == facts.d else f"these columns: {listed(names, lost)}"
+        where = names_at(names, codes == "noise") if len(lost) < facts.d else ()
+        what = f"these columns: {in_short(where)}" if where else "the rows"
         if np.isinf(part).any() and end.least > 0:
-            where = listed(names, lost[np.isinf(part)])
-            return f"no spread found in these columns: {where}; use {_MORE}"
+            unseen = (codes == "noise") & np.isinf(end.std_error / np.maximum(end.spread, 1e-300))
+            return Status().add_columns("no_spread", _NO_SPREAD, names, unseen, _MORE, "part")
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
-        return hidden_in_noise(what, worst, 1.0, budget, end.size, end.least, power=1 / 3)
+        known = budget, end.size, end.least
+        return hidden_in_noise(what, worst, 1.0, *known, power=1 / 3, columns=where)
     if near.any():
-        return at_bounds_in_words(near, names)
-    status = facts.weights.told("ok")
-    if status == "ok" and end.hidden > _LEFT_OUT:
-        status = (
+        return told_at_bounds(Status(), near, names)
+    status = facts.weights.told(Status())
+    if not status:
+        status = Status(_of_tails(end, facts, codes == "constant"))
+    return told_of_single(status, codes, names)
+
+
+def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Message]:
+    """What rows far out may do to means, of columns that are not `single` values."""
+    if end.hidden > _LEFT_OUT:
+        text = (
             f"the mean covers at most about {100 * (1 - end.hidden):.0f}% of the rows: the "
             "others are so spread out that the noise hides them, and were clipped"
         )
-    single = codes == "constant"
-    if status == "ok" and (end.bias > _MOSTLY * end.std_error)[~single].any():
+        return [Message("rows_left_out", text, severity="part")]
+    if (end.bias > _MOSTLY * end.std_error)[~single].any():
         part = f"{100 * float(np.max((end.bias / end.spread)[~single])):.0f}% of a spread"
-        status = (
-            f"ok, but the noise may hide long tails, which could shift means by up to {part} "
-            "inside the radius; standard errors allow for this, and medians (DPQuantiles) avoid it"
+        text = (
+            f"the noise may hide long tails, which could shift means by up to {part} inside the "
+            "radius, and standard errors allow for this"
         )
-    if status == "ok" and end.open:
-        bounds = "bounds or " if math.isinf(facts.farthest) else ""
-        status = (
-            "ok, but the noise hides how long tails are, and rows far out may shift means by more "
-            f"than standard errors allow for; {bounds}medians (DPQuantiles) avoid this"
-        )
-    return told_of_single(status, codes, names)
+        return [Message("long_tails", text, action="use medians (DPQuantiles) to avoid it")]
+    if not end.open:
+        return []
+    text = (
+        "the noise hides how long tails are, and rows far out may shift means by more than "
+        "standard errors allow for"
+    )
+    bounds = "bounds or " if math.isinf(facts.farthest) else ""
+    return [Message("open_tails", text, action=f"use {bounds}medians (DPQuantiles) to avoid this")]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..._queries.coordinates import Columns
+from ..._status import Message, Status
 from ..shared.centering import Weights
 
 
@@ -96,7 +97,7 @@ class FriendlyMeanResult:
     size_sd: float
     diameter: float
     method: str
-    status: str
+    status: Status
     std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
     spread: np.ndarray  # standard deviations of columns; 0 where they cannot be told apart
     spread_error: np.ndarray  # infinite where they were not wanted
@@ -112,7 +113,8 @@ class FriendlyMeanResult:
     def missing(cls, columns: Columns, found: Found, missing: str) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
-        status = f"no {missing} found: use more rows, a larger epsilon or bounds"
+        action = "use more rows, a larger epsilon or bounds"
+        status = Status([Message(f"no_{missing}", f"no {missing} found", (), action, "all")])
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         ends = error, np.ones(d), error

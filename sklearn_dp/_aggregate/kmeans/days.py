@@ -33,7 +33,7 @@ from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
-from ..shared.bounds import is_ok
+from ..._status import Message, Status
 from ..shared.centering import Size
 from ..shared.noisy_norms import NoisyNorms
 from .engine import last_entries
@@ -60,9 +60,11 @@ _STILL = 3.0
 _EARLIER = 1.15  # of errors: the sums of earlier windows were of clusters as they were then
 _FORGOTTEN = 0.01  # part of the first day that is kept, from where on its far rows are gone
 _QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
-_SETTLING = (
-    "clusters are still changing: some were merged or split in the last few days; more days would "
-    "help"
+_SETTLING = Message(
+    "clusters_changing",
+    "clusters are still changing: some were merged or split in the last few days",
+    action="use more days",
+    severity="part",
 )
 _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 
@@ -143,7 +145,7 @@ class StreamState:
             size,
             (fitted.size_std_error_ / weight) ** 2,
             _Sums(squares, size, noise),
-            quiet=_QUIET if is_ok(fitted.status_) else 0,
+            quiet=_QUIET if fitted.messages_.trustworthy else 0,
             lengths=getattr(fitted, "_lengths", None),
         )
         stream.since, stream.weighed, stream.squares = since, np.full(2, size), size
@@ -151,11 +153,8 @@ class StreamState:
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
-        """Return the state of a stream after the engine's result.
-
-        Rows that were seen far out are left out: components have no inertia, and wait until a
-        status is "ok".
-        """
+        """Return the state of a stream after the engine's result. Rows that were seen far out are
+        left out: components have no inertia, and wait until a status is trustworthy."""
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -169,7 +168,7 @@ class StreamState:
             size_=found.size,
             size_std_error_=found.size_sd,
             explained_=quality.explained,
-            status_=found.status,
+            messages_=found.status,
         )
         stream = cls.of(fitted, domain, 1.0)
         stream.now = stream.state
@@ -223,16 +222,16 @@ def fit_day(
     final = replace(final, distances=seen.clip.norms(likely))
     known = measured(day, final, domain, len(centers), domain)
     if keep < 1:  # rows that the first day has shown far out may be forgotten
-        known = known._replace(lost=None)
+        known = known._replace(lost=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
     whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
     quality = stream.sums.quality(size, known.quality)
     known = known._replace(quality=quality, loss=known.loss * size / likely)
-    result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
-    if result.status == "ok" and spread and stream.quiet < _QUIET:
-        result = replace(result, status=_SETTLING)
+    result = assembled(whole, _final(stream, size), domain, Status(), len(centers), known)
+    if not result.status and spread and stream.quiet < _QUIET:
+        result = replace(result, status=Status([_SETTLING]))
     # What counts (k,) may be off by, beyond noise: units have changed sides in earlier moves, and a
     # part p of m independent units differs from that of the n that they are among by the variance
     # p (1 - p) (1 / m - 1 / n).
@@ -295,9 +294,7 @@ def _update(
     context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move the centers by what the window shows; where it ends, merge and split clusters too.
-
-    Returns `since` and `weighed` as they are now, which the stream has where a window ends.
-    """
+    Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
     seen, before, tuning = stream.window, stream.state, context.tuning
     assert seen is not None
     counts = np.maximum(before.count, 0.0)
@@ -309,7 +306,7 @@ def _update(
     weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
-    state.farthest, state.counted = seen.clip.reach, before.centers
+    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, before.centers
     state.count = fade * before.count + seen.counts
     state.count_sd = np.hypot(fade * before.count_sd, seen.counts_sd)
     n, _ = state.certain_counts(tuning.certain_count_sd)

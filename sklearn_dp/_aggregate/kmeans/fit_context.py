@@ -21,6 +21,7 @@ from ..._privacy._sealed import Sealed, SealedCells
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._rows.rows import GridGeometry
+from ..._status import Message, Status
 from ..shared.centering import Size, noise_sd
 
 
@@ -202,16 +203,21 @@ class Choice:
     n_clusters: int
     # of the candidates; the larger the better
     criterion: dict[int, float] = field(default_factory=dict)
-    status: str = "ok"  # "ok", or that other numbers would do as well
+    unclear: str = ""  # why other numbers may do as well
     # centers (n_clusters, d) that the choice has found, and the variance (n_clusters,) of the noise
     # in their coordinates
     start: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
+    def told(self, what: str = "clusters") -> Status:
+        """The status of the choice."""
+        text = f"number of {what} unclear: {self.unclear}"
+        return Status([Message("unclear_number", text, severity="part")] if self.unclear else [])
+
 
 def nothing_seen(candidates: Candidates) -> Choice:
     """The least candidate, where the releases show no clusters at all."""
-    words = "number of clusters unclear: too little stands out from the noise"
-    return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
+    words = "too little stands out from the noise"
+    return Choice(candidates.low, {}, "" if candidates.low == candidates.high else words)
 
 
 def judged(best: int, values: dict[int, float], candidates: Candidates, margin: float) -> Choice:
@@ -226,13 +232,13 @@ def judged(best: int, values: dict[int, float], candidates: Candidates, margin: 
         for k, value in values.items()
         if value > values[best] - margin and abs(k - best) > TUNING.choice_far * best
     ]
-    status = "ok"
+    unclear = ""
     if candidates.low < candidates.high == best:
-        status = f"number of clusters unclear: {best} is the largest number allowed"
+        unclear = f"{best} is the largest number allowed"
     elif rivals:
         rival = max(rivals, key=lambda k: values[k])
-        status = f"number of clusters unclear: {rival} would fit about as well"
-    return Choice(best, values, status)
+        unclear = f"{rival} would fit about as well"
+    return Choice(best, values, unclear)
 
 
 # -- fit context -----------------------------------------------------------------------------------

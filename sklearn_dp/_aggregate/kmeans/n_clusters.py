@@ -85,11 +85,11 @@ def _compared(
     limited = best == max(choice.criterion) < candidates.high
     none = best == candidates.low
     if n_leaves < tuning.choice_clear_points:
-        return replace(choice, status=nothing_seen(candidates).status)
+        return replace(choice, unclear=nothing_seen(candidates).unclear)
     if limited or abs(likely - best) > max(1, tuning.choice_far * best):
         k = max(best, likely) if limited or none or likely > 2 * best else best
-        words = f"number of clusters unclear: two criteria suggest {best} and {likely}"
-        return replace(choice, n_clusters=k, status=words)
+        words = f"two criteria suggest {best} and {likely}"
+        return replace(choice, n_clusters=k, unclear=words)
     return choice
 
 
@@ -510,11 +510,11 @@ def _of_two(
     if candidates.criterion != "auto":
         return choice
     suggested = f"{best}" if best <= candidates.high else f"more than {candidates.high}"
-    words = f"number of clusters unclear: two criteria suggest {other.n_clusters} and {suggested}"
+    words = f"two criteria suggest {other.n_clusters} and {suggested}"
     if best > candidates.high:
-        return replace(other, status=words)
+        return replace(other, unclear=words)
     if abs(other.n_clusters - best) > max(1, tuning.choice_far * best):
-        return replace(choice, status=words)
+        return replace(choice, unclear=words)
     return choice
 
 

@@ -27,6 +27,7 @@ from ..._privacy._randomness import uniforms
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
+from ..._status import Status
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.centering import Size
@@ -80,7 +81,7 @@ class PrivateCoreset:
     size: float  # released number of units ...
     size_sd: float  # ... and the standard deviation of its noise
     domain: Domain  # public or released: what the rows were clipped to
-    status: str  # "ok", or why the points may be of little use
+    status: Status  # why the points may be of little use
     # the most units that may lie beyond the domain (95%); None where that is public
     beyond: float | None = None
 
@@ -132,7 +133,9 @@ def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
     return tree, context.tuning.far_cells * tree
 
 
-def _in_lengths(facts: SizedFacts, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
+def _in_lengths(
+    facts: SizedFacts, coreset: Coreset, domain: Domain, status: Status
+) -> PrivateCoreset:
     """The leaves as points of the domain, the heaviest first; where there is none, the released
     center, whose cell is as wide as a uniform law of the released spread."""
     rows, axes = facts.rows, coreset.axes
@@ -233,10 +236,8 @@ class KMeansPasses:
 
     def cost(self, work: Workload) -> CommunicationCost:
         """Return the cost of the passes, without the look at far rows that a long tail asks for.
-
         The parts are assumed to be alike. Where a fit may look for its clusters in a projection,
-        what it needs there is added to what it needs without.
-        """
+        what it needs there is added to what it needs without."""
         d, k = self.n_features, self.n_clusters
         q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
         may = may_project(d, k, TUNING) and not self.started and not size.small

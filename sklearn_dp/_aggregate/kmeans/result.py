@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
+from ..._status import Message, Severity, Status, extent
 from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
@@ -42,8 +43,8 @@ from .quality import (
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _NEARLY_ALL = 0.9  # a part above which nothing is known of the rest
 _MORE, _FEWER = ("more rows", "a larger epsilon"), "fewer clusters"
-_FEW_ROWS = "too few rows for this budget: the centers are mostly noise"
-_NARROW = "mostly noise: the clusters are narrower than the noise of their centers"
+_FEW_ROWS = "few_rows", "too few rows for this budget: the centers are mostly noise"
+_NARROW = "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
 
 
 @dataclass(frozen=True)
@@ -77,44 +78,50 @@ class Diagnostics:
 class _Trouble(NamedTuple):
     """A problem of the answer, and remedies other than less noise."""
 
-    words: str
+    code: str
+    text: str
     other: tuple[str, ...] = (_FEWER,)
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
+    severity: Severity = "all"
 
-    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> str:
-        """The status."""
+    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> Message:
+        """The problem, and what to do."""
         times = _times_less_noise(signs, tuning)
         other = () if signs.n_clusters == 1 else self.other
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
         size = signs.size if self.figure == "about" else None
-        return self.words + advice(times, budget, size, "rows", *other)
+        action = advice(times, budget, size, "rows", *other)
+        return Message(self.code, self.text, (), action, self.severity)
 
 
-def in_words(signs: Diagnostics, status: str, tuning: Tuning, budget: Budget) -> str:
-    """The status: what was missing before (`status`), what is now and what would help, or "ok"."""
-    if status != "ok":
+def in_words(signs: Diagnostics, status: Status, tuning: Tuning, budget: Budget) -> Status:
+    """The status: what was missing before (`status`), or what is now and what would help."""
+    if status:
         return status
     found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
-    return "ok" if found is None else found.with_remedy(signs, tuning, budget)
+    return status if found is None else status.add(found.with_remedy(signs, tuning, budget))
 
 
 def coreset_in_words(
-    signs: Diagnostics, status: str, n_clusters: int, tuning: Tuning, budget: Budget
-) -> str:
+    signs: Diagnostics, status: Status, n_clusters: int, tuning: Tuning, budget: Budget
+) -> Status:
     """The status of released points that are the answer themselves, without centers."""
-    if status != "ok":
+    if status:
         return status
     n_leaves = signs.n_leaves or 0
     if n_leaves == 0:
-        found = "one point for all rows: no dense region stands out from the noise"
+        text = "one point for all rows: no dense region stands out from the noise"
+        found = _Trouble("no_structure", text)
     elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
-        found = "too few rows for this budget: the points are mostly noise"
+        text = "too few rows for this budget: the points are mostly noise"
+        found = _Trouble("few_rows", text)
     elif n_leaves < n_clusters:
-        found = f"fewer points than n_clusters: {n_leaves}"
+        text = f"fewer points than n_clusters: {n_leaves}"
+        found = _Trouble("few_points", text, severity="part")
     else:
-        return "ok"
-    return _Trouble(found).with_remedy(signs, tuning, budget)
+        return status
+    return status.add(found.with_remedy(signs, tuning, budget))
 
 
 def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
@@ -127,11 +134,12 @@ def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning:
 def _early_trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     """Without a released quality: what the start and the iterations show."""
     if signs.signal < tuning.useless_signal:
-        return _Trouble(_FEW_ROWS)
+        return _Trouble(*_FEW_ROWS)
     if signs.n_leaves == 0:
-        return _Trouble("no structure found: no dense region stands out from the noise")
+        text = "no structure found: no dense region stands out from the noise"
+        return _Trouble("no_structure", text)
     if signs.noise_share > tuning.useless_noise:
-        return _Trouble(_NARROW)
+        return _Trouble(*_NARROW)
     return None
 
 
@@ -146,19 +154,21 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     assert signs.loss is not None
     if signs.one_center:
         found = "only one center was released: the noise would have hidden several"
-        return _Trouble(found, figure="at least")
+        return _Trouble("one_center", found, figure="at least")
     shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
     alike = not shown and signs.explained_sd < tuning.unexplained_sd
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         found = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
-        return _Trouble(found, figure="about" if signs.loss < _NEARLY_ALL else "at least")
+        figure = "about" if signs.loss < _NEARLY_ALL else "at least"
+        return _Trouble("mostly_noise", found, figure=figure)
     if signs.missed is not None:
         # Nobody knows how small a cluster is that was not found.
-        return _Trouble(signs.missed, (*_MORE, "more clusters"), "none")
+        other = (*_MORE, "more clusters")
+        return _Trouble("missing_clusters", signs.missed, other, "none", "part")
     if alike:
         # About as good as one center, and nobody is in most of the clusters.
         empty = signs.light >= tuning.rowless
-        return _empty("no clusters shown", signs) if empty else None
+        return _empty("no_clusters", "no clusters shown", signs) if empty else None
     return _trouble_of_clusters(signs, tuning, shown)
 
 
@@ -167,40 +177,42 @@ def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Tr
     there are none."""
     assert signs.loss is not None
     if signs.noise_share > tuning.useless_noise:
-        return _Trouble(_NARROW)
+        return _Trouble(*_NARROW)
     plain = signs.explained > tuning.sure_count_sd * signs.explained_sd
     if signs.signal < tuning.useless_signal and not plain:
-        return _Trouble(_FEW_ROWS)
+        return _Trouble(*_FEW_ROWS)
     faint = signs.signal < tuning.faint_signal
     if signs.light > 0 and (faint or not shown):
-        return _empty("mostly noise", signs)
+        return _empty("empty_clusters", "mostly noise", signs)
     if not shown and signs.loss > tuning.doubtful_loss:
         found = "no evidence of clusters: the centers explain no more than noise would"
-        return _Trouble(found)
+        return _Trouble("no_clusters", found)
     partial = signs.explained - signs.explained_sd < tuning.partial
     if plain and signs.light > 0 and signs.uneven > tuning.uneven:
         # Some centers have no visible rows; wide clusters probably absorbed others.
-        return _empty("clusters may be missing", signs, ", and a few are much wider than the rest")
+        more = ", and a few are much wider than the rest"
+        return _empty("missing_clusters", "clusters may be missing", signs, more)
     if plain and partial and signs.light >= tuning.rowless:
-        return _empty("clusters may be missing", signs)
+        return _empty("missing_clusters", "clusters may be missing", signs)
     if shown and faint and partial and signs.loss > tuning.doubtful_loss:
         found = (
             "some clusters may be missing: with so few rows, the centers explain only part of the "
             "spread"
         )
-        return _Trouble(found)
+        return _Trouble("missing_clusters", found, severity="part")
     return None
 
 
-def _empty(trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
+def _empty(code: str, trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
     """How many clusters may be empty. More rows help if these are too few for so many
     clusters, even of the same size."""
-    k = signs.n_clusters
-    found = f"{trouble}: {round(signs.light * k)} of {k} clusters may be empty{more}"
+    k, empty = signs.n_clusters, round(signs.light * signs.n_clusters)
+    found = f"{trouble}: {empty} of {k} clusters may be empty{more}"
     other = ("tighter bounds", _FEWER) if signs.loose else (_FEWER,)
     if more and not signs.even > 1:  # small clusters may be within the wide ones
         other = (*_MORE, *other)
-    return _Trouble(found, other)
+    severity = "all" if code == "no_clusters" else extent(empty, k)
+    return _Trouble(code, found, other, severity=severity)
 
 
 def _part(part: float) -> str:
@@ -226,11 +238,9 @@ def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
 
 
 def _to_tenth(part: float) -> float:
-    """How many times less noise makes it a tenth of a sum of squares that it is a part of.
-
-    Times t, a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t =
-    sqrt(9 p / (1 - p)). Where nearly all is noise, nothing is known of the rest.
-    """
+    """How many times less noise makes it a tenth of a sum of squares that it is a part of. Times t,
+    a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t = sqrt(9 p / (1
+    - p)). Where nearly all is noise, nothing is known of the rest."""
     part = min(part, _NEARLY_ALL)
     return math.sqrt(9 * part / (1 - part))
 
@@ -238,6 +248,7 @@ def _to_tenth(part: float) -> float:
 # -- result ----------------------------------------------------------------------------------------
 
 
+_SKEW = 0.7  # of what clips take of the lengths of residuals: what they move a mean by, likely
 _LOOSE = 20.0  # times the spread of the rows that the radius should not be
 # Noise of a count that the rows of an average cluster have to exceed: smaller ones are to be found,
 # too. Of 75 fits of 5 to 50 clusters, so many rows or so much budget made nearly all "ok".
@@ -251,7 +262,7 @@ class EngineResult:
     centers: np.ndarray  # (k, d)
     weights: np.ndarray  # (k,), noisy numbers of units
     radius: float  # about which distance from their mean the data reach
-    status: str  # "ok", or why the answer may be of little use
+    status: Status  # why the answer may be of little use
     n_iterations: int  # noisy Lloyd iterations
     # noisy sum of squared distances, capped, after an early iteration; nan when not released
     error: float
@@ -285,8 +296,8 @@ class EngineResult:
     def chosen(self, choice: Choice | None) -> Self:
         """With the choice of k; its status counts where nothing else is wrong."""
         status = self.status
-        if choice is not None and status == "ok":
-            status = choice.status
+        if choice is not None and not status:
+            status = choice.told()
         return replace(self, choice=choice, status=status)
 
     def bounded(
@@ -299,7 +310,7 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
-        cut = status != self.status or status == NO_BOUND
+        cut = status != self.status or NO_BOUND in status
         return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
 
 
@@ -310,14 +321,14 @@ class Measured(NamedTuple):
     quality: Quality
     loss: float  # squared steps that noise is expected to have added to the sum of squares
     # least distance from the middle at which rows are seen, far beyond what any center reaches
-    lost: float | None = None
+    lost: tuple[float, float] = (0.0, 0.0)
 
 
 def build_result(
     context: Context,
     final: LloydResult,
     domain: Domain,
-    status: str,
+    status: Status,
     *,
     n_leaves: int | None,
     bounds: Domain | None = None,
@@ -338,7 +349,7 @@ def assembled(
     context: Context,
     final: LloydResult,
     domain: Domain,
-    status: str,
+    status: Status,
     n_leaves: int | None,
     found: Measured | None,
 ) -> EngineResult:
@@ -549,7 +560,8 @@ def _centers_sd(
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
     drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
-    return np.sqrt(final.variance + drift + size.weights.square * spread / (d * counts))
+    sampled = size.weights.square * spread / (d * counts)
+    return np.sqrt(final.variance + drift + sampled + np.square(_SKEW * final.excess) / d)
 
 
 def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.ndarray:

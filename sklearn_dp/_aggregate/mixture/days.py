@@ -35,7 +35,6 @@ from ..moments.ellipsoid import Ellipsoid, Errors, Source, normal_quantile
 from ..moments.margins import Margins
 from ..moments.moment_releases import moment_entries
 from ..moments.rounds import MomentRounds, same_clips
-from ..shared.bounds import is_ok
 from .mixture_plan import PREFIX
 from .parts import Settings, in_ball
 
@@ -110,7 +109,7 @@ class MixtureDays:
             )
         ends = _balls(found, stream, rows, domain, settings.form)
         days = self._counted(keep, keep, before, (stream.size, stream.size_variance))
-        if not is_ok(found.status) or not stream.settled:
+        if not found.status.trustworthy or not stream.settled:
             return ends, replace(days, stream=stream)
         known = [_unknown(end, stream.days) for end in ends]
         moments = EarlierDays(known, rows.unit, domain.center)

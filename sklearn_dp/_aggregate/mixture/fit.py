@@ -28,6 +28,7 @@ from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_part
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..._queries.handles import GridRows, TableRows
+from ..._status import Message, Status, extent
 from ..kmeans.fit_context import Choice
 from ..moments.codes import codes_of, is_lost
 from ..moments.days import EarlierDays
@@ -37,7 +38,6 @@ from ..moments.piled import with_rare
 from ..moments.rounds import MomentRounds, refine, rows_in_bounds
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
-from ..shared.bounds import is_ok
 from ..shared.narrow_bounds import ends_of
 from .days import MixtureDays
 from .mixture_plan import PREFIX, stage_of
@@ -66,7 +66,7 @@ class MixtureResult:
     size: float  # released number of units
     radius: float  # of the location: what rows are clipped to first
     beyond: float  # how many rows may lie beyond the radius (95%)
-    status: str
+    status: Status
     path: str  # which way the releases led
     margins: Margins
     codes: np.ndarray  # (k, d), see :mod:`..moments.codes`
@@ -91,11 +91,11 @@ def fit_mixture(
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
-    ellipsoids, seen = _refined(parts, start, settings.form, place, here)
+    ellipsoids, seen = _refined(parts, start, settings, place, here)
     progress("components")
     result = _told(session, place, parts, ellipsoids, here)
     days = MixtureDays(place.count, place.size_sd**2, here)
-    if place.status == "ok" and (seen.all() or len(seen) == 1):
+    if not place.status and (seen.all() or len(seen) == 1):
         days = _day_of(ellipsoids, days, place.rows, place.domain, place.weights.square)
     return dataclasses.replace(result, days=days)
 
@@ -138,7 +138,7 @@ def _told(
     box = ends_of(here.domain, origin, unit)
     if len(ends) == 1 and box is not None:
         ends = [dataclasses.replace(e, errors=with_rare(e, box, parts.rows.ball)) for e in ends]
-    if place.status != "ok":  # nothing has to do with the rows then
+    if place.status:  # nothing has to do with the rows then
         ends = [dataclasses.replace(e, errors=Errors.unknown(len(e.scales))) for e in ends]
     codes = np.array([here.codes(codes_of(e, here.extra > 0)) for e in ends])
     lost = np.array(
@@ -146,12 +146,13 @@ def _told(
     )
     status = _status(place, parts, ends, lost)
     if len(ends) > 1 and (codes == "constant").all():
-        status = "no components to be told apart: only a single value is visible in every column"
-    if status == "ok":
+        text = "no components to be told apart: only a single value is visible in every column"
+        status = Status([Message("no_components", text, severity="all")])
+    if not status:
         size = sum(e.weight for e in ends)
         found = [e.told("a component", session.budget_for, size) for e in ends]
         # What hides a component comes first.
-        status = next((words for words in sorted(found, key=is_ok) if words != "ok"), "ok")
+        status = next((each for each in sorted(found, key=_is_fine) if each), status)
     return _result(ends, codes, place, status, parts, here)
 
 
@@ -230,7 +231,7 @@ def _of_bounds(
     """The result of rows that bounds alone have clipped, by what is known after their day."""
     here, domain, rows = clipped
     known = np.zeros(rows.n_features), math.sqrt(days.size_variance)
-    place = CenterRadius(rows, domain, rows.ball, max(days.size, 1.0), "ok", 0.0, *known)
+    place = CenterRadius(rows, domain, rows.ball, max(days.size, 1.0), Status(), 0.0, *known)
     parts = Parts(session, rows, np.array([e.center for e in refined[0]]), path)
     result = _told(session, place, parts, refined[0], here)
     return dataclasses.replace(result, days=days)
@@ -267,9 +268,10 @@ def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
 
 
 def _refined(
-    parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius, here: Margins
+    parts: Parts, start: list[Ellipsoid], settings: Settings, place: CenterRadius, here: Margins
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Rounds of expectation maximization; and which components (k,) stood out of the noise."""
+    form = settings.form
     least = least_weight(parts.session, len(start), place.size)
 
     def repair(ellipsoids: list[Ellipsoid], number: int) -> list[Ellipsoid]:
@@ -287,30 +289,35 @@ def _refined(
         repair=repair,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
-        tails=len(start) == 1,
+        tails=settings.n_components == 1,  # as planned; one that has been chosen has no entry
     )
 
 
-def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.ndarray) -> str:
+def _is_fine(status: Status) -> bool:
+    return status.trustworthy
+
+
+def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.ndarray) -> Status:
     """In words, from releases: the first of the steps that says that something is missing."""
-    if place.weights.told(place.status) != "ok":
-        return place.weights.told(place.status)
-    if parts.status == "ok" and lost.any():
+    status = place.weights.told(place.status) or parts.status
+    if not status and lost.any():
         weights = np.array([e.weight for e in ends])
         which = listed(range(len(lost)), np.flatnonzero(lost))
         share = plain(100 * weights[lost].sum() / weights.sum())
-        hidden = f"components hidden in the noise: {which} ({share}% of the weight)"
-        return f"too few rows for this budget: {hidden}"
-    if parts.status == "ok" and parts.choice is not None:
-        return parts.choice.status.replace("clusters", "components")
-    return parts.status
+        hidden = f"components too noisy to use: {which} ({share}% of the weight)"
+        severity = extent(int(lost.sum()), len(lost))
+        text = f"too few rows for this budget: {hidden}"
+        return Status([Message("few_rows", text, severity=severity)])
+    if not status and parts.choice is not None:
+        return parts.choice.told("components")
+    return status
 
 
 def _result(
     ends: list[Ellipsoid],
     codes: np.ndarray,
     place: CenterRadius,
-    status: str,
+    status: Status,
     parts: Parts,
     here: Margins,
 ) -> MixtureResult:

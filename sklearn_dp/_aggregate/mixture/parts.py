@@ -17,6 +17,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.halves import second_half, unit_points
 from ..._queries.handles import GridRows
 from ..._queries.labels import NearestLabels
+from ..._status import Status
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
 from ..shared.adaptive_center import CenterRadius
@@ -73,7 +74,7 @@ class Parts:
     rows: GridRows
     centers: np.ndarray  # (k, d), integers in the ball of the rows; released
     path: str  # which way the releases led
-    status: str = "ok"
+    status: Status = Status()
     choice: Choice | None = None  # of the number of components; None where it was given
 
 

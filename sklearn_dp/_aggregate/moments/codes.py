@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..shared.advice import Budget, listed
-from ..shared.bounds import with_caveat
+from ..._status import Status, extent
+from ..shared.advice import Budget
 from ..shared.column_codes import told_of_single
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from .ellipsoid import DOUBTED, Ellipsoid
@@ -34,12 +34,9 @@ def at_bound_codes(
     means: np.ndarray,
     errors: np.ndarray,
     spreads: np.ndarray,
-    few: np.ndarray | bool = False,
 ) -> np.ndarray:
-    """Codes, with columns at bounds; means, their errors and spreads in the units of the table. Of
-    columns with few values, one may well be a bound."""
+    """Codes, with columns at bounds; means, their errors and spreads in the units of the table."""
     near, cut = near_bounds(domain, means, errors), cut_by_bounds(domain, means, spreads)
-    near, cut = near & ~np.asarray(few), cut & ~np.asarray(few)
     near = near & (codes != "noise")  # one value at a bound is a sign that rows lie beyond it
     return np.where(near | cut & ~np.isin(codes, ("constant", "noise")), "bound", codes)
 
@@ -77,28 +74,29 @@ def is_lost(codes: np.ndarray) -> bool:
     return bool(hidden and 2 * hidden >= max(number, min(number + 1, 3)))
 
 
-def told_of_codes(status: str, codes: np.ndarray, names: Sequence[object]) -> str:
+def told_of_codes(status: Status, codes: np.ndarray, names: Sequence[object]) -> Status:
     """The status, with the columns (d,) that noise hides, by name."""
     for code, what in (
         ("noise", "means"),
         ("variance", "variances and covariances"),
         ("covariance", "covariances"),
     ):
-        where = listed(names, np.flatnonzero(codes == code))
-        words = f"noise hides the {what} of these columns: {where}"
-        status = with_caveat(status, words) if where else status
+        words = f"the {what} of these columns are mostly noise"
+        status = status.add_columns("noisy_columns", words, names, codes == code)
     return told_of_single(status, codes, names)
 
 
 def status_of_joint(
     end: Ellipsoid, codes: np.ndarray, names: Sequence[object], budget: Budget
-) -> str:
+) -> Status:
     """The status of a covariance, of columns that the noise hides or that have one value by name.
 
     Where nothing is seen of half of the columns, that is all there is to say.
     """
-    hidden = np.flatnonzero(np.isin(codes, ("noise", "variance", "covariance")))
-    if not end.seen and 2 * len(hidden) >= np.count_nonzero(codes != "constant"):
-        where = listed(names, hidden)
-        return f"too few rows for this budget: noise hides covariances of these columns: {where}"
+    hidden = np.isin(codes, ("noise", "variance", "covariance"))
+    several = int(np.count_nonzero(codes != "constant"))
+    if not end.seen and 2 * np.count_nonzero(hidden) >= several:
+        words = "too few rows for this budget: the covariances of these columns are mostly noise"
+        severity = extent(int(np.count_nonzero(hidden)), several)
+        return Status().add_columns("few_rows", words, names, hidden, severity=severity)
     return told_of_codes(end.told("the rows in some direction", budget), codes, names)

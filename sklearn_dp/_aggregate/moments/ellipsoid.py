@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import rq
 from scipy.special import chdtri, exp2
 
+from ..._status import Message, Status
 from ..shared.advice import Budget, hidden_in_noise, plain
 
 FORMS = ("full", "tied", "diag", "spherical")
@@ -156,13 +157,13 @@ class Ellipsoid:
             squares = np.einsum("ij,ij->j", white, white)
         return squares * (1.0 / _FINE**2)
 
-    def told(self, what: str, budget: Budget, size: float | None = None) -> str:
+    def told(self, what: str, budget: Budget, size: float | None = None) -> Status:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped.
 
         `size` is the number of all units, where these are a part of them.
         """
         if self.errors is None or self.constant.all():
-            return "ok"
+            return Status()
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
         mean, second, _ = (part[~self.constant] for part in self.noise_errors())
         # Of half of the columns: those that are worse are told by name.
@@ -172,21 +173,22 @@ class Ellipsoid:
             what, error, 1.0, budget, self.weight, self.least_weight, total=size
         )
         unseen = float(np.max(self.errors.unseen_second))
-        if status == "ok" and unseen > DOUBTED:
-            return ("ok, but " if unseen < _LARGE else "") + (
+        if not status and unseen > DOUBTED:
+            text = (
                 "the noise may hide long tails: standard errors allow for a bias of "
-                f"{plain(100 * unseen, 1)}% of a variance, but it may be larger; "
-                "use more rows or a larger epsilon"
+                f"{plain(100 * unseen, 1)}% of a variance, but it may be larger"
             )
-        if status != "ok" or self.errors.clipped is None or not self.errors.heavy:
+            return Status([_of_tails("hidden_tails", text, unseen)])
+        if status or self.errors.clipped is None or not self.errors.heavy:
             return status
         tails = [float(part[~self.constant].max()) for part in self.errors.clipped]
         of_mean, of_variance = (plain(100 * max(part, 0.001), 1) for part in tails)
-        return ("ok, but " if max(tails) < _LARGE else "") + (
+        text = (
             f"long tails are clipped: standard errors allow for a bias of {of_mean}% of a "
             f"standard deviation in means and of {of_variance}% in variances, but it may be "
-            "larger; use more rows or a larger epsilon"
+            "larger"
         )
+        return Status([_of_tails("clipped_tails", text, max(tails))])
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Errors (d,) of means, in sd, and of variances for noise and sampling, and what tails take
@@ -323,3 +325,9 @@ def matrix_errors(
 def symmetric(matrix: np.ndarray) -> np.ndarray:
     """The symmetric matrix next to one that is symmetric but for rounding."""
     return (matrix + matrix.T) / 2
+
+
+def _of_tails(code: str, text: str, bias: float) -> Message:
+    """What tails may do to a component, where errors allow for so much bias."""
+    action = "use more rows or a larger epsilon"
+    return Message(code, text, (), action, "caution" if bias < _LARGE else "part")

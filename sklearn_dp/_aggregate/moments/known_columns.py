@@ -26,11 +26,10 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
 from ..._queries.handles import GridRows, TableRows
+from ..._status import Status
 from ..columns.answer import beyond_bounds, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
-from ..shared.advice import listed
-from ..shared.bounds import is_ok, with_caveat
 from .codes import codes_of
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile, symmetric
 from .piled import with_rare
@@ -118,7 +117,7 @@ class PublicColumns:
             mean, error = 0 * mean, np.zeros(len(mean))
         return Joined(covariance, whitening, mean, error, codes_of(end), end)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, which says it all."""
         return status
 
@@ -321,16 +320,15 @@ class KnownColumns:
         mean, second = (np.where(lost, *pair) for pair in pairs)
         return replace(errors, mean=mean, second=second)
 
-    def told(self, status: str, names: Sequence[object]) -> str:
+    def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, with columns whose tails reach beyond what was found without bounds; those
         of which many rows are beyond the bounds are what is wrong."""
-        cut = np.flatnonzero(beyond_bounds(self.moments))
-        if len(cut) and is_ok(status):
-            return told_beyond(self.moments, cut, names)
+        cut = beyond_bounds(self.moments) > 0
+        if cut.any() and status.trustworthy:
+            return told_beyond(Status(), self.moments, cut, names)
         long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
-        where = listed(names, np.flatnonzero(long))
-        return with_caveat(status, f"{words}: {where}") if where else status
+        return status.add_columns("clipped_tails", words, names, long)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""

@@ -38,6 +38,7 @@ from ..._published.one_cluster.good_center import paper_center, paper_entries
 from ..._queries.balls import CountsAbout, Points
 from ..._queries.handles import GridRows
 from ..._queries.samples import Coins
+from ..._status import Message, Status
 from ..shared.advice import Budget, either, plain
 from ..shared.centering import noise_sd
 from . import MOST_POINTS
@@ -148,7 +149,7 @@ class Ball:
     square: float  # of its radius
     n_points: float  # released number of points in it
     target: int  # t
-    status: str
+    status: Status
     n_points_sd: float  # standard deviation of the noise of `n_points`
     error: np.ndarray  # (d,) of the center, for the noise; at most, see `_approach`
     anywhere: bool = False  # whether that is as large as the domain, and no box told where to look
@@ -160,7 +161,7 @@ class _Found(NamedTuple):
     center: np.ndarray  # (d,), integers
     error: np.ndarray  # as in `Ball`
     reach: float  # radius of the last ball
-    status: str
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -199,8 +200,8 @@ def fit_one_cluster(
     task = _Task(session, rows, search, points.sizes, size, _target(n_points, size), least, prefix)
     center, error, status = _locate(task)
     entry, inside_entry = prefix + "radius of the ball", prefix + "points in the ball"
-    if status == "duplicates":
-        square, status = 0.0, "ok"
+    if status is None:
+        square, status = 0.0, Status()
         counts, chosen = rows.ask(CountsAbout(center[None], square)), 0
     else:
         squares = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO)
@@ -209,22 +210,27 @@ def fit_one_cluster(
         square = float(squares[chosen])
     inside_sd = noise_sd(session.remaining(inside_entry))
     inside = float(session.release(inside_entry, entry_of(counts, chosen)))
-    if status == "ok" and inside < _FEW * task.target:
-        status = "few points in the ball"
+    if not status and inside < _FEW * task.target:
+        status = _missed("few points in the ball")
     anywhere = search.center_method == "clip" and bool(np.linalg.norm(error) > rows.limit)
     return Ball(center, square, inside, task.target, status, inside_sd, error, anywhere)
 
 
-def seen_ball(ball: Ball, budget: Budget) -> str:
-    """The status of a ball, not "ok" where the number of its points is lost in the noise."""
+def seen_ball(ball: Ball, budget: Budget) -> Status:
+    """The status of a ball, of no use where the number of its points is lost in the noise."""
     needed = points_needed(ball)
-    if ball.status != "ok" or ball.n_points > needed / 2:
+    if ball.status or ball.n_points > needed / 2:
         return ball.status
     found = "few points in the ball: noise could explain their number"
     if needed <= ball.target:  # as many as were looked for could be told from none
-        return found
+        return _missed(found)
     more = f"a ball of at least {float(plain(needed)):,.0f} points"
-    return f"{found}; use {either([more, budget(needed / ball.target)])}"
+    return _missed(found, f"use {either([more, budget(needed / ball.target)])}")
+
+
+def _missed(text: str, action: str = "") -> Status:
+    """No ball was found."""
+    return Status([Message("no_ball", text, (), action, "all")])
 
 
 def points_needed(ball: Ball) -> float:
@@ -240,19 +246,19 @@ def _target(n_points: float, size: float) -> int:
     return max(1, int(n_points))
 
 
-def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, str]:
-    """The final center, its error and a status; "duplicates" for a point that many rows are at."""
-    radius, status = None, "ok"
+def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
+    """The final center, its error and a status; None for a point that many rows are at."""
+    radius, status = None, Status()
     if task.search.center_method != "clip":
         radius = _radius(task)
-        status = "no radius found" if radius is None else "ok"
+        status = _missed("no radius found") if radius is None else status
     if radius is not None and radius.square == 0:
         prefix, replace = task.start(0), task.search.replace
         coins = _coins_of_boxes(task, prefix)
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
-            return point, np.zeros(len(point)), "duplicates"
-        radius, status = None, "no repeated point found"
+            return point, np.zeros(len(point)), None
+        radius, status = None, _missed("no repeated point found")
     return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
 
@@ -271,12 +277,12 @@ def _radius(task: _Task) -> Radius | None:
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
-def _center(task: _Task, radius: Radius | None, status: str, number: int) -> _Found:
+def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _Found:
     """One search for a center."""
     start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
-        start, status = (start, "no dense box found") if found is None else (found, status)
+        start, status = (start, _missed("no dense box found")) if found is None else (found, status)
     return _Found(*_approach(task, start, task.start(number)), status)
 
 
@@ -344,7 +350,7 @@ def _pushed(rng: np.random.Generator, region: Region, limit: float) -> Region:
     return region._replace(center=clip_to_ball(np.rint(region.center + push), limit))
 
 
-def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str]:
+def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, Status]:
     """The center, of several, with most points within the smallest radius that any needed."""
     best = 0
     if len(found) > 1:

@@ -17,6 +17,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
+from ..._status import Message, Status
 from .bounds import more_beyond, radius_about, squares_outside, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
 from .noisy_norms import NoisyNorms
@@ -24,7 +25,10 @@ from .noisy_norms import NoisyNorms
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _EXACT = 0.1  # noise of a count, below which all units are within the ball
-_NOT_SEEN = "too few rows for this budget: no radius found"
+_NOT_SEEN = Message("no_radius", "too few rows for this budget: no radius found", severity="all")
+_FEW = Message(
+    "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
+)
 _WORDS = {
     # Sensitivities in words, for the plan; the proofs stand where the numbers are computed:
     # `centering` for the mean and the count, `private_radius` for the histograms.
@@ -43,7 +47,7 @@ class CenterRadius:
     # of the released ball about the center that holds most of the rows, in grid steps
     radius: float
     size: float  # released number of units, positive
-    status: str
+    status: Status
     beyond: float  # the most units that may lie beyond the radius of the domain (95%)
     # (d,), standard deviation of the noise of the center, in the user's unit; 0 where it is known
     error: np.ndarray
@@ -103,7 +107,7 @@ def adaptive_center_radius(
     at_first = max(0.999, fraction)
     radius, first = radius_about(session, _BOUND, table, ball, known, fraction=at_first)
     radius = _believed(radius, first, most)
-    status = "ok" if radius is not None else _NOT_SEEN
+    status = Status([_NOT_SEEN] if radius is None else [])
     domain = _box(center, _least(radius, most))
     for _ in range(_ROUNDS):
         rows = GridRows.quantize(table, domain, known, kept=False)
@@ -122,8 +126,8 @@ def adaptive_center_radius(
         # has nothing more to give.
         if domain.radius > before / 4:
             break
-    if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
-        status = "too few rows for this budget: the answer is mostly noise"
+    if count < 5 * max(sd, noise_sd(rho[1])) and not status:
+        status = Status([_FEW])
     domain = _box(domain.center, wider * domain.radius)
     rows = GridRows.quantize(table, domain, known, kept=kept)
     # Rows beyond twice the ball before were moved toward it, before their norms were taken.
@@ -152,7 +156,7 @@ def about_origin(
     most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
     radius, norms = radius_about(session, _REACH, table, None, known, fraction=fraction)
     radius = _believed(radius, norms, most)
-    status = "ok" if radius is not None else _NOT_SEEN
+    status = Status([_NOT_SEEN] if radius is None else [])
     domain = _box(center, wider * _least(radius, most))
     rows = GridRows.quantize(table, domain, known)
     beyond = upper_bound_outside(norms, domain.radius, math.inf, math.inf)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..._status import Message, Status, in_short
+
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
 _KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
@@ -23,7 +25,7 @@ def advice(
     times: float, budget: Budget, size: float | None = None, units: str = "rows", *other: str
 ) -> str:
     """So many times the units (of `size`, which is all of them), as much more budget, or what
-    `other` says: the end of a status. Only the latter where more than a thousand times is needed,
+    `other` says: what to do. Only the latter where more than a thousand times is needed,
     or what is needed is not known; without a size that is known well, it is more than is known."""
     ways = list(other)
     if times < _MOST_TIMES:
@@ -31,7 +33,7 @@ def advice(
         number = "" if size is None else f" ({float(plain(times * size)):,.0f} in all)"
         least = "at least " if size is None else "about "
         ways = [f"{least}{plain(times)} times as many {units}{number}", budget(times), *ways]
-    return f"; use {either(ways)}" if ways else ""
+    return f"use {either(ways)}" if ways else ""
 
 
 def is_known(size: float, sd: float) -> bool:
@@ -58,40 +60,43 @@ def hidden_in_noise(
     power: float = 1.0,
     units: str = "rows",
     total: float | None = None,
-) -> str:
+    columns: Sequence[object] = (),
+) -> Status:
     """The status of an answer whose standard error is about as large as what it is to tell.
 
-    "ok" where the error is less than half of the spread of `what`, both released. `size` is the
-    number of units that the error was divided by, `least` what there is at least, by its noise;
-    `total` of all units, where these are a part of them.
+    It is empty where the error is less than half of the spread of `what`, both released. `size` is
+    the number of units that the error was divided by, `least` what there is at least, by its noise;
+    `total` of all units, where these are a part of them; `columns` those that alone are hidden.
     `power`: an error of several spreads falls with this root of the number of units: less than one
     where clips follow the noise of earlier steps.
     """
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
-        found = f"too few {units} for this budget: their number is lost in the noise"
+        found = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
-        return f"{found}; use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
+        more = f"use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
+        return Status([Message(f"few_{units}", found, action=more, severity="all")])
     if not part > _HIDDEN:
-        return "ok"
+        return Status()
     words = f"about {100 * part:.0f}% of" if part < 10 else "many times"
     found = f"mostly noise: the standard error is {words} the spread of {what}"
-    return found + advice(
+    more = advice(
         min(part, part**power) / _ENOUGH,
         budget,
         total if is_known(size, (size - least) / 2) else None,
         units,
     )
+    names = tuple(map(str, columns))
+    return Status([Message("mostly_noise", found, names, more, "part" if names else "all")])
 
 
-def listed(names: Sequence[object], places: Sequence[int] | np.ndarray, most: int = 5) -> str:
+def listed(names: Sequence[object], places: Sequence[int] | np.ndarray) -> str:
     """The names at some places, in a sentence.
 
-    >>> listed(["age", "pay", "hours"], [0, 2]), listed(range(9), range(7))
-    ('age, hours', '0, 1, 2, 3, 4 and 2 more')
+    >>> listed(["age", "pay", "hours"], [0, 2])
+    'age, hours'
     """
-    more = f" and {len(places) - most} more" if len(places) > most else ""
-    return ", ".join(str(names[place]) for place in places[:most]) + more
+    return in_short([names[place] for place in places])
 
 
 def plain(number: float, digits: int = 2) -> str:

@@ -38,25 +38,32 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import TableRows
 from ..._queries.places import NormCounts
+from ..._status import Message, Status
 from .advice import plain
 from .noisy_norms import NoisyNorms, private_radius
 
-NO_BOUND = "no bound found: the unit ball is used; pass public bounds, or use more rows"
+NO_BOUND = Message(
+    "no_bound",
+    "too few rows for this budget to find the range of the data",
+    action="use public bounds, more rows or a larger epsilon",
+    severity="all",
+)
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
 _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
 _LIKELY = 1.5  # standard deviations of what noise may hide
 _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
+_PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
 def known_or_paid(
     session: PrivacySession, entry: str, table: TableRows, domain: Domain | None
-) -> tuple[Domain, str, NoisyNorms | None]:
+) -> tuple[Domain, Status, NoisyNorms | None]:
     """The public domain, or a ball of a released radius; a status; the norms it came from."""
     if domain is not None:
-        return domain, "ok", None
+        return domain, Status(), None
     radius, norms = radius_about(session, entry, table)
     return *ball_of(radius, table.n_features), norms
 
@@ -75,10 +82,11 @@ def radius_about(
     return private_radius(session, entry, counts, **options)
 
 
-def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
+def ball_of(radius: float | None, n_features: int) -> tuple[Domain, Status]:
     """The ball of a released radius about the origin, and a status; the unit ball for None."""
-    status = "ok" if radius is not None else NO_BOUND
-    return Domain.about_origin(1.0 if radius is None else radius, n_features), status
+    if radius is None:
+        return Domain.about_origin(1.0, n_features), Status([NO_BOUND])
+    return Domain.about_origin(radius, n_features), Status()
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
@@ -159,50 +167,20 @@ def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, n
     return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
 
 
-def is_ok(status: str) -> bool:
-    """Whether a status has nothing to complain of: it begins with "ok", and may tell a limit.
-
-    >>> is_ok("ok"), is_ok("ok inside bound_: up to 7 units ..."), is_ok("mostly noise")
-    (True, True, False)
-    """
-    return status.split(" ", 1)[0] in ("ok", "ok,")
-
-
-def with_caveat(status: str, words: str) -> str:
-    """A status that has nothing to complain of, with one more limit; others stay.
-
-    >>> with_caveat("ok", "rows are few"), with_caveat("no mean found", "rows are few")
-    ('ok, but rows are few', 'no mean found')
-    """
-    if not is_ok(status):
-        return status
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
-
-
-def ok_inside(status: str, most: float, unit: str, name: str) -> str:
-    """The status of a fit without public bounds: "ok" is what lies inside.
-
-    Units farther out that are fewer than the noise show in no release, whatever they cost: up to
-    `most`, of `upper_bound_outside`. `name` is the attribute that holds the radius.
-
-    >>> ok_inside("ok", 338.2, "row", "bound_")  # doctest: +NORMALIZE_WHITESPACE
-    'ok inside bound_: up to 339 rows (95% confidence) may lie outside of it and were clipped;
-    pass bounds= to avoid this'
-    >>> ok_inside("ok, but pay rules", 1.0, "row", "bound_")[-21:]
-    'avoid this; pay rules'
-    >>> ok_inside("mostly noise", 338.2, "row", "bound_")
-    'mostly noise'
-    """
-    if not is_ok(status):
-        return status
-    more = status.removeprefix("ok").replace(", but ", "; ", 1)
-    return (
-        f"ok inside {name}: up to {math.ceil(most)} {unit}s (95% confidence) may lie outside of it "
-        f"and were clipped; pass bounds= to avoid this{more}"
+def outside(most: float, size: float, unit: str, name: str) -> Message:
+    """What a fit without public bounds cannot see: up to `most` units, of `upper_bound_outside`,
+    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
+    a quarter of all (`size`), the answer may be that of the others alone."""
+    return Message(
+        "outside_bound",
+        f"up to {math.ceil(most)} {unit}s (95% confidence) may lie outside of {name} and were "
+        "clipped",
+        action="pass bounds= to avoid this",
+        severity="note" if most <= _PART * size else "caution",
     )
 
 
-def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: float) -> str:
+def clipped_in_words(status: Status, norms: NoisyNorms, radius: float, inertia: float) -> Status:
     """The status where rows beyond a released radius are seen to cost as much as half of the rest.
 
     Windows of 1, 2, 4, ... bins beyond the radius are compared with their noise: by noise alone,
@@ -223,11 +201,12 @@ def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: flo
         best = int(np.argmax(costs))
         if costs[best] > cost:
             cost, least, distance = float(costs[best]), float(at_least[best]), float(near[best])
-    if status != "ok" or cost <= inertia / 2:
+    if status or cost <= inertia / 2:
         return status
-    return (
+    text = (
         f"rows far out: at least {plain(least)} units are {plain(distance, 3)} or more from the "
         f"origin, but were clipped to {plain(radius, 3)}; inertia_ leaves out the clipped part, "
-        "which would increase it by more than half; pass bounds= that contain these units, or drop "
-        "them"
+        "which would increase it by more than half"
     )
+    action = "pass bounds= that contain these units, or drop them"
+    return status.add(Message("far_rows_clipped", text, (), action, "part"))

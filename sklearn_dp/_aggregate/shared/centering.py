@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.places import SumAndTotals
+from ..._status import Message, Status
 from .noisy_norms import NoisyNorms
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
@@ -52,14 +53,15 @@ class Weights:
         lost = max(float(totals[2]) - _SURE * float(sd[2]), 0.0)
         return cls(min(squares / weight, 1.0), lost / (weight + lost))
 
-    def told(self, status: str) -> str:
-        """A status that has nothing to complain of, or what was cut off."""
-        if status != "ok" or self.above < _TOLD:
+    def told(self, status: Status) -> Status:
+        """The status, with what was cut off where nothing else is wrong."""
+        if status or self.above < _TOLD:
             return status
-        return (
+        text = (
             f"weights are cut off: at least {100 * self.above:.0f}% of the weight is above "
-            "max_weight and does not count; use a larger max_weight"
+            "max_weight and does not count"
         )
+        return status.add(Message("weights_cut", text, (), "use a larger max_weight", "part"))
 
 
 def noise_sd(rho: float) -> float:

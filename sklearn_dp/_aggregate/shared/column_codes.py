@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .advice import listed
-from .bounds import is_ok, with_caveat
+from ..._status import Message, Status, extent, in_short, names_at
 from .column_means import RefinedCenters
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
 _USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
 _FEWEST = 4.0  # standard deviations of its noise that the number of rows of a cluster exceeds
 _RULES = 0.99  # of the spread, in one column
+_SINGLE = "only a single value is visible in these columns"
 
 
 def codes_of_centers(
@@ -48,70 +48,74 @@ def codes_by_column(codes: np.ndarray) -> np.ndarray:
 
 
 def told_by_column(
-    status: str, found: RefinedCenters, codes: np.ndarray, names: Sequence[object]
-) -> str:
+    status: Status, found: RefinedCenters, codes: np.ndarray, names: Sequence[object]
+) -> Status:
     """The status, with the columns that are lost in noise, clipped, or rule all: by name; and how
     many centers are nothing but noise, by the `codes` (k, d) of their coordinates. With more than
-    half of them it is not "ok"."""
-    if status == "ok" and not found.alike:
+    half of them it is not trustworthy."""
+    if not status and not found.alike:
         status = _told_of_columns(found, names)
-    k, empty = len(codes), np.count_nonzero((codes == "noise").all(axis=1))
-    if not empty or not is_ok(status):
+    k, empty = len(codes), int(np.count_nonzero((codes == "noise").all(axis=1)))
+    if not empty or not status.trustworthy:
         return status
-    words = f"mostly noise or hardly any rows in {empty} of {k} centers"
-    if 2 * empty > k:
-        return words if status == "ok" else f"{words}; {status.removeprefix('ok, but ')}"
-    return with_caveat(status, words)
+    verb = "is" if empty == 1 else "are"
+    text = f"{empty} of {k} centers {verb} mostly noise or nearly empty"
+    severity = extent(empty, k) if 2 * empty > k else "caution"
+    return status.add(Message("noisy_centers", text, severity=severity))
 
 
-def told_of_single(status: str, codes: np.ndarray, names: Sequence[object]) -> str:
+def told_of_single(status: Status, codes: np.ndarray, names: Sequence[object]) -> Status:
     """The status, with the columns (d,) that have one value."""
-    where = listed(names, np.flatnonzero(codes == "constant"))
-    words = f"only a single value is visible in these columns: {where}"
-    return with_caveat(status, words) if where else status
+    return status.add_columns("single_value", _SINGLE, names, codes == "constant")
 
 
-def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
-    """What there is to say of columns; "ok" if there is nothing."""
+def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
+    """What there is to say of columns."""
     k, spread = len(found.centers), found.spread
     lost = np.count_nonzero(_lost(found), axis=0)
     at_bound = np.count_nonzero(found.at_bound, axis=0)
     rules = told_of_rule(spread, names, "clusters")
-    useless = _numbered(np.where(lost > _USELESS * k, lost, 0), names)
-    if useless:
-        return "; ".join([f"mostly noise in some columns: {useless} of {k} centers", *rules])
+    useless = np.where(lost > _USELESS * k, lost, 0)
+    if useless.any():
+        severity = extent(int(useless.min()), k)
+        text = f"mostly noise in some columns: {_numbered(useless, names)} of {k} centers"
+        wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
+        return Status([wrong, *rules])
     told = [
-        (lost, f"noise hides {{}} of {k} centers"),
+        ("noisy_columns", lost, f"too noisy to use: {{}} of {k} centers"),
         (
+            "centers_at_bound",
             at_bound,
             "coordinates are exactly at a bound, moved there by noise or distant rows: "
             f"{{}} of {k} centers",
         ),
     ]
-    words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
-    cut = np.flatnonzero(found.beyond)
-    if len(cut):
-        parts = [f"{names[i]} ({100 * found.beyond[i]:.2g}%)" for i in cut.tolist()]
-        where = listed(parts, range(len(parts)))
-        words.append(f"rows beyond the bounds are clipped to them: {where}")
-    constant = np.flatnonzero(found.constant & (lost == 0))
-    if len(constant):
-        where = listed(names, constant)
-        words.append(f"only a single value is visible in these columns: {where}")
-    words += rules
-    return f"ok, but {'; '.join(words)}" if words else "ok"
+    status = Status(
+        Message(code, text.format(_numbered(number, names)), names_at(names, number))
+        for code, number, text in told
+        if number.any()
+    )
+    if found.beyond.any():
+        cut = np.flatnonzero(found.beyond).tolist()
+        where = in_short([f"{names[i]} ({100 * found.beyond[i]:.2g}%)" for i in cut])
+        text = f"rows beyond the bounds are clipped to them: {where}"
+        status = status.add(Message("rows_beyond_bounds", text, names_at(names, found.beyond)))
+    single = found.constant & (lost == 0)
+    return status.add_columns("single_value", _SINGLE, names, single).add(*rules)
 
 
-def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list[str]:
+def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list[Message]:
     """That one column has nearly all of the spread (d,), if it does."""
     share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
     first = int(np.argmax(share))
     if not share[first] > _RULES or len(share) < 2:
         return []
-    return [
+    text = (
         f"{names[first]} has {100 * min(share[first], 0.999):.1f}% of the spread, so the "
-        f"other columns hardly affect the {what}; to change that, scale the columns first"
-    ]
+        f"other columns hardly affect the {what}"
+    )
+    action = "to change that, scale the columns first"
+    return [Message("one_column_rules", text, (str(names[first]),), action)]
 
 
 def _lost(found: RefinedCenters) -> np.ndarray:
@@ -120,6 +124,5 @@ def _lost(found: RefinedCenters) -> np.ndarray:
 
 
 def _numbered(number: np.ndarray, names: Sequence[object]) -> str:
-    """Columns by name with the least of their numbers, where there is any; "" otherwise."""
-    places = np.flatnonzero(number)
-    return f"{listed(names, places)} in {int(number[places].min())}" if len(places) else ""
+    """Columns by name with the least of their numbers."""
+    return f"{in_short(names_at(names, number))} in {int(number[number > 0].min())}"

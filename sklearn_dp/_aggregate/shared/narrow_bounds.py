@@ -14,29 +14,31 @@ some rows have one length. Where rows beyond the bounds have been counted, their
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..._privacy._domain import Domain
-from .advice import listed, plain
-from .bounds import is_ok, with_caveat
+from ..._status import Message, Severity, Status, in_short, names_at
+from .advice import plain
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
 _CUT = 1.3  # spreads from a bound, that the mean of a column has where many rows are at it
 _TWO_VALUES = 0.8  # of the largest variance of a column in bounds
-_OF_SIDE = 0.001  # of the side of a box: what the mean of points with weights is known by
 _OF_BALL = 0.25  # of the radius of a ball: the spread of its rows in a column
 _FILLED = 0.9, 0.98  # of the radius of a ball: typical lengths of rows that may be cut, or are
 _HIDDEN, _SMALLER = 3.0, 0.25  # sds of a variance that noise hides; part of another variance
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 _MANY, _FEW = 0.25, 0.01  # of the rows, beyond bounds: no mean is left, and nothing to speak of
 _MOST = 0.5  # of the rows, beyond bounds: the bounds are in the wrong place
+_WIDER = "use wider bounds"
+_CLIPPED = "rows beyond the bounds are clipped to them"
 
 
 def at_bounds(
-    status: str, domain: Domain | None, means: np.ndarray, errors: np.ndarray, names: Sequence
-) -> str:
+    status: Status, domain: Domain | None, means: np.ndarray, errors: np.ndarray, names: Sequence
+) -> Status:
     """The status, or that means of shape (..., d) are within their errors of public bounds.
 
     Such a mean is a sign that the bounds are too narrow, and no answer. Zero is a bound that many
@@ -44,24 +46,23 @@ def at_bounds(
 
     >>> box = Domain.from_bounds((0.0, [80.0, 400.0]), 2)
     >>> means, errors = np.array([[40.0, 400.0], [1.0, 90.0]]), np.ones((2, 2))
-    >>> at_bounds("ok", box, means, errors, ["age", "pay"])  # doctest: +NORMALIZE_WHITESPACE
-    'the means of these columns are at a bound, and rows may lie beyond it: pay (try wider bounds)'
+    >>> print(at_bounds(Status(), box, means, errors, ["age", "pay"]))
+    the means of these columns are at a bound, and rows may lie beyond it: pay; use wider bounds
     """
     near = near_bounds(domain, means, errors)
     if domain is None or not near.any():
         return status
     places = None if domain.low is None else _any_row(near)
-    return _said_first(at_bounds_in_words(places, names), status)
+    return told_at_bounds(status, places, names)
 
 
-def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> str:
-    """Of columns (d,) whose means are at a bound; None for the mean in a ball."""
+def told_at_bounds(status: Status, near: np.ndarray | None, names: Sequence) -> Status:
+    """The status, with columns (d,) whose means are at a bound; None for the mean in a ball."""
     if near is None:
-        return "the mean is at the bound, and rows may lie beyond it (try wider bounds)"
-    return (
-        "the means of these columns are at a bound, and rows may lie beyond it: "
-        f"{listed(names, np.flatnonzero(near))} (try wider bounds)"
-    )
+        text = "the mean is at the bound, and rows may lie beyond it"
+        return status.add(Message("means_at_bound", text, (), _WIDER, "all"))
+    words = "the means of these columns are at a bound, and rows may lie beyond it"
+    return status.add_columns("means_at_bound", words, names, near, _WIDER, "part")
 
 
 def ends_of(box: Domain | None, origin: np.ndarray, unit: float) -> np.ndarray | None:
@@ -105,7 +106,7 @@ def cut_by_bounds(domain: Domain | None, means: np.ndarray, spreads: np.ndarray)
 
 
 def told_of_cuts(
-    status: str,
+    status: Status,
     codes: np.ndarray,
     domain: Domain | None,
     means: np.ndarray,
@@ -113,8 +114,8 @@ def told_of_cuts(
     names: Sequence,
     *,
     wrong: bool = False,
-) -> str:
-    """A status that has nothing to complain of, with the columns of which many rows are at a bound.
+) -> Status:
+    """A trustworthy status, with the columns of which many rows are at a bound.
     Where all rows are of interest, and no others have been counted, this is `wrong`.
 
     Means and spreads (..., d) are of columns, in the units of the table. Of a ball it is told where
@@ -123,15 +124,16 @@ def told_of_cuts(
 
     >>> box = Domain.from_bounds((0.0, [60.0, 90.0]), 2)
     >>> place = np.array([47.0, 30.0]), np.array([14.0, 17.0])
-    >>> told_of_cuts("ok", np.array(["bound", "ok"]), box, *place, ["pay", "age"])
-    'ok, but many rows are at or next to a bound of these columns, and may lie beyond it: pay'
+    >>> told_of_cuts(Status(), np.array(["bound", "ok"]), box, *place, ["pay", "age"])[0].text
+    'many rows are at or next to a bound of these columns, and may lie beyond it: pay'
     >>> ball = Domain.from_bounds(60.0, 2)
     >>> place = np.array([40.0, 20.0]), np.array([30.0, 14.0])
-    >>> told_of_cuts("ok", np.array(["ok", "ok"]), ball, *place, ["pay", "age"])
-    'ok, but a typical row reaches 100% of the bound, so longer rows may have been clipped'
+    >>> print(told_of_cuts(Status(), np.array(["ok", "ok"]), ball, *place, ["pay", "age"]))
+    a typical row reaches 100% of the bound, so longer rows may have been clipped; use wider bounds
     """
-    if domain is None or not is_ok(status):
+    if domain is None or not status.trustworthy:
         return status
+    severity: Severity = "caution"
     if domain.low is None:
         least, most = _FILLED
         along = float(np.linalg.norm(means, axis=-1).min()) / domain.radius
@@ -139,26 +141,19 @@ def told_of_cuts(
         part = max(part / domain.radius, _weighted_length(domain.radius, means, spreads))
         if not part > least:
             return status
-        words = (
+        text = (
             f"a typical row reaches {plain(100 * min(part, 1.0))}% of the bound, so longer rows "
             "may have been clipped"
         )
-        if part > most and along > least:
-            return words + " (try wider bounds)"
-    else:
-        told = np.broadcast_to(codes == "bound", means.shape)
-        cut = cut_by_bounds(domain, means, spreads) & told
-        if not told.any():
-            return status
-        where = listed(names, np.flatnonzero(_any_row(cut if cut.any() else told)))
-        if not cut.any():  # such rows have been counted
-            return with_caveat(status, f"rows beyond the bounds are clipped to them: {where}")
-        words = (
-            f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
-        )
-        if wrong:
-            return f"{words} (try wider bounds)"
-    return status if words in status else with_caveat(status, words)
+        severity = "all" if part > most and along > least else severity
+        return status.add(Message("rows_at_bound", text, (), _WIDER, severity))
+    told = np.broadcast_to(codes == "bound", means.shape)
+    cut = cut_by_bounds(domain, means, spreads) & told
+    if not cut.any():  # such rows have been counted
+        return status.add_columns("rows_beyond_bounds", _CLIPPED, names, _any_row(told))
+    words = "many rows are at or next to a bound of these columns, and may lie beyond it"
+    severity = "part" if wrong else severity
+    return status.add_columns("rows_at_bound", words, names, _any_row(cut), _WIDER, severity)
 
 
 def _weighted_length(radius: float, means: np.ndarray, spreads: np.ndarray) -> float:
@@ -176,53 +171,52 @@ def _weighted_length(radius: float, means: np.ndarray, spreads: np.ndarray) -> f
 
 
 def told_of_hidden(
-    status: str,
+    status: Status,
     codes: np.ndarray,
     domain: Domain | None,
     variances: np.ndarray,
     noise: float,
     names: Sequence,
-) -> tuple[str, np.ndarray]:
+) -> tuple[Status, np.ndarray]:
     """The status and codes (d,), with columns whose spread is hidden beside those of wider ones.
 
     Released variances, with noise of the standard deviation `noise`, in a box of equal sides: where
     one stands out, others that are surely far smaller are of columns whose means may be noise.
 
     >>> box, codes = Domain.from_bounds((0.0, 1e5), 2), np.array(["ok", "ok"], dtype="<U8")
-    >>> told_of_hidden("ok", codes, box, np.array([3e8, -1e6]), 1e6, ["pay", "age"])[1].tolist()
+    >>> seen = np.array([3e8, -1e6]), 1e6, ["pay", "age"]
+    >>> told_of_hidden(Status(), codes, box, *seen)[1].tolist()
     ['ok', 'unknown']
-    >>> told_of_hidden("ok", codes, box, np.array([3e8, 9e7]), 1e7, ["pay", "age"])[0]
-    'ok'
+    >>> told_of_hidden(Status(), codes, box, np.array([3e8, 9e7]), 1e7, ["pay", "age"])[0]
+    ()
     """
     if domain is None or domain.low is None or domain.high is None or len(codes) < 2:
         return status, codes
     sides, widest = domain.high - domain.low, float(np.max(variances))
     hidden = (variances < _HIDDEN * noise) & (variances + _HIDDEN * noise < widest * _SMALLER)
     hidden &= (codes == "ok") & (np.ptp(sides) <= _EQUAL * sides.max())
-    if not hidden.any() or not is_ok(status):
+    if not hidden.any() or not status.trustworthy:
         return status, codes
-    where = listed(names, np.flatnonzero(hidden))
-    words = (
-        f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
-        "(use separate bounds for columns in different units)"
-    )
-    return with_caveat(status, words), np.where(hidden, "unknown", codes)
+    words = "the spreads of these columns are mostly noise, and their means may be noise, too"
+    action = "use separate bounds for columns in different units"
+    status = status.add_columns("hidden_spreads", words, names, hidden, action)
+    return status, np.where(hidden, "unknown", codes)
 
 
 def told_of_centers(
-    status: str,
+    status: Status,
     domain: Domain,
     centers: np.ndarray,
     errors: np.ndarray,
     means: np.ndarray,
     spread: np.ndarray,
     names: Sequence,
-) -> tuple[str, np.ndarray]:
+) -> tuple[Status, np.ndarray]:
     """A status of centers (k, d), and which columns (d,) the bounds cut, where no rows are counted.
     Centers that are all at a side of a box are no answer."""
     at = _at_sides(domain, centers, errors)
     if at.any():
-        return _said_first(at_bounds_in_words(at, names), status), at
+        return told_at_bounds(status, at, names), at
     if not len(centers):
         return status, at
     cut = cut_by_bounds(domain, means, spread)
@@ -231,43 +225,26 @@ def told_of_centers(
 
 
 def told_of_balls(
-    status: str,
+    status: Status,
     domain: Domain | None,
     centers: np.ndarray,
     hidden: np.ndarray,
     radius: float,
     names: Sequence,
-) -> tuple[str, np.ndarray]:
+) -> tuple[Status, np.ndarray]:
     """The same of balls of a typical radius about centers (k, d), of columns not `hidden`."""
-    if domain is None or not is_ok(status):  # what is lost in noise may be anywhere
+    if domain is None or not status.trustworthy:  # what is lost in noise may be anywhere
         return status, np.zeros(len(names), dtype=bool)
     centers = np.where(hidden, domain.center, centers)
     spread, none = np.full(len(names), _OF_BALL * radius), np.zeros(centers.shape)
     told, cut = told_of_centers(status, domain, centers, none, centers, spread, names)
-    return told if domain.low is not None or is_ok(told) else f"ok, but {told}", cut
-
-
-def told_of_points(
-    status: str,
-    domain: Domain,
-    points: np.ndarray,
-    weights: np.ndarray,
-    hidden: np.ndarray,
-    names: Sequence,
-) -> str:
-    """The status of points (m, d) with weights, by the means and the spreads that they have, in
-    columns not `hidden`."""
-    points = np.where(hidden, domain.center, points)
-    weights = np.maximum(weights, 1e-300)
-    mean = np.average(points, axis=0, weights=weights)
-    spread = np.sqrt(np.average(np.square(points - mean), axis=0, weights=weights))
-    side = domain.radius if domain.low is None else domain.high - domain.low
-    errors = np.broadcast_to(_OF_SIDE * side, mean.shape)
-    return told_of_centers(status, domain, mean[None], errors[None], mean, spread, names)[0]
+    if domain.low is None:  # a dense ball may well be at the end of a larger one
+        told = Status(replace(each, severity="caution") for each in told)
+    return told, cut
 
 
 def told_of_outside(
-    status: str,
+    status: Status,
     domain: Domain,
     centers: np.ndarray,
     errors: np.ndarray,
@@ -275,7 +252,7 @@ def told_of_outside(
     beyond: np.ndarray,
     outside: tuple[float, float],
     names: Sequence,
-) -> tuple[str, np.ndarray]:
+) -> tuple[Status, np.ndarray]:
     """A status that knows of rows beyond public bounds, and the columns (d,) that they are in.
 
     The `centers`, with standard `errors`, are those of clusters that surely have rows; `spread` is
@@ -289,23 +266,24 @@ def told_of_outside(
     if not share > max(_STANDS_OUT * sd, _FEW):
         if not at.any() or share + _NEAR * sd < _MANY:
             return status, none
-        return at_bounds_in_words(at, names), at
+        return told_at_bounds(Status(), at, names), at
     columns = at | (beyond > 0)
     if not columns.any() and len(centers):
         columns = cut_by_bounds(domain, centers.mean(axis=0), spread)
-    where = listed(names, np.flatnonzero(columns)) if domain.low is not None else ""
+    where = names_at(names, columns) if domain.low is not None else ()
     columns = columns if where else none | (domain.low is None)  # all columns of a ball
-    words = (
-        f"about {plain(100 * min(share, 1.0))}% of the rows are beyond the bounds and "
-        f"are clipped to them{': ' if where else ''}{where} (use wider bounds)"
+    text = (
+        f"about {plain(100 * min(share, 1.0))}% of the rows are beyond the bounds and are clipped "
+        f"to them{': ' if where else ''}{in_short(where)}"
     )
-    if share > _MOST:  # whatever else is wrong is so within the wrong bounds
-        return words, columns
-    if share > _MANY:
-        return _said_first(words, status), columns
-    if beyond.any() or not is_ok(status):
+    severity: Severity = "all" if share > _MOST else "part" if share > _MANY else "caution"
+    if severity == "caution" and (beyond.any() or not status.trustworthy):
         return status, columns
-    return with_caveat(status, words), columns
+    message = Message("rows_beyond_bounds", text, where, _WIDER, severity)
+    if severity == "all":  # whatever else is wrong is so within the wrong bounds
+        return Status([message]), columns
+    others = (each for each in status if each.code != message.code)  # of single columns
+    return Status([message, *others]), columns
 
 
 def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
@@ -320,8 +298,3 @@ def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.nda
 def _any_row(found: np.ndarray) -> np.ndarray:
     """Columns (d,) that are found (..., d) in any place."""
     return np.asarray(found.reshape(-1, found.shape[-1]).any(axis=0))
-
-
-def _said_first(words: str, status: str) -> str:
-    """What is wrong, before a status that has something else to complain of."""
-    return words if is_ok(status) else f"{words}; {status}"

@@ -93,7 +93,7 @@ def spherical_parts(context: MixtureContext) -> Parts:
     # The rest of the fit is about the second half.
     context.rows.table.apply(Dropped((POINTS,), rows=True))
     context.progress("partition")
-    if any(ball.status != "ok" for ball in balls):
+    if any(ball.status for ball in balls):
         return rest.by_coreset("partition, then coreset")
     centers = np.array([ball.center for ball in balls])
     reaches = np.array([_reach(ball) for ball in balls], dtype=np.float64)

@@ -46,7 +46,7 @@ def moments(**columns):
 
 
 def told(found, codes):
-    return status_of(found, codes, NAMES, lambda times: f"epsilon = {times:.2g}")
+    return str(status_of(found, codes, NAMES, lambda times: f"epsilon = {times:.2g}"))
 
 
 def test_errors_are_compared_with_the_spread_that_is_seen():
@@ -63,11 +63,11 @@ def test_errors_are_compared_with_the_spread_that_is_seen():
     assert told(found, means).startswith(
         "mostly noise: the standard error is about 60% of the spread of these columns: days; use"
     )
-    lost = "noise hides the standard deviations of these columns: pay; use about"
+    lost = "the standard deviations of these columns are mostly noise: pay; use about"
     assert lost in told(found, scales)
     hidden = np.array(["ok", "unknown", "ok"])
     assert told(found, hidden).startswith(
-        "noise hides the spread of these columns, so their errors"
+        "the spread of these columns is mostly noise, and their errors"
     )
 
 
@@ -75,7 +75,7 @@ def test_columns_of_one_value_and_of_none():
     found = moments(single=[True, False, False], spread_error=[10.0, 0.5, 0.5])
     codes = codes_of_scales(found)
     assert codes.tolist() == ["constant", "ok", "ok"]
-    assert told(found, codes) == "ok, but only a single value is visible in these columns: age"
+    assert told(found, codes) == "only a single value is visible in these columns: age"
     nothing = moments(known=[False] * 3, error=[np.inf] * 3)
     assert set(codes_of_means(nothing)) == {"noise"}
     assert told(nothing, codes_of_means(nothing)).startswith("no spread found in these columns")
@@ -86,7 +86,7 @@ def test_rows_beyond_bounds_are_told_from_two_percent_on():
     codes = codes_of_means(found)
     assert codes.tolist() == ["bound", "bound", "ok"]
     assert told(found, codes) == (
-        "many rows are beyond the bounds and are clipped to them: age (25%), pay (3%) "
-        "(use wider bounds)"
+        "many rows are beyond the bounds and are clipped to them: age (25%), pay (3%); "
+        "use wider bounds"
     )
     assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]

@@ -15,19 +15,21 @@ def test_the_rule_follows_from_public_numbers(d, criterion):
 def test_a_choice_is_unclear_where_a_different_number_is_as_good():
     every = Candidates(1, 30)
     values = {k: 0.0 for k in range(1, 31)} | {20: 1.0, 24: 0.995, 27: 0.97}
-    assert judged(20, values, every, 0.02).status == "ok"
-    assert "27 would fit" in judged(20, values, every, 0.05).status
-    assert "2 would fit" in judged(3, {2: 0.99, 3: 1.0}, every, 0.05).status
+    assert not judged(20, values, every, 0.02).unclear
+    assert "27 would fit" in judged(20, values, every, 0.05).unclear
+    assert "2 would fit" in judged(3, {2: 0.99, 3: 1.0}, every, 0.05).unclear
 
 
 def test_a_choice_at_the_upper_limit_says_so():
     values = {1: 0.0, 2: 1.0, 3: 2.0}
-    assert "3 is the largest number allowed" in judged(3, values, Candidates(1, 3), 0.1).status
-    assert judged(3, values, Candidates(1, 4), 0.1).status == "ok"
-    assert judged(3, values, Candidates(3, 3), 0.1).status == "ok"
+    assert "3 is the largest number allowed" in judged(3, values, Candidates(1, 3), 0.1).unclear
+    assert not judged(3, values, Candidates(1, 4), 0.1).unclear
+    assert not judged(3, values, Candidates(3, 3), 0.1).unclear
 
 
 def test_without_any_sign_the_least_candidate_is_taken():
     assert nothing_seen(Candidates(4, 9)).n_clusters == 4
-    assert nothing_seen(Candidates(4, 9)).status.startswith("number of clusters unclear")
-    assert nothing_seen(Candidates(4, 4)).status == "ok"
+    assert str(nothing_seen(Candidates(4, 9)).told("components")).startswith(
+        "number of components unc"
+    )
+    assert not nothing_seen(Candidates(4, 4)).unclear

@@ -16,6 +16,7 @@ from sklearn_dp._aggregate.kmeans.result import (
 )
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._status import Status
 from sklearn_dp.audit import replay_audit
 
 
@@ -52,10 +53,10 @@ def test_the_answer_is_in_lengths_and_in_the_domain():
     """Steps of 1/2 about an origin of (10, 0) steps, in a domain about (100, 100)."""
     domain = Domain.from_bounds((60.0, 140.0), 2)
     final = result([[0, 0], [2, 4], [1000, 0]])
-    found = build_result(context(3, (10.0, 0.0)), final, domain, "ok", n_leaves=3)
+    found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), n_leaves=3)
     assert np.allclose(found.centers, [[105, 100], [106, 102], [140, 100]])
     assert (found.radius, found.error, found.n_iterations) == (40.0, 100.0, 3)
-    assert found.quality is None and found.centers_sd is None and found.status == "ok"
+    assert found.quality is None and found.centers_sd is None and not found.status
     assert found.weights.tolist() == [5000.0] * 3
 
 
@@ -104,6 +105,19 @@ def test_neighbors_of_small_data_with_a_look_at_far_rows_are_within_every_claim(
     assert replay_audit(model, X).violations == []
 
 
+@pytest.mark.parametrize("epsilon", [1e2, 1e3, 1e5])
+def test_a_far_row_that_costs_next_to_nothing_is_no_missing_cluster(epsilon):
+    """It is seen with much budget, and the centers are those of k-means up to two in 10,000."""
+    rng = np.random.default_rng(0)
+    means = np.array([[0, 0, 0], [8, 0, 4], [0, 8, -4.0]])
+    X = means[rng.choice(3, 4000, p=[0.5, 0.3, 0.2])] + rng.normal(size=(4000, 3))
+    X = np.column_stack([X, rng.lognormal(3, 1, 4000) / 10])
+    X[0, 3] = 87.0
+    bounds = ([-10, -10, -10, 0], [20, 20, 20, 100])
+    model = DPKMeans(3, epsilon=epsilon, bounds=bounds, random_state=0).fit(X)
+    assert model.trustworthy_ and "clusters may be missing" not in str(model.messages_)
+
+
 def test_rows_in_reach_of_no_center_are_told():
     """75 rows, which the tree finds in about half of the fits."""
     told = found = 0
@@ -112,7 +126,7 @@ def test_rows_in_reach_of_no_center_are_told():
         model = DPKMeans(2, epsilon=1.0, bounds=1.5, random_state=seed).fit(X)
         has_center = np.ptp(model.cluster_centers_[:, -1]) > 0.5
         found += has_center
-        if "rows are seen" in model.status_:
+        if "rows are seen" in str(model.messages_):
             assert not has_center
             told += 1
     assert told >= 5 and found >= 8

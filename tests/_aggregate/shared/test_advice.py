@@ -66,7 +66,7 @@ def table_of_columns(**budget):
         lambda **budget: DPQuantiles([0.01, 0.99], bounds=(-4, 4), **budget),
         pipeline,
         table_of_columns,
-        lambda **budget: privatize(KMeans(6), bounds={"": 4.0}, **budget),
+        lambda **budget: privatize(KMeans(6), bounds=4.0, **budget),
         lambda **budget: DPBySegment(DPKMeans(6, bounds=4.0), values=["a", "b"], **budget),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_remedy_is_a_budget_of_the_whole_at_which_noise_is_so_much_smaller(mad
     else:
         model.fit(X)
         models = fitted_steps(model)
-    times, name, value, of_all = asked_for([each.status_ for each in models])
+    times, name, value, of_all = asked_for([str(each.messages_) for each in models])
     several = isinstance(model, Pipeline)
     assert of_all == several and name == ("epsilon" if several else next(iter(budget)))
     more = made(delta=1e-6, **{name: value})
@@ -119,7 +119,7 @@ def test_numbers_of_rows_are_those_of_all(model, n):
     rng, found = np.random.default_rng(0), []
     X = rng.normal(size=(n, 3)).clip(-3, 3) / 3 + np.array([-1, 0, 1])[rng.integers(3, size=(n, 1))]
     for seed in range(4):
-        status = clone(model).set_params(random_state=seed).fit(X).status_
+        status = str(clone(model).set_params(random_state=seed).fit(X).messages_)
         match = re.search(r"about ([\d.]+) times as many rows \(([\d,]+) in all\)", status)
         if match is not None:
             found.append(float(match[2].replace(",", "")) / float(match[1]) / n)

@@ -7,6 +7,7 @@ from sklearn_dp import DPKMeans, DPKTupleKMeans
 from sklearn_dp._aggregate.shared.column_codes import told_by_column
 from sklearn_dp._aggregate.shared.column_means import RefinedCenters, unrefined_centers
 from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._status import Message, Status
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -22,18 +23,20 @@ def test_what_a_status_tells_of_columns():
     found = unrefined_centers(
         Columns(np.zeros(3), np.array([10.0, 12.0, 11.0]), True), CENTERS, np.full(k, 0.1)
     )
-    assert told_by_column("ok", found, FINE, names) == "ok"
+
+    def told(found):
+        return str(told_by_column(Status(), found, FINE, names))
+
+    assert told(found) == "ok"
     error = found.std_error.copy()
     error[0, 2] = 6.0  # more than half of 11
-    assert "noise hides hours in 1 of 4 centers" in told_by_column(
-        "ok", found._replace(std_error=error), FINE, names
-    )
+    assert "too noisy to use: hours in 1 of 4 centers" in told(found._replace(std_error=error))
     error[1, 2] = 6.0
-    assert told_by_column("ok", found._replace(std_error=error), FINE, names) == (
-        "mostly noise in some columns: hours in 2 of 4 centers"
-    )
+    lost = told_by_column(Status(), found._replace(std_error=error), FINE, names)
+    assert str(lost) == "mostly noise in some columns: hours in 2 of 4 centers"
+    assert (lost.word, lost[0].code, lost[0].columns) == ("caution", "mostly_noise", ("hours",))
     wide = found._replace(std_error=error, spread=np.array([10.0, 4000.0, 11.0]))
-    assert told_by_column("ok", wide, FINE, names).startswith(
+    assert told(wide).startswith(
         "mostly noise in some columns: hours in 2 of 4 centers; salary has 99.9% of the spread"
     )
     said = {
@@ -43,11 +46,12 @@ def test_what_a_status_tells_of_columns():
             np.array([False, False, True]),
             "only a single value is visible in these columns: hours",
         ),
-        "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9% of the spread"),
+        "spread": (np.array([10.0, 4000.0, 11.0]), "salary has 99.9% of the spread"),
     }
     for name, (value, words) in said.items():
-        assert words in told_by_column("ok", found._replace(**{name: value}), FINE, names)
-    assert told_by_column("mostly noise", found, FINE, names) == "mostly noise"
+        assert words in told(found._replace(**{name: value}))
+    few = Status([Message("few_rows", "mostly noise", severity="all")])
+    assert told_by_column(few, found, FINE, names) == few
     assert isinstance(found, RefinedCenters)
 
 

@@ -1,0 +1,163 @@
+"""What a fit says of its answer: messages, and the one word that they amount to.
+
+All of it follows from released values, so it costs nothing and may be published.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._privacy._warn import warn
+from .exceptions import UtilityWarning
+
+__all__ = ["Message", "Severity", "Status", "Told", "extent", "in_short", "names_at"]
+
+Severity = Literal["all", "part", "caution", "note"]  # from worst to best
+_SEVERITIES = ("all", "part", "caution", "note")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One fact about the answer of a fit, from released values.
+
+    Attributes
+    ----------
+    code : str
+        A short identifier that does not change with the wording, such as "outside_bound".
+    text : str
+        The fact in plain English.
+    columns : tuple of str
+        The columns concerned; empty if it concerns the answer as a whole.
+    action : str
+        What to do about it; empty if the releases suggest no remedy.
+    severity : {"note", "caution", "part", "all"}
+        "note" is for information, "caution" a limit of numbers that can be used, "part" means that
+        some of the numbers cannot be used, "all" that none can.
+    """
+
+    code: str
+    text: str
+    columns: tuple[str, ...] = ()
+    action: str = ""
+    severity: Severity = "caution"
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (self.text, self.action)))
+
+
+class Status(tuple[Message, ...]):
+    """The messages of a fit, the most serious first; where nothing can be used, only problems.
+
+    >>> few = Message("few_rows", "too few rows", severity="all")
+    >>> status = Status().add(Message("outside_bound", "7 rows lie outside", severity="note"))
+    >>> status.word, status.add(few).word, str(status.add(few)), str(Status())
+    ('ok', 'unusable', 'too few rows', 'ok')
+    """
+
+    def __new__(cls, messages: Iterable[Message] = ()) -> Self:
+        found = sorted(dict.fromkeys(messages), key=lambda each: _SEVERITIES.index(each.severity))
+        if found and found[0].severity == "all":
+            found = [each for each in found if each.severity in ("all", "part")]
+        return super().__new__(cls, found)
+
+    def add(self, *messages: Message) -> Self:
+        """The same with further messages."""
+        return type(self)((*self, *messages))
+
+    def add_columns(
+        self,
+        code: str,
+        words: str,
+        names: Sequence[object],
+        where: np.ndarray,
+        action: str = "",
+        severity: Severity = "caution",
+    ) -> Self:
+        """The same with a message about the columns (d,) where something is so, if there are any:
+        their names end the text. "part" is "all" where it is so of all columns.
+
+        >>> lost = "no_spread", "no spread found in", ["pay", "age"], np.array([True, False])
+        >>> str(Status().add_columns(*lost, "use more rows", "part"))
+        'no spread found in: pay; use more rows'
+        """
+        columns = names_at(names, where)
+        if not columns:
+            return self
+        severity = extent(len(columns), len(where)) if severity == "part" else severity
+        return self.add(Message(code, f"{words}: {in_short(columns)}", columns, action, severity))
+
+    def of_part(self, name: object) -> list[Message]:
+        """The messages as those of one part of a larger answer."""
+        return [
+            replace(
+                each,
+                text=f"{name}: {each.text}",
+                severity="part" if each.severity == "all" else each.severity,
+            )
+            for each in self
+        ]
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether all numbers can be used, within what is said."""
+        return not self or self[0].severity in ("caution", "note")
+
+    @property
+    def word(self) -> Literal["ok", "caution", "unusable"]:
+        """The status in one word."""
+        worst = self[0].severity if self else "note"
+        return "unusable" if worst == "all" else "ok" if worst == "note" else "caution"
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self)) or "ok"
+
+
+class Told:
+    """Mixin of what is fitted, and says in `messages_` what its answer is worth."""
+
+    messages_: Status
+
+    @property
+    def status_(self) -> Literal["ok", "caution", "unusable"]:
+        """The worth of the answer in one word; see `messages_`."""
+        check_is_fitted(self)
+        return self.messages_.word
+
+    @property
+    def trustworthy_(self) -> bool:
+        """Whether all released numbers can be used, within what `messages_` says."""
+        check_is_fitted(self)
+        return self.messages_.trustworthy
+
+    def _warn(self) -> None:
+        """Warn unless the answer is trustworthy."""
+        if not self.messages_.trustworthy:
+            words = Status(each for each in self.messages_ if each.severity != "note")
+            warn(f"{type(self).__name__}: {words}", UtilityWarning)
+
+
+def extent(number: int, total: int) -> Severity:
+    """How serious it is that so many parts of an answer cannot be used."""
+    return "all" if number >= total else "part"
+
+
+def in_short(names: Sequence[object], most: int = 5) -> str:
+    """The first names of several, in a sentence.
+
+    >>> in_short(["age", "hours"]), in_short(range(7))
+    ('age, hours', '0, 1, 2, 3, 4 and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def names_at(names: Sequence[object], where: Any) -> tuple[str, ...]:
+    """The names of columns where there is something, as strings.
+
+    >>> names_at(["age", "hours", "pay"], [True, False, 2])
+    ('age', 'pay')
+    """
+    return tuple(str(names[place]) for place in np.flatnonzero(where).tolist())
