@@ -7,14 +7,16 @@ A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes 
 2. `_start_session` opens a session, which charges the ledger for the whole plan, and forgets what
    an earlier fit has left. What types alone tell of the input has been checked before.
 3. The rows are read. Errors name the parameter and never quote data; see :mod:`sklearn_dp._door`.
-4. The subclass computes, in `_fit`, from what the session releases.
+4. The subclass computes, in `_fit_table`, from what the session releases; it has a handle of the
+   rows (:mod:`sklearn_dp._fit`).
 5. The report is kept. From here on the estimator counts as fitted.
 
 Charging comes before any value is looked at, on purpose: whether the data are valid is something
 about the data, and a program that may ask it for free may ask it again and again.
 
-What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters) and
-:mod:`sklearn_dp._door`; their names are handed on here, for the modules of the estimators.
+What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters),
+:mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door`; their names are handed on here, for the
+modules of the estimators.
 """
 
 import os
@@ -22,26 +24,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
 from ._aggregate.shared.bounds import outside
 from ._door import (
     PROJECT,
-    Schema,
     by_name,
-    check_numbers,
     in_one_order,
-    numbers,
     read_table,
-    see_columns,
 )
+from ._fit import FitsRows
 from ._guarantee import Guaranteed, check_values
-from ._partitions import EngineInput, InParts, engine_of, in_memory
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
@@ -49,16 +46,10 @@ from ._privacy._domain import Domain, column_ends
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
-from ._privacy._units import Units, unit_of
-from ._queries.handles import TableRows
-from ._rows.nearest import labels_of
-from ._rows.single_rows import narrowed, row_guard, saturated
-from ._rows.sparse_rows import as_rows
-from ._rows.table import Table
+from ._rows.single_rows import narrowed
 from ._sklearn_compat import (
     CallbackSupportMixin,
     ParameterNames,
-    Progress,
     Versioned,
     fits_around,
 )
@@ -66,16 +57,13 @@ from ._status import Told
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
-    NO_WEIGHT,
     budget_of,
     check_integer,
     check_number_of_clusters,
     check_real,
     check_sklearn_seed,
-    check_weights,
-    largest_weight,
-    weighted_mean,
 )
+from ._weights import check_weights, weighted_mean
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
@@ -143,7 +131,7 @@ class OpenBounds:
         return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
 
 
-class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -176,12 +164,6 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
 
     _centers: str | None = None
     """The attribute whose rows are centers, of classes that release some: searches score by it."""
-
-    _asks = False
-    """Whether a fit asks questions of the rows, and has no other way to them."""
-
-    _takes_sparse = False
-    """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 
     _by_column: tuple[str, ...] = ("bounds",)
     """Parameters with a number for each column, which may name them."""
@@ -287,33 +269,6 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
 
     # -- fit ------------------------------------------------------------------------------------
 
-    @row_guard
-    def _fit_validated(
-        self, X: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Charge, validate, fit. The body of every public `fit`, of what the user gave.
-
-        Rows without a weight are left out. A `BudgetExceededError` comes before the data are looked
-        at, and so do errors of parameters; those of the data come after the charge.
-        """
-        alone = self._requires_in_memory() and self._schema(X)
-        found = None if alone else engine_of(X, groups, sample_weight)
-        if found is not None:
-            return self._fit_parts(found)
-        largest = largest_weight(sample_weight, self.max_weight)
-        session = self._open_session(X, unit_of(groups))
-        rows = self._validated(X)
-        if largest is None:
-            return self._fit_session(rows, self._units(rows, groups), session)
-        weights = check_weights(sample_weight, len(rows))
-        units, there = Units.weighted(weights, float(largest), groups)
-        if not there.any():  # rows without a weight are not there, and no rows at all are refused
-            raise ValueError(NO_WEIGHT)
-        self._fit_session(rows[there], units, session)
-        if hasattr(self, "labels_"):
-            self.labels_ = self.predict(X)  # of rows without a weight too
-        return self
-
     def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
         """Plan and charge from what types alone tell: the ledger is asked before values are read.
 
@@ -325,19 +280,6 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
         if self._takes_sparse and n_features > _grid.MOST_COLUMNS:
             raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
         return self._start_session(self._make_plan(n_features, unit, **public))
-
-    def _check_given(self, X: Any) -> Any:
-        """The public columns of a table that may be fitted; an error by its type alone."""
-        found = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
-        given = found.columns if isinstance(found, EngineInput) else self._schema(X)
-        self._check_names(given.names)
-        return given
-
-    def _schema(self, X: Any) -> Schema:
-        """Return the schema of a table in memory; an error where it cannot be fitted."""
-        given = in_memory(X, self._requires_in_memory())
-        check_numbers(given, sparse=self._takes_sparse)
-        return given
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
@@ -351,31 +293,14 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
 
-    def _validated(self, X: Any, *, reset: bool = True) -> Any:
-        """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
-        given = self._schema(X)
-        see_columns(self, X, given, reset=reset)
-        return as_rows(numbers(X, given))
-
-    # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
-    # overflows into a warning that neighbors would not see.
-    @row_guard
-    def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
-        """Fit within a session that has been charged, keep its report, warn by `messages_`."""
-        progress = Progress(self)
-        X = None if X is None else saturated(X)
-        self._fit(X, units, session, progress, **public)
-        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
-        if seen and (labeled := self._labeled_by()) is not None:
-            self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
-        self._tidy(np.float64 if X is None else X.dtype)
+    def _finish(self, session: PrivacySession, dtype: Any) -> None:
+        """Keep the report, warn by `messages_`."""
+        self._tidy(dtype)
         self._add_report(session.report())
         self._tell_limit()
         if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
             self.bounds.told_of_fit(self)
         self._warn()
-        progress.finish()
-        return self
 
     def _tell_limit(self) -> None:
         """Without bounds, nothing is known of what lies outside of those that were found."""
@@ -392,40 +317,6 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
             if shown and value.dtype == np.float64:
                 value = value + 0.0  # -0.0 becomes 0.0
                 setattr(self, name, narrowed(value, np.float32) if dtype == np.float32 else value)
-
-    @staticmethod
-    def _units(X: Any, groups: Any) -> Units:
-        """The units of the rows; an error of `groups` names no value."""
-        return Units(len(X), groups)
-
-    def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
-        """Set the fitted attributes, from releases only.
-
-        The rows of `X`, an array or `SparseRows`, are finite. The session is the only way from rows
-        to attributes; `progress` is called with the name of each step that is done.
-        """
-        table = self._table(X, units)
-        self._fit_table(TableRows(table) if self._asks else table, session, progress)
-
-    def _table(self, X: Any, units: Units) -> Any:
-        """Rows as a table: in one part for each thread, unless they are in parts already."""
-        if isinstance(X, Table | TableRows):
-            return X
-        return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
-
-    def _labeled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
-        """Released centers that rows get labels by, and what of a row is compared with them. No fit
-        sees labels: they are told to whoever has the rows."""
-        return None
-
-    @row_guard
-    def _validate_predict(self, X: ArrayLike) -> np.ndarray:
-        """Finite rows for a method of the fitted estimator, which must be under the guard too.
-
-        Where the class takes sparse rows, these come as `SparseRows`, which stand for an array.
-        """
-        check_is_fitted(self)
-        return self._validated(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -56,7 +56,8 @@ from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
-from ._validation import check_not_too_small, largest_weight
+from ._validation import check_not_too_small
+from ._weights import largest_weight
 
 WITHOUT_BOUNDS = "without bounds: rows of later days may lie beyond those of the first one"
 """Why there is no `partial_fit`."""
@@ -247,10 +248,6 @@ class BaseByDays(BaseDPEstimator):
         self.days_ = replace(days, number=days.number + 1, state=today.state)
         return self
 
-    def _fit(self, X: Any, units: Any, session: Any, progress: Any) -> None:
-        self._weighed(units)
-        super()._fit(X, units, session, progress)
-
     def _weighed(self, units: Any) -> None:
         """All sums of a stream are in units: on later days these must weigh the same."""
         self._weighs = units.unit_weight if units.own_weights else None
@@ -396,9 +393,6 @@ class BaseByDays(BaseDPEstimator):
         if known is not None and names is not None and tuple(known) != tuple(names):
             raise ValueError("The feature names should match those of the first day.")
         super()._check_names(names)
-
-    def _validated(self, X: Any, *, reset: bool = True) -> Any:
-        return super()._validated(X, reset=reset and not self._later)
 
 
 def _named(day: Any) -> str | int | date | None:

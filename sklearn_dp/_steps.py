@@ -37,9 +37,9 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, Po
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
-from ._aggregate.shared.single_rows import finite, products, row_guard, saturated
 from ._door import check_numbers, check_vector, column, numbers, schema, see_columns
 from ._privacy._checks import is_integer
+from ._rows.single_rows import finite, products, row_guard, saturated
 from ._silence.global_generators import own_streams
 from ._silence.suppress_output import attempt, suppress_output
 from ._sklearn_compat import Versioned, fits_around

@@ -5,13 +5,12 @@ import numpy as np
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._sealed import Claim, Sealed, exact_of
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.handles import GridRows, TableRows
-from sklearn_dp._rows.rows import ROWS, GridTable, Rows
+from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.table import Table
 
 __all__ = [
-    "exact", "grid_rows", "parts_in_memory", "points_of", "points_table", "quantized", "raw_table",
+    "exact", "grid_rows", "parts_in_memory", "points_of", "quantized", "raw_table",
     "rows_in_memory", "sealed_scores", "table_rows",
 ]  # fmt: skip
 
@@ -30,7 +29,7 @@ def parts_in_memory(table):
 
 
 def rows_in_memory(table):
-    """The rows of the only part of a `GridTable`, or of a handle of one."""
+    """The rows of the only part of a table, by a handle of them."""
     (part,) = parts_in_memory(table.table)
     return part[ROWS]
 
@@ -43,7 +42,7 @@ def table_rows(X, groups=None, **options):
 def grid_rows(rows, ball, groups=None):
     """A handle of rows in memory that are integers already."""
     rows = Rows.of(np.asarray(rows, dtype=np.float64), ball)
-    return GridRows.of(GridTable.of(rows, Units(rows.n_rows, groups)))
+    return GridRows.in_memory(rows, units=Units(rows.n_rows, groups))
 
 
 def quantized(X, radius, groups=None):
@@ -54,11 +53,6 @@ def quantized(X, radius, groups=None):
 def points_of(rows, ball=2.0**24, active=None):
     """A handle of integer points in memory, each of which is a unit."""
     return GridRows.in_memory(Rows.of(np.asarray(rows, dtype=np.float64), ball), active)
-
-
-def points_table(rows, active=None):
-    """The same as a table, of `Rows`, for rooms that are still to be moved."""
-    return GridTable.of(rows, Units(rows.n_rows), **({} if active is None else {ACTIVE: active}))
 
 
 def exact(answer):

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
+from grid_tools import parts_in_memory, raw_table
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
-from sklearn_dp._aggregate.moments.moment_releases import LABELS
 from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -15,10 +14,12 @@ from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.separated_gaussians.partition import partition_entries, partition_parts
-from sklearn_dp._published.separated_gaussians.tree import NODES, Recursion
+from sklearn_dp._published.separated_gaussians.tree import Recursion
+from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._queries.labels import LABELS
+from sklearn_dp._queries.nodes import NODES
 from sklearn_dp._queries.samples import ByPart
-from sklearn_dp._rows.rows import GridTable, Rows
-from sklearn_dp._rows.table import Table
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp._status import Status
 from sklearn_dp.mixture import (
     KTupleOptions,
@@ -125,7 +126,7 @@ def two_balls(d=3, apart=100.0, n=300):
 def context_of(session, table, radius, settings=None, known=None):
     """Rows of a table about the origin, all of them in a ball."""
     domain = Domain.from_bounds(2 * radius, table.n_features)
-    rows = GridTable.quantize(table, domain)
+    rows = GridRows.quantize(TableRows(table), domain)
     origin = np.zeros(table.n_features)
     place = CenterRadius(rows, domain, rows.ball / 2, 100.0, Status(), 0.0, origin, 1.0)
     return MixtureContext(session, place, rows, known, settings, "", lambda name: None)
@@ -138,7 +139,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
     domain = Domain.from_bounds(2 * radius, X.shape[1])
     units = Units(len(X)) if units is None else units
-    rows = GridTable.quantize(Table.in_memory(X, units), domain)
+    rows = GridRows.quantize(TableRows.in_memory(X, units), domain)
     size, center = float(len(X)), np.zeros(X.shape[1])
     place = CenterRadius(rows, domain, rows.ball / 2, size, Status(), 0.0, center, 1.0)
     roots, grow = [], Recursion.grow
@@ -146,7 +147,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     def grown(self, root):
         roots.append(root)
         grow(self, root)
-        root.nodes = np.concatenate(self.points.sums(_nodes)[0].in_order())
+        root.nodes = np.concatenate(raw_table(self.points).sums(_nodes)[0].in_order())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recursion, "grow", grown)

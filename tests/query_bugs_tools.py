@@ -12,6 +12,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
     active,
     averages,
+    ball_moments,
     balls,
     boxes,
     cells,
@@ -20,13 +21,16 @@ from sklearn_dp._queries import (
     columns,
     grids,
     interior,
+    labels,
     names,
     outputs,
     pairs,
     places,
+    point_pairs,
     ranks,
     samples,
     scores,
+    terrific,
     tuples,
     words,
 )
@@ -49,6 +53,13 @@ QUESTIONS = {
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
     ranks.LineRanks: ["line_ranks"],
+    ranks.LengthRanks: ["length_ranks"],
+    ball_moments.BallMoments: ["ball_moments_"],
+    boxes.WideBoxes: ["wide_boxes"],
+    labels.LabelDistances: ["label_distances"],
+    terrific.BallScores: ["ball_scores"],
+    terrific.LargestScores: ["largest_scores"],
+    point_pairs.PointPairs: ["point_pairs_"],
     columns.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
@@ -162,7 +173,10 @@ ANY = {
 OF_WEIGHTS = {"weights ignored", "weights of another row"}
 WITHOUT_WEIGHTS = (active.Active, PointQuery, client_rounds.ClientRound, words.TopicWords)
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
-ADDS_NOTHING = {pairs.RadiusScores, tuples.TuplePairs, words.TopicWords}
+ADDS_NOTHING = {
+    pairs.RadiusScores, point_pairs.PointPairs, terrific.LargestScores, tuples.TuplePairs,
+    words.TopicWords,
+}  # fmt: skip
 """What they bring together is counted at the end."""
 
 
@@ -170,6 +184,8 @@ def there_is(question, kind):
     """Whether questions of that class can have the bug."""
     if question is columns.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
+    if question is point_pairs.PointPairs and kind == "a little less":
+        return False  # two pairs are the limit of many points
     if kind in OF_WEIGHTS:
         return not issubclass(question, WITHOUT_WEIGHTS)
     return kind not in OF_SUMS or question not in ADDS_NOTHING
@@ -235,6 +251,14 @@ def away_from_zero(original):
 
 def whole_for_each_entry(original):
     return lambda self, rows: np.sign(original(self, rows)) * columns._WHOLE
+
+
+def fourths_twice(original):
+    def sums(self, x, *rest):
+        total, powers = original(self, x, *rest)
+        return total, powers * np.where(np.arange(len(powers)) < len(total), 1, 2)
+
+    return sums
 
 
 def in_two_cells(original):
@@ -460,6 +484,68 @@ SOME = {
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
+    "labels of another row (components)": (
+        labels, "to_centers", lambda f: lambda rows, c, own: f(rows, c, np.roll(own, 1)),
+        labels.LabelDistances,
+    ),
+    "a row of two components": (
+        row_sums, "weighted_bincount", in_two_cells, labels.LabelDistances,
+    ),
+    "what is around counted twice": (
+        terrific, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
+        terrific.BallScores,
+    ),
+    "scores without the cap of what is around": (
+        terrific, "terrific_scores",
+        lambda f: lambda i, a, o, t: np.minimum(np.minimum(i, o), t) - a,
+        terrific.LargestScores,
+    ),
+    "all scores instead of the t largest": (
+        terrific.LargestScores, "exact",
+        lambda f: lambda self, sums: f(replace(self, t=3 * self.t), sums),
+        terrific.LargestScores,
+    ),
+    "a length in two ranks": (row_sums, "weighted_bincount", in_two_cells, ranks.LengthRanks),
+    "the clip skipped (ball)": (
+        ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
+        ball_moments.BallMoments,
+    ),
+    "points of any distance": (
+        ball_moments.BallMoments, "on",
+        other_parameters(ball=lambda value: 4 * value, clip=lambda value: 4 * value),
+        ball_moments.BallMoments,
+    ),
+    "fourth powers twice": (
+        ball_moments.BallMoments, "_chunk_sums", fourths_twice, ball_moments.BallMoments,
+    ),
+    "nothing left for the powers": (
+        ball_moments.BallMoments, "sum_limit",
+        lambda f: property(lambda self: f.fget(replace(self, powers=()))),
+        ball_moments.BallMoments,
+    ),
+    "powers for nothing": (
+        ball_moments.BallMoments, "number_limit",
+        lambda f: property(lambda self: f.fget(replace(self, weight=1.1 * self.weight))),
+        ball_moments.BallMoments,
+    ),
+    "a grid that begins at the first point (wide)": (
+        boxes.WideBoxes, "on",
+        lambda f: lambda self, part: f(
+            replace(self, shift=part.source.read()[:][:, 0].min(initial=0.0) + self.shift), part
+        ),
+        boxes.WideBoxes,
+    ),
+    "far pairs over less": (
+        point_pairs, "non_friend_pairs", lambda f: lambda *a: 2 * f(*a), point_pairs.PointPairs,
+    ),
+    "pairs of scaled points": (
+        point_pairs, "non_friend_pairs",
+        lambda f: lambda X, radii: f(X / np.abs(X).max(initial=1e-9), radii),
+        point_pairs.PointPairs,
+    ),
+    "coins by the number of rows (pairs)": (
+        samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
+    ),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "a row in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),

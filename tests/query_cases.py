@@ -1,17 +1,17 @@
 """Random questions of every class: parameters, and the steps before them."""
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
     active,
     averages,
+    ball_moments,
     balls,
     boxes,
     cells,
@@ -20,113 +20,25 @@ from sklearn_dp._queries import (
     columns,
     grids,
     interior,
+    labels,
     names,
     outputs,
     pairs,
     places,
+    point_pairs,
     ranks,
     samples,
     scores,
+    terrific,
     tuples,
     words,
 )
-from sklearn_dp._queries.handles import GridRows
 
 # -- parameters ------------------------------------------------------------------------------------
 
 
-def _features(rng, most=5):
-    return WIDE if rng.random() < 0.2 else int(rng.integers(1, most + 1))
-
-
-@dataclass
-class Ground:
-    """Rows on a grid, perhaps about another origin, or projected."""
-
-    d: int
-    domain: Domain
-    within: Domain | None
-    origin: np.ndarray | None
-    basis: np.ndarray | None
-
-    @classmethod
-    def draw(cls, rng, plain=False):
-        d = _features(rng)
-        radius = float(rng.choice([1.0, 3.7, 1e-3, 5e4]))
-        kind = rng.integers(6)
-        domain = Domain.from_bounds(radius, d)
-        if kind == 0:
-            domain = Domain.from_bounds((-np.full(d, radius), np.full(d, 1.5 * radius)), d)
-        within = Domain.from_bounds(0.9 * radius, d) if kind == 1 else None
-        ground = cls(d, domain, within, None, None)
-        if kind in (2, 3) and not plain:
-            ground.origin = np.trunc(rng.uniform(-0.5, 0.5, d) / np.sqrt(d) * ground.ball)
-        if kind in (3, 4) and not plain and d > 1:
-            q = max(1, d // 2)
-            basis = np.linalg.qr(rng.normal(size=(d, q)))[0] * rng.choice([1.0, 3.0])
-            ground.basis = np.rint(basis * 2.0**grids.BASIS_BITS)
-        return ground
-
-    @property
-    def ball(self):
-        return Grid.for_radius(self.domain.radius).steps(self.domain.radius)
-
-    @property
-    def unit(self):
-        return Grid.for_radius(self.domain.radius).unit
-
-    @property
-    def n_features(self):
-        return self.d if self.basis is None else self.basis.shape[1]
-
-    @property
-    def limit(self):
-        shift = 0.0 if self.origin is None else float(np.linalg.norm(self.origin))
-        return self.ball + shift
-
-    def rows(self, table):
-        rows = GridRows.quantize(table, self.domain, self.within)
-        if self.origin is not None:
-            rows.recenter(self.origin)
-        return rows if self.basis is None else rows.project(self.basis)
-
-    def points(self, rng, m, part=0.6):
-        """Integer points inside."""
-        q = self.n_features
-        return np.trunc(rng.uniform(-1, 1, (m, q)) * part / np.sqrt(q) * self.ball)
-
-    def case(self, query, *steps, **options):
-        """A question after steps, and after other questions whose answers nobody wants."""
-
-        def prepare(table):
-            rows = self.rows(table)
-            for step in steps:
-                (rows.apply if isinstance(step, grids.Step) else rows.ask)(step)
-            return rows
-
-        return Case(query, self.d, self.domain.radius, prepare, **options)
-
-
-def _edges(rng, top, n=6):
-    return np.concatenate([[0.0], np.sort(rng.uniform(0.05, 1, n - 1)) * top, [top]])
-
-
-def _around(ground, centers, radius, rng):
-    """Rows about as far from a center as a radius, in lengths; where rows are as they came."""
-    if ground.basis is not None:
-        return None
-    origin = 0.0 if ground.origin is None else ground.origin
-
-    def likely(direction):
-        own = rng.integers(len(centers), size=len(direction))
-        steps = centers[own] + direction * radius[own][:, None] * rng.choice([1.0, 1.001, 2.0])
-        return (steps + origin) * ground.unit + ground.domain.center
-
-    return likely
-
-
 def norm_counts(rng):
-    d = _features(rng)
+    d = features(rng)
     center = Domain(rng.normal(size=d), 1.0) if rng.random() < 0.5 else None
     within = Domain.from_bounds(2.0, d) if rng.random() < 0.5 else None
     return Case(places.NormCounts(center, within), d)
@@ -138,7 +50,7 @@ def sum_and_totals(rng):
 
 def length_counts(rng):
     ground = Ground.draw(rng)
-    return ground.case(places.LengthCounts(_edges(rng, ground.limit)))
+    return ground.case(places.LengthCounts(edges(rng, ground.limit)))
 
 
 def second_moment(rng):
@@ -156,7 +68,7 @@ def active_second_moment(rng):
 def _nearest(rng, ground):
     k = int(rng.integers(1, 5))
     scales = rng.uniform(0.5, 2, k)
-    return clusters.Nearest(ground.points(rng, k), scales, _edges(rng, ground.limit))
+    return clusters.Nearest(ground.points(rng, k), scales, edges(rng, ground.limit))
 
 
 def nearest(rng):
@@ -176,7 +88,7 @@ def cluster_sums(rng):
     near = _nearest(rng, ground)
     radius = rng.uniform(0.01, 0.5, len(near.centers)) * ground.ball
     cap = (radius * 2) ** 2 if rng.random() < 0.7 else None
-    likely = _around(ground, near.centers, radius, rng)
+    likely = around(ground, near.centers, radius, rng)
     return ground.case(clusters.ClusterSums(radius, cap), near, likely=likely)
 
 
@@ -188,7 +100,7 @@ def capped_squares(rng):
     bounds = None if rng.random() < 0.5 else Domain.from_bounds(ground.domain.radius, ground.d)
     largest = np.array([np.max(caps) ** 2, (ground.ball * 0.2) ** 2])
     query = clusters.CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
-    return ground.case(query, likely=_around(ground, points[:-1], limits.clip(max=2e9), rng))
+    return ground.case(query, likely=around(ground, points[:-1], limits.clip(max=2e9), rng))
 
 
 def capped_sum(rng):
@@ -255,12 +167,12 @@ def column_ranks(rng):
 
 
 def unit_totals(rng):
-    return Case(columns.UnitTotals(), _features(rng))
+    return Case(columns.UnitTotals(), features(rng))
 
 
 def _ends(rng):
     """Some columns of a table, and ends of them."""
-    d = _features(rng)
+    d = features(rng)
     chosen = rng.permutation(d)[: int(rng.integers(1, min(d, 5) + 1))]
     low = rng.normal(size=len(chosen)) - 1
     return d, chosen, low, low + rng.choice([0.0, 1.0, 3.0], size=len(chosen))
@@ -311,7 +223,7 @@ def vector_sums(rng):
 
 
 def outside(rng):
-    d = _features(rng)
+    d = features(rng)
     low = rng.normal(size=d) - 1
     box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
     return Case(columns.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
@@ -364,13 +276,13 @@ def middle_scores(rng):
 
 
 def length_scores(rng):
-    squares = np.square(_edges(rng, 2.0))
+    squares = np.square(edges(rng, 2.0))
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
     return _outputs(rng, lambda d: outputs.LengthScores(crossing, squares))
 
 
 def offset_sums(rng):
-    d, k = _features(rng), int(rng.integers(1, 4))
+    d, k = features(rng), int(rng.integers(1, 4))
     box, whole = None, np.zeros(d, dtype=bool)
     if rng.random() < 0.6:
         side = rng.choice([0.5, 1.0, 3.0], d)
@@ -451,7 +363,7 @@ def counts_about(rng):
 
 def ball_counts(rng):
     ground = Ground.draw(rng)
-    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    squares = np.floor(np.square(edges(rng, ground.limit)))
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
     query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
     return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
@@ -463,7 +375,7 @@ def _ball_sum(rng, replace):
     if replace and rng.random() < 0.5:
         radius /= 1e6  # the number of points counts as well
     query = balls.BallSum(center[0], int(radius[0] ** 2), replace=replace)
-    likely = _around(ground, center, radius * (1 - 1e-9), rng)
+    likely = around(ground, center, radius * (1 - 1e-9), rng)
     steps = _some_active(rng, ground)
     return _points(ground, query, *steps, likely=likely, replace=replace)
 
@@ -653,9 +565,87 @@ def tuple_pairs_replaced(rng):
 
 def ring_counts(rng):
     ground = Ground.draw(rng)
-    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    squares = np.floor(np.square(edges(rng, ground.limit)))
     query = balls.RingCounts(ground.points(rng, 1)[0], squares)
     return _points(ground, query, *_some_active(rng, ground))
+
+
+def length_ranks(rng):
+    ground = Ground.draw(rng)
+    return ground.case(ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
+
+
+def ball_moments_(rng):
+    """Rows at the clip, or at the border of the ball."""
+    ground = Ground.draw(rng)
+    ball = float(ground.limit * rng.uniform(0.3, 0.9))
+    clip = max(ball * float(rng.choice([1.0, 0.5, 0.1])), 1.0)
+    powers = ((), (0.05,), (0.05, 0.05), (0.3, 0.05))[int(rng.integers(4))]
+    query = ball_moments.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
+    likely = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
+    return ground.case(query, likely=likely)
+
+
+def label_distances(rng):
+    ground = Ground.draw(rng)
+    centers = ground.points(rng, int(rng.integers(1, 5)))
+    query = labels.LabelDistances(centers, edges(rng, ground.limit))
+    return ground.case(query, labels.NearestLabels(centers))
+
+
+def ball_scores(rng):
+    """Of few points, sizes are small."""
+    ground = Ground.draw(rng)
+    near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
+    centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
+    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
+    case = _points(ground, query, *_some_active(rng, ground), replace=True)
+    case.additive, case.reached = False, 0.4  # one score moves, of six that may
+    return case
+
+
+def largest_scores(rng):
+    ground, t = Ground.draw(rng), int(rng.integers(1, 4))
+    radii = edges(rng, 0.5 * ground.limit, 3)[1:]
+    numbered, toss = _tossed(rng)
+
+    def query(rows):
+        return terrific.LargestScores(radii, 2.0, t, toss(rows))
+
+    options = {"additive": False, "replace": not numbered, "numbered": numbered, "reached": 0.5}
+    return _points(ground, query, *_some_active(rng, ground), **options)
+
+
+def wide_boxes(rng):
+    d = features(rng)
+    query = boxes.WideBoxes(float(rng.choice([1e-300, 0.4, 3.0])), rng.uniform(0, 0.4, d))
+    return Case(query, d, units=False)
+
+
+def point_pairs_(rng):
+    """Most points in a few places; of few points, a score moves by less than two."""
+    places, radii = rng.uniform(-1, 1, (2, 2)), 0.02 * 1.5 ** np.arange(12)
+
+    def likely(direction):
+        return places[rng.integers(2, size=len(direction))] + 0.05 * direction
+
+    coined = rng.random() < 0.5
+
+    def query(rows):
+        session = PrivacySession(PLAN, random_state=0)
+        coins = samples.Coins.of(session, samples.numbered(rows), 0.7) if coined else None
+        return point_pairs.PointPairs(radii, coins)
+
+    return Case(
+        query,
+        2,
+        likely=likely,
+        often=True,
+        reached=0.7,
+        units=False,
+        additive=False,
+        numbered=coined,
+    )
 
 
 CASES = {
@@ -669,6 +659,8 @@ CASES = {
         counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
+        label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
+        point_pairs_,
         round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS
 from kernel_tools import open_session
+from toy_releases import count
 
 from sklearn_dp import DPBySegment, DPOneHotEncoder, DPTopics, PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
-from sklearn_dp._privacy._aggregates import count
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._status import Message, Status

@@ -30,7 +30,7 @@ from sklearn_dp._door import (
     without_column,
 )
 from sklearn_dp._privacy._groups import code_groups
-from sklearn_dp._validation import check_weights
+from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble._output import target_column
 
 SECRET = 7319.4825

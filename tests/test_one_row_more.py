@@ -24,7 +24,7 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._entries import object_array
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._validation import check_weights
+from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._output import target_column
 from sklearn_dp.federated import client_update

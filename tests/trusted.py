@@ -8,7 +8,7 @@ The modules that an estimator imports, directly or through others, of these kind
 
 * kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
 * rows, questions: all that it needs of `_rows` and `_queries`;
-* door: how rows come in (`_base`, `_tables`, `_validation`, `_partitions`, `_days`);
+* door: how rows come in (`_door`, `_fit`, `_partitions`, `_weights`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
   should be none.
@@ -52,17 +52,17 @@ ESTIMATORS = {
     "SampleAndAggregate": "ensemble._sample_and_aggregate",
     "FederatedDPKMeans": "federated._federated_dp_kmeans",
 }
-DOOR = ("_base", "_tables", "_validation", "_partitions", "_days")
+DOOR = ("_door", "_fit", "_partitions", "_weights")
+AFTER = "_partitions._rowwise"
+"""Methods after a fit: what they are given is not what the fit was of."""
 PAGES = {
     "_communication_cost", "_disjoint", "_dp_accounting", "_guarantee_text", "_html", "_ledger",
     "_ledger_page", "_ledger_store", "_ledger_terms", "_log", "_optional", "_plan_pages",
     "_prepaid", "_provenance", "_report",
 }  # fmt: skip
 """Of the kernel: budgets across fits, and what is shown of plans and reports."""
-HELPERS = {"count", "noisy_counts", "noisy_count_and_totals", "vector_sum"}
 KINDS = ("kernel", "rows", "questions", "door", "others")
-RAW = {"Table", "GridTable", "Rows", "Part"}
-ROW_MODULES = {"table", "rows", "row_sums", "quantized", "sparse_rows", "pieces", "table_units"}
+RAW = {"Table", "Rows", "Part"}
 
 
 class Checkout:
@@ -122,12 +122,10 @@ class Checkout:
             return "page" if parts[1] in PAGES else "kernel"
         if parts[0] in ("_rows", "_queries"):
             return {"_rows": "rows", "_queries": "questions"}[parts[0]]
-        if parts[0] in DOOR:
+        if parts[0] in DOOR and name != AFTER:
             return "door"
-        if parts[0] == "audit":
+        if parts[0] == "audit" or name == AFTER:
             return None
-        if parts[:2] == ["_aggregate", "shared"] and parts[2] in ROW_MODULES:
-            return "rows"
         module = self.modules[name]
         seen = any(law(module) for law in SEEING)
         return "others" if seen else None
@@ -195,7 +193,7 @@ def states(call):
     name = dotted(call.func).split(".")[-1]
     word = any(each.arg == "sensitivity" for each in call.keywords)
     first = " ".join([dotted(call.func), *(ast.unparse(each) for each in call.args[:1])])
-    return name in STATED | HELPERS and (word or "session" in first or "step" in first)
+    return name in STATED and (word or "session" in first or "step" in first)
 
 
 def main():

@@ -7,8 +7,6 @@ share is in `_steps`: which parts are taken, what errors tell, and what runs whe
 """
 
 from ._dispatch import (
-    InParts,
-    check_columns,
     engine_of,
     engine_of_parts,
     engine_with_targets,
@@ -16,12 +14,12 @@ from ._dispatch import (
     in_parts,
     open_parts,
     opened_table,
-    rowwise,
 )
+from ._rowwise import InParts, answers, check_columns, rowwise
 from ._steps import EngineInput, Reason, quietly
 
 __all__ = [
-    "EngineInput", "InParts", "Reason", "check_columns", "engine_of", "engine_of_parts",
+    "EngineInput", "InParts", "Reason", "answers", "check_columns", "engine_of", "engine_of_parts",
     "engine_with_targets", "in_memory", "in_parts", "open_parts", "opened_table", "quietly",
     "rowwise",
 ]  # fmt: skip

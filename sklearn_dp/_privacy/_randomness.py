@@ -9,6 +9,7 @@ used again for it.
 """
 
 import hashlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -164,3 +165,17 @@ def sampling_rng(random_state: Any) -> np.random.Generator:
     True
     """
     return np.random.default_rng(seed_of(random_state))
+
+
+def mixed_words(words: np.ndarray, number: int) -> np.ndarray:
+    """Further 64 bits from each word: splitmix64 (Steele, Lea and Flood 2014), not for noise."""
+    mixed = words + np.uint64((0x9E3779B97F4A7C15 * (number + 1)) % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers in [0, 1) of a seed below 2**31: no generator is built for each of many fits."""
+    words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
+    return ((mixed_words(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)

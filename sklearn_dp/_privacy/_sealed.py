@@ -51,7 +51,11 @@ class Claim:
 
 
 class Sealed:
-    """Exact integers. What can be seen is public: their shape, claim, units and question."""
+    """Exact integers. What can be seen is public: their shape, claim, units and question.
+
+    What cannot be released, with an infinite claim, has no shape: it may be as long as there are
+    rows.
+    """
 
     __slots__ = ("__exact", "about", "claim", "shape", "units")
 
@@ -62,7 +66,7 @@ class Sealed:
 
     def __init__(self, exact: Any, claim: Claim, units: UnitFacts, about: str) -> None:
         _set(self, "_Sealed__exact", exact)
-        _set(self, "shape", np.shape(exact))
+        _set(self, "shape", np.shape(exact) if np.all(np.isfinite(claim.l2)) else ())
         _set(self, "claim", claim)
         _set(self, "units", units)
         _set(self, "about", about)

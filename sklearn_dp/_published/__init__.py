@@ -12,7 +12,6 @@ One room for each paper, to be read beside it; the page of `doc/development` tha
 `one_cluster`             Nissim et al., PODS 2016: `center_method="paper"`,
                           `radius_method="rec_concave"`, and `int_point`
 `separated_gaussians`     Kamath et al., NeurIPS 2019: `DPGaussianMixture(method="partition")`
-`halves`                  what the two ways to a mixture share
 ========================  =================================================================
 
 A module here stands on the floor of the room whose option it answers: it may import what that room

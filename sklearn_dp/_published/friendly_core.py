@@ -23,23 +23,21 @@ from scipy.special import ndtri
 from .._aggregate.friendly.average import RADII, find_radius, radius_grid
 from .._aggregate.friendly.mean_answer import answer
 from .._aggregate.friendly.mean_facts import Found, FriendlyMeanResult, PublicFacts
+from .._aggregate.friendly.points import Points
 from .._aggregate.friendly.refine import Refined
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
-from .._privacy._units import Units
-from .._queries.averages import Average, friendly_average
-from .._queries.coordinates import Columns
-from .._queries.cores import core_add_remove, friend_counts
+from .._queries.averages import Average
+from .._queries.point_pairs import PointPairs, Share, average_of_core
 
 __all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
 
 
 def fit_published_mean(
     session: PrivacySession,
-    points: np.ndarray,
-    units: Units,
-    columns: Columns,
+    points: Points,
     *,
     diameter: float | None = None,
     radii: np.ndarray | None = None,
@@ -48,27 +46,28 @@ def fit_published_mean(
     """Private mean of points, each of one unit; the plan holds :func:`fc_average_entries`.
 
     FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more. All pairs of points
-    are compared. See `_aggregate/friendly/mean.py` for `columns`, `diameter` and `radii`.
+    are compared. See `_aggregate/friendly/mean.py` for `diameter` and `radii`.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
     less than sqrt(4 log(20) / rho of a step): what noise alone exceeds in one of twenty searches.
     """
-    points = columns.of_table(points)
+    radii, columns = radius_grid(*RADII) if radii is None else radii, points.columns
+    pairs = points.rows.ask(PointPairs(np.empty(0) if diameter else radii))
     if diameter is None:
         diameter = find_radius(
             session,
             "diameter",
-            points,
-            radius_grid(*RADII) if radii is None else radii,
+            pairs.far,
+            radii,
             slack=lambda share: math.sqrt(4 * math.log(20) / share),
             rho=session.remaining("diameter"),
         )
-    d = points.shape[1]
+    d = points.n_features
     if diameter is None:
         return FriendlyMeanResult.missing(columns, Found(math.nan, math.inf), "diameter")
     paid = session.plan["core size"]
     size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
-    average = fc_average(session, points, diameter, units=units)
+    average = fc_average(session, pairs.compared, diameter)
     if average is None:
         nothing = Found(math.nan, math.inf, diameter, "zcdp")
         return FriendlyMeanResult.missing(columns, nothing, "location")
@@ -122,40 +121,22 @@ def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
     )
 
 
-def fc_average(
-    session: PrivacySession,
-    points: np.ndarray,
-    radius: float,
-    *,
-    units: Units | None = None,
-) -> Average | None:
+def fc_average(session: PrivacySession, compared: Sealed, radius: float) -> Average | None:
     """Mean of points of unknown location, of which nearly all are within `radius` of each other.
 
     FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbors that
-    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The points
-    (n, d) are finite, and the radius is public or released. Where points have weights, by `units`,
-    the filter is one of whole points, and the average is weighted.
+    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The radius is
+    public or released. Where points have weights, the filter is one of whole points, and the
+    average is weighted.
     """
-    core, last = session.plan["core"], "core size"
-    size_rho = session.remaining("size")
-    noisy = float(session.gaussian("size", len(points), sensitivity=1.0))
-    keep = core_add_remove(
+    core, size = session.plan["core"], session.plan["core size"]
+    return average_of_core(
         session,
-        core.name,
-        friend_counts(points, radius),
-        noisy,
-        1 / math.sqrt(2 * size_rho),
-        rho=core.rho,
-        delta=core.delta,
-    )
-    return friendly_average(
-        session,
-        last,
-        "core mean",
-        points[keep],
+        compared,
         radius,
-        delta=session.plan[last].delta,
-        rho_size=session.remaining(last),
-        rho_mean=session.remaining("core mean"),
-        units=None if units is None else units.take(keep),
+        number=Share("size"),
+        core=Share("core", core.rho, core.delta),
+        size=Share("core size", None, size.delta),
+        mean=Share("core mean"),
+        weighted=True,
     )

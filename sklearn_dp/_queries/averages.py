@@ -11,7 +11,7 @@ a public grid, so that parts of a table can add them up: a float sum of points a
 low-order bits that tell where they are. Rows are rounded to a step that is small beside the radius,
 and their average to one that is small beside its noise.
 
-Size, filter and average together, as published [1]_, are in `_published/friendly_core.py`;
+Size, filter and average together are in :mod:`.point_pairs`, as published [1]_;
 `_aggregate.friendly.mean` refines that, which is three times as accurate in many dimensions.
 
 References
@@ -32,7 +32,6 @@ from .._privacy._grid import sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
-from .._privacy._units import Units
 from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, PointQuery, check_points
@@ -165,7 +164,8 @@ def friendly_average(
     rho_size: float,
     rho_mean: float,
     delta: float,
-    units: Units | None = None,
+    weights: np.ndarray | None = None,
+    scale: int = 1,
 ) -> Average | None:
     """Noisy average of elements (m, p) of which every two have a common friend, or None.
 
@@ -173,7 +173,7 @@ def friendly_average(
     either data set are within 2 `radius` of one another. The rows, finite, are the survivors of a
     filter; m is private, and may be 0. `delta` is the probability of the failure event, charged by
     the caller. None if there seem to be too few rows; nothing but the size is released then.
-    Weights, by `units`, are at most one; the number of rows is then their weight.
+    Weights, in steps, are at most `scale`, which is one; the number of rows is then their weight.
 
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
     `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
@@ -181,7 +181,6 @@ def friendly_average(
     m = 1. With m for the weight of all rows this is as true: a row of weight w, at most one, moves
     the average by at most 2 radius w / m.
     """
-    weights, scale = (None, 1) if units is None else (units.weights, units.scale)
     m = len(rows) if weights is None else int(weights.sum())
     size = core_size(session, size_entry, m, rho=rho_size, delta=delta, scale=scale)
     if size < 1:

@@ -39,7 +39,7 @@ from scipy.special import pdtr
 from sklearn.base import clone
 
 from .._privacy._domain import Domain
-from .._privacy._randomness import UnitDraws, blocks_of_draws
+from .._privacy._randomness import UnitDraws, blocks_of_draws, mixed_words
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._rows.table import MOST_PIECES, TASKS, Part, Table
@@ -95,23 +95,9 @@ def drawn_rows(
     for copy in range(int(number.max(initial=0))):
         # The upper 32 bits times the number of blocks, over 2**32: uniform up to n_blocks / 2**32.
         rows.append(np.flatnonzero(number > copy))
-        blocks.append(blocks_of_draws(_mixed(draws[rows[-1]], copy), n_blocks))
+        blocks.append(blocks_of_draws(mixed_words(draws[rows[-1]], copy), n_blocks))
     copies = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
     return np.concatenate(rows), copies, np.concatenate(blocks)
-
-
-def _mixed(words: np.ndarray, number: int) -> np.ndarray:
-    """Further 64 bits from each word: splitmix64 (Steele, Lea and Flood 2014), not for noise."""
-    mixed = words + np.uint64((0x9E3779B97F4A7C15 * (number + 1)) % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers in [0, 1) of a seed below 2**31: no generator is built for each of many fits."""
-    words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
-    return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
 
 @dataclass(frozen=True, repr=False)

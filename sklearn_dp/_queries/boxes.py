@@ -11,22 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._units import UnitFacts
-from .._rows.rows import ROWS, Rows
+from .._rows.rows import ROWS, Rows, row_slices
 from .._rows.table import CellCounts, Part
 from ._query import Facts, PointQuery, Public, Several, Step
 from .active import ACTIVE
 from .samples import Coins, chosen_rows
 
-__all__ = ["INSIDE", "Boxes", "FullestBoxes", "InBox", "NamedBoxes", "box_of"]
+__all__ = ["INSIDE", "Boxes", "FullestBoxes", "InBox", "NamedBoxes", "WideBoxes", "box_of"]
 
 INSIDE = "inside"
 """Name, in the state of a part, of which of its active points are in a released box."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
 _MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
+_FARTHEST = 2.0**62  # the same of a grid without end
 _AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
 
 
@@ -127,7 +128,14 @@ class FullestBoxes(PointQuery):
         return (Claim.of_entries(1.0, len(self.shifts)),)
 
 
-class NamedBoxes(PointQuery):
+class _Named(PointQuery):
+    """Numbers of points in cells, by the names of these."""
+
+    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
+        return SealedNames((value.cells, value.counts), claim, units, type(self).__name__)
+
+
+class NamedBoxes(_Named):
     """The numbers of points in boxes, by the names of their coordinates: of all of them together,
     or `by_axis`, of each axis an answer of its own."""
 
@@ -162,8 +170,26 @@ class NamedBoxes(PointQuery):
         l2 = math.sqrt(2) if self.replace else 1.0
         return (Claim(l2, most=1.0),) * len(self._columns(facts.n_features))
 
-    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
-        return SealedNames((value.cells, value.counts), claim, units, type(self).__name__)
+
+class WideBoxes(_Named):
+    """The numbers of points, as they came, in the boxes of a grid without end, by their names."""
+
+    side: float
+    shift: np.ndarray  # (d,)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X = part.source.read()
+        found = [_counts_of_names(np.empty((0, X.shape[1]), dtype=np.int64))]
+        for place in row_slices(*X.shape):
+            # Elementwise: the box of a point depends on nothing else.
+            cells = np.floor((X[place] - self.shift) / self.side)
+            cells = bounded_integers(np.clip(cells, -_FARTHEST, _FARTHEST), np.int64)
+            found.append(_counts_of_names(cells))
+        return part, (_added(found),)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A point is in one box."""
+        return (Claim(1.0, most=1.0),)
 
 
 def _counts_of_names(cells: np.ndarray) -> CellCounts:

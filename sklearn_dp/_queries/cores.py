@@ -63,16 +63,6 @@ def friend_counts(X: np.ndarray, radius: float) -> np.ndarray:
     return counts
 
 
-def sample_bound(rate: float) -> np.uint64:
-    """The largest of 64 random bits with which an element is in a sample of that public rate.
-
-    Neighbors share the coins of the elements they have in common. Given them, an element that is in
-    the sample moves the counts of the others as in the full count, and one outside is not there:
-    the filters below hold as they stand.
-    """
-    return np.uint64(min(int(math.ceil(rate * 2.0**64)), 2**64 - 1))
-
-
 def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Number of ordered pairs of finite points (n, d) farther apart than each increasing radius."""
     X = np.ascontiguousarray(X, dtype=np.float64)
@@ -115,7 +105,9 @@ def core_add_remove(
 
     Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
     element, itself included; `noisy_size` is the released n + round(sd Z), paid for on its own.
-    Where they are a random sample (:func:`sample_bound`), `units` are their numbers in the whole.
+    Where they are a random sample, `units` are their numbers in the whole. Neighbors share the
+    coins of the elements they have in common. Given these, an element that is in the sample moves
+    the counts of the others as in the full count, and one outside is not there.
 
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
     its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either

@@ -11,14 +11,16 @@ import numpy as np
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._units import Units
-from .._rows.rows import GridGeometry, Rows
-from .._rows.rows import GridTable as _GridTable
+from .._rows.rows import ROWS, GridGeometry, Rows
+from .._rows.table import LocalEngine as _LocalEngine
+from .._rows.table import Part as _Part
+from .._rows.table import PartSource as _PartSource
 from .._rows.table import Table as _Table
 from ._query import Facts, GridFacts, Query, Step, applied, ask
 from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
 
-__all__ = ["AnyGrid", "AnyTable", "GridRows", "TableRows"]
+__all__ = ["GridRows", "TableRows"]
 
 
 class TableRows:
@@ -69,10 +71,6 @@ class TableRows:
         self.__table.update(applied, step, grid)
 
 
-AnyTable = TableRows | _Table
-"""What rooms that are still to be moved ask others about."""
-
-
 class GridRows(GridGeometry):
     """The rows of a table as integers, clipped into a ball; another grid ends those before."""
 
@@ -81,22 +79,20 @@ class GridRows(GridGeometry):
         self.table, self.units = table, table.units
 
     @classmethod
-    def of(cls, rows: "_GridTable | GridRows") -> Self:
-        """A handle of rows that are on a grid already."""
-        if isinstance(rows, cls):
-            return rows
-        found = cls(TableRows(rows.table), rows.ball, rows.unit)
-        GridGeometry.__init__(found, rows.n_features, rows.ball, rows.unit)
+    def in_memory(
+        cls, rows: Rows, active: np.ndarray | None = None, units: Units | None = None
+    ) -> Self:
+        """A handle of integer rows in memory, each of which stands for a unit by default, for who
+        has them already; and of which of them are `active`."""
+        units, state = units or Units(rows.n_rows), {} if active is None else {ACTIVE: active}
+        engine = _LocalEngine([_Part(_PartSource(), units, {ROWS: rows, **state})], guarded=False)
+        found = cls(
+            TableRows(_Table(engine, rows.n_features, np.float64, units.facts)),
+            rows.ball,
+            rows.unit,
+        )
         GridGeometry.recenter(found, rows.origin)
         return found
-
-    @classmethod
-    def in_memory(cls, rows: Rows, active: np.ndarray | None = None, unit: str = "row") -> Self:
-        """A handle of integer rows in memory, each of which stands for a unit, for who has them
-        already; and of which of them are `active`."""
-        units, state = Units(rows.n_rows), {} if active is None else {ACTIVE: active}
-        units.unit = unit
-        return cls.of(_GridTable.of(rows, units, **state))
 
     @classmethod
     def quantize(
@@ -140,7 +136,3 @@ class GridRows(GridGeometry):
     def unproject(self) -> None:
         """Go back to the rows before `project`."""
         self.table.apply(Unprojected())
-
-
-AnyGrid = GridRows | _GridTable
-"""The same of rows on a grid."""

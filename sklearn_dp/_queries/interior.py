@@ -4,6 +4,7 @@ import numpy as np
 
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim
+from .._privacy._units import Units
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part
 from ._query import Facts, PointQuery
@@ -46,7 +47,9 @@ def middle_rows(rows: GridRows, size: int) -> GridRows:
     """
     (found,) = rows.table._raw().sums(_collected)
     middle = _middle(np.concatenate(found.in_order()), size)
-    return GridRows.in_memory(Rows.of(middle[:, None].copy(), rows.limit), unit=rows.units.unit)
+    units = Units(len(middle))
+    units.unit = rows.units.unit
+    return GridRows.in_memory(Rows.of(middle[:, None].copy(), rows.limit), units=units)
 
 
 def _collected(part: Part) -> tuple[Part, tuple]:

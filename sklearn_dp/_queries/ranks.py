@@ -19,8 +19,8 @@ from scipy.linalg import solve_toeplitz, toeplitz
 from .._privacy._aggregates import weighted_bincount
 from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim
-from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts
+from .._rows.row_sums import counted
 from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, Query
@@ -28,9 +28,9 @@ from .grids import Axes
 
 __all__ = [
     "ColumnRanks",
+    "LengthRanks",
     "LineRanks",
     "RankQuery",
-    "noisy_prefix_sums",
     "prefix_claim",
     "prefix_noise",
     "root_of_sums",
@@ -73,20 +73,6 @@ def prefix_claim(n_histograms: int, n_bins: int, units: UnitFacts) -> Claim:
     """
     square = n_histograms * int(np.square(_factors(n_bins)[0]).sum())
     return Claim(round_up(round_up(math.sqrt(square)) * units.scale), units.step * 2.0**-_BITS)
-
-
-def noisy_prefix_sums(
-    session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
-) -> tuple[np.ndarray, float]:
-    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise,
-    times `prefix_noise`. A unit has at most its weight, in one bin of each. For rooms that are
-    still to be moved."""
-    claim = prefix_claim(len(counts), counts.shape[1], units)
-    noisy = session.gaussian(
-        entry, root_of_sums(counts), sensitivity=claim.l2, unit=claim.unit, rho=rho
-    )
-    scale = claim.l2 * claim.unit / math.sqrt(2 * rho)
-    return noisy @ prefix_noise(counts.shape[1]).T, scale
 
 
 class RankQuery(Query):
@@ -161,3 +147,27 @@ class LineRanks(RankQuery):
         for place, x in rows.chunks():
             bins[place] = np.searchsorted(self.edges, x[:, 0], side="right")
         return part, (weighted_bincount(bins, part.units, self.n_bins)[None],)
+
+
+class LengthRanks(RankQuery):
+    """Of rows on a grid, by squares of lengths, the longest first: a row is in the bin whose upper
+    edge it does not exceed, and in none beyond the last edge."""
+
+    squares: np.ndarray  # (n_bins,), increasing, in squared steps
+
+    @property
+    def n_histograms(self) -> int:
+        return 1
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.squares)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        own = part[ROWS].squares
+
+        def cells(place: slice) -> np.ndarray:
+            bins = np.searchsorted(self.squares, own[place])
+            return self.n_bins - 1 - bins  # negative beyond the last edge
+
+        return part, (counted(cells, len(own), part.units, self.n_bins)[None],)

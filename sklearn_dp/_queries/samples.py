@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._randomness import UnitDraws
 from .._privacy._sealed import Sealed, exact_of
 from .._privacy._session import PrivacySession
@@ -25,7 +24,8 @@ from ._query import Hidden
 from .handles import TableRows
 
 __all__ = [
-    "ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places", "numbered", "released_numbers",
+    "ByPart", "Coins", "UnitNumbers", "chosen_rows", "numbered", "released_numbers",
+    "unit_draws",
 ]  # fmt: skip
 
 _DRAWS = 2**16  # at a time
@@ -67,13 +67,22 @@ class Coins(Hidden):
         draws = session.addressed_draws(sum(lengths.values.values()), tag)
         return cls(rate, draws, lengths.starts())
 
+    @classmethod
+    def of(cls, session: PrivacySession, numbers: "UnitNumbers", rate: float) -> Self:
+        """The same of units that have been numbered."""
+        return cls(rate, session.addressed_draws(numbers.size), numbers.starts)
+
+    def first(self, part: Part) -> int:
+        """The number of the first row of a part."""
+        return self._firsts[part.source.number]
+
     def mask(self, part: Part) -> np.ndarray:
         """Which rows of a part are in the sample."""
         units: Any = part.units
         bound = np.uint64(max(1, min(int(self.rate * 2.0**64), 2**64 - 1)) - 1)  # of the draws
         if units.index is None and units.numbers is not None:  # rows that stand for groups
             return self._draws.at(units.numbers) <= bound
-        mask, first = np.empty(part.units.n_rows, dtype=bool), self._firsts[part.source.number]
+        mask, first = np.empty(part.units.n_rows, dtype=bool), self.first(part)
         for start, drawn in _drawn(self._draws, first, len(mask)):
             np.less_equal(drawn, bound, out=mask[start : start + len(drawn)])
         return mask
@@ -86,14 +95,6 @@ def chosen_rows(part: Part, among: str, coins: Coins | None = None) -> np.ndarra
         return chosen
     sampled = coins.mask(part)
     return sampled if chosen is None else sampled & chosen
-
-
-def drawn_places(draws: Any, bound: np.uint64, first: int, n_rows: int) -> np.ndarray:
-    """Places of those rows of a part, from number `first`, whose draw is at most a bound."""
-    chosen = [np.empty(0, dtype=np.int64)]
-    for start, drawn in _drawn(draws, first, n_rows):
-        chosen.append(start + np.flatnonzero(drawn <= bound))
-    return np.concatenate(chosen)
 
 
 def _drawn(draws: Any, first: int, n_rows: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -145,11 +146,31 @@ def numbered(rows: TableRows) -> UnitNumbers:
     return UnitNumbers.of(rows._raw())
 
 
+def unit_draws(session: PrivacySession, numbers: UnitNumbers) -> UnitDraws:
+    """Random bits of each unit."""
+    return session.addressed_draws(numbers.size)
+
+
 def released_numbers(
     session: PrivacySession, entry: str, numbers: UnitNumbers, units: UnitFacts
 ) -> tuple[float, np.ndarray]:
-    """A noisy number of units, and their noisy totals; see `noisy_count_and_totals`."""
-    return noisy_count_and_totals(session, entry, numbers.size, numbers.totals, units)
+    """A noisy number of units, and their noisy `Units.totals`, in units, for all that the entry has
+    left. The number is the weight where rows have none of their own; else each of the four has
+    twice the noise of one release."""
+    if not units.own_weights:
+        # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
+        weight = int(numbers.totals[0])
+        noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
+        return float(noisy), np.array([noisy])
+    # A unit adds one to the number and at most `scale` steps to each of the three totals. Each over
+    # its claim: four quarters, whose sum is the square of the length of the change.
+    noisy = session.gaussian(
+        entry,
+        np.append(numbers.size, numbers.totals),
+        sensitivity=2.0 * np.array([1, units.scale, units.scale, units.scale]),
+        unit=np.array([1.0, units.step, units.step, units.step]),
+    )
+    return float(noisy[0]), noisy[1:]
 
 
 def _counted(part: Part) -> tuple[Part, tuple]:

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,9 @@ from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._products import NearRows
 from .._privacy._rounding import bounded_integers
-from .._privacy._units import Units
 from .quantized import About, Quantized
 from .sparse_rows import CommonRows, SparseRows
-from .table import ArraySource, LocalEngine, Part, PartSource, Table
+from .table import ArraySource, Part, PartSource
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
@@ -307,77 +306,8 @@ def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
 
 
-class GridTable(GridGeometry):
-    """Integer rows that the parts of a table hold; another grid ends those before."""
-
-    def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
-        super().__init__(table.n_features, ball, unit)
-        self.table, self.units = table, table.units
-        self.update, self.sums = table.update, table.sums
-
-    @classmethod
-    def quantize(
-        cls, table: Table, domain: Domain, within: Domain | None = None, *, kept: bool = True
-    ) -> Self:
-        """Move rows into the public `within`, clip them into a domain, round them: in the next
-        pass, and `kept` for others."""
-        grid = Grid.for_radius(domain.radius)
-        table.update(_quantized, domain, within, table.engine.n_parts, kept)
-        return cls(table, grid.steps(domain.radius), grid.unit)
-
-    @classmethod
-    def of(cls, rows: Rows, units: Units, **state: Any) -> Self:
-        """A table in memory of rows that are integers already, in one part with that state."""
-        part = Part(PartSource(), units, {ROWS: rows, **state})
-        engine = LocalEngine([part], guarded=False)
-        table = Table(engine, rows.n_features, np.float64, units.facts)
-        found = cls(table, rows.ball, rows.unit)
-        GridGeometry.recenter(found, rows.origin)
-        return found
-
-    def recenter(self, origin: np.ndarray) -> None:
-        """Serve the rows about a released integer origin from now on."""
-        super().recenter(origin)
-        self.table.update(_recentered, origin)
-
-    def map(
-        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
-    ) -> Self:
-        """A table of functions of the rows, see `Rows.map`: what the parts hold until `unmap`."""
-        mapped = copy(self)
-        GridGeometry.__init__(mapped, n_features, self.limit, self.unit)
-        self.table.update(_mapped, function, n_features, self.table.engine.n_parts)
-        return mapped
-
-    def unmap(self) -> None:
-        """Go back to the rows before `map`."""
-        self.table.update(_unmapped)
-
-
-def _quantized(
-    part: Part, domain: Domain, within: Domain | None, n_parts: int, kept: bool
-) -> tuple[Part, tuple]:
-    rows = Rows.of_source(
-        part.source, domain, part.units.n_rows, within=within, n_parts=n_parts, kept=kept
-    )
-    return part.having(**{ROWS: rows}), ()
-
-
-def _recentered(part: Part, origin: np.ndarray) -> tuple[Part, tuple]:
-    return part.having(**{ROWS: part[ROWS].about(origin)}), ()
-
-
-def _mapped(part: Part, function: Any, n_features: int, n_parts: int) -> tuple[Part, tuple]:
-    mapped = map_rows(part, function, n_features, n_parts)
-    return part.having(**{WHOLE: part[ROWS], ROWS: mapped}), ()
-
-
 def map_rows(part: Part, function: Any, n_features: int, n_parts: int) -> Rows:
     """The rows of a part of `n_parts`, mapped to so many features by `Rows.map`."""
     # Of an array in memory they are kept whatever there are: they are less than the array.
     most = part.units.n_rows * n_features if part.source.in_memory else _STORED_ENTRIES // n_parts
     return part[ROWS].map(function, n_features, most)
-
-
-def _unmapped(part: Part) -> tuple[Part, tuple]:
-    return part.without(WHOLE).having(**{ROWS: part[WHOLE]}), ()

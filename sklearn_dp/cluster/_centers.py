@@ -53,14 +53,15 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
 from .._queries.coordinates import Columns
-from .._queries.handles import AnyTable, GridRows, TableRows
+from .._queries.handles import GridRows, TableRows
 from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of, with_callbacks
 from .._status import Message, Status
-from .._validation import SQUARABLE, with_max_weight
+from .._validation import SQUARABLE
+from .._weights import with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few
@@ -133,7 +134,7 @@ class ColumnsOfCenters:
         scales = column_entries(*shares) if self.scales else ()
         return (*scales, refinement_entry(self.refined * rho))
 
-    def look(self, session: PrivacySession, table: AnyTable) -> Callable[[float], None] | None:
+    def look(self, session: PrivacySession, table: TableRows) -> Callable[[float], None] | None:
         """Return the function that releases the units, at a released number of rows, and waives
         the rest."""
 
@@ -150,7 +151,7 @@ class ColumnsOfCenters:
         return release if self.scales else None
 
     def finish(
-        self, session: PrivacySession, table: AnyTable, result: EngineResult
+        self, session: PrivacySession, table: TableRows, result: EngineResult
     ) -> tuple[EngineResult, RefinedCenters]:
         """The result, and its centers by column, refined if that was planned and is needed."""
         centers, errors = result.centers, result.centers_sd
@@ -307,7 +308,6 @@ class BaseDPCenters(
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
     _centers = "cluster_centers_"
-    _asks = True
     _replaces = "KMeans"
     _score_is_a_mean = False
     _feature_axes = {"cluster_centers_": 1}

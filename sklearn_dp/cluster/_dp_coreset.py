@@ -144,7 +144,6 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     array([-0.5,  0.5])
     """
 
-    _asks = True
     _takes_sparse = True
     _length_released = ("points_", "weights_", "widths_")
     _with_errors = {"size_": (0.0, np.inf)}

@@ -69,7 +69,6 @@ _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all 
 class BaseDPBall(BaseDPEstimator):
     """Base class of what looks for small balls: parameters, plan, the points of a fit."""
 
-    _asks = True
     n_points: Any
     radius_method: str
     center_method: str

@@ -169,7 +169,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     bounds = None  # directions have length 1
     _with_errors = {"sizes_": (0.0, math.inf)}
-    _asks = True
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from .._privacy._checks import check_choice
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 

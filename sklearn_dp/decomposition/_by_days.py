@@ -10,10 +10,10 @@ from .._aggregate.moments.axes_days import AxesDays
 from .._aggregate.moments.estimates import within
 from .._aggregate.moments.rounds import rows_in_bounds
 from .._aggregate.shared.adaptive_center import CenterRadius
-from .._aggregate.shared.table import Table
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 from .._status import Message, Status
 from ._component_errors import BaseComponentErrors
 
@@ -63,7 +63,7 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         most = min(taken / total, 1.0)
         return AxesDays.of(center, second, noise, place.size, first, most, square)
 
-    def _fit_day(self, table: Table, session: PrivacySession) -> None:
+    def _fit_day(self, table: TableRows, session: PrivacySession) -> None:
         """Rows of one more day, from what the days before have shown."""
         today, public = self._today, self._domain(table.n_features)
         domain, rows = rows_in_bounds(table, public)

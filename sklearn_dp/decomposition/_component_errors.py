@@ -17,11 +17,11 @@ from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
-from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
 from .._privacy._checks import is_integer
 from .._privacy._domain import column_ends
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 from .._status import Message, Severity, Status, extent, in_short
 
 __all__ = ["BaseComponentErrors"]
@@ -160,7 +160,7 @@ class BaseComponentErrors(BaseDPEstimator):
     def _set_mean(
         self,
         session: PrivacySession,
-        table: Table,
+        table: TableRows,
         place: CenterRadius,
         variances: np.ndarray,
     ) -> None:

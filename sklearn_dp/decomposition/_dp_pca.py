@@ -15,7 +15,6 @@ from .._aggregate.shared.advice import advice, is_known
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.column_means import unequal
-from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     Bounds,
     LedgerLike,
@@ -29,9 +28,11 @@ from .._intervals import StandardErrors
 from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._sklearn_compat import with_callbacks
 from .._status import Message, Status
-from .._validation import check_pair, with_max_weight
+from .._validation import check_pair
+from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 

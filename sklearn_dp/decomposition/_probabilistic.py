@@ -9,8 +9,8 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.ellipsoid import symmetric
-from .._aggregate.shared.single_rows import narrowed, row_guard, squared_lengths
 from .._base import BaseDPEstimator, weighted_mean
+from .._rows.single_rows import narrowed, row_guard, squared_lengths
 from .._rows.sparse_rows import of_chunks
 
 __all__ = ["BaseProbabilisticModel"]

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
 from .._intervals import StandardErrors
 from .._partitions import rowwise
+from .._rows.single_rows import finite, row_guard, saturated
 from .._silence.global_generators import row_by_row
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import complete_kmeans, of_rows

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
 from .._door import NUMBERS, check_target
@@ -29,6 +28,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
+from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
@@ -162,8 +162,6 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     >>> model.fit(X, X @ [1.0, -2.0] + 3).estimator_.coef_.round(1)
     array([ 1., -2.])
     """
-
-    _asks = True
 
     def __init__(
         self,

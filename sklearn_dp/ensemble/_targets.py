@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from .._fit import FitsRows
 from .._partitions import (
     EngineInput,
-    InParts,
     Reason,
     engine_of_parts,
     engine_with_targets,
@@ -16,7 +16,7 @@ from .._rows.table import Part, PartSource, Table
 from ._output import target_column
 
 
-class TargetsInParts(InParts):
+class TargetsInParts(FitsRows):
     """Fits to tables in parts, with a target in the same parts."""
 
     def _needs_target(self) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.shared.single_rows import row_guard, saturated
 from .._privacy._checks import check_choice
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import ANSWERS, LARGEST_ENTRY, Arrays, exact_update, upper_triangle
+from .._rows.single_rows import row_guard, saturated
 from ._client_rows import usable_rows
 
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.shared.single_rows import row_guard
 from .._base import MOST_FEATURES, check_integer, check_real
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
+from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, check_distinct, partition, run_rounds

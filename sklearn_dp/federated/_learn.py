@@ -34,8 +34,8 @@ from .._aggregate.kmeans.n_clusters import gap_of_points
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.bounds import ball_of
+from .._aggregate.shared.noisy_norms import radius_from_bins
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
-from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
 from .._queries.client_rounds import ANSWERS, BASIS_BITS, NORM_EDGES, Arrays, project

@@ -23,7 +23,7 @@ class BaseMean(BaseByDays):
             diameter=self._today.fitted.diameter_,
             names=self._column_names,
         )
-        self._show(result, points.table.units)
+        self._show(result, points.rows.units)
 
     def _keep(self, result, units):
         today = self._today

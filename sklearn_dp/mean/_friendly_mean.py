@@ -15,9 +15,7 @@ from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
-from .._aggregate.friendly.points import Points, group_points, unit_points
-from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._aggregate.shared.table import Table
+from .._aggregate.friendly.points import Points
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
 from .._dropin import Replacing
 from .._intervals import StandardErrors
@@ -25,8 +23,10 @@ from .._privacy._checks import check_choice, is_real
 from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
 from .._queries.coordinates import Columns
+from .._queries.group_points import points_of
+from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]
@@ -297,21 +297,12 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         whole = isinstance(self.refine, bool | np.bool_) and not self.refine  # others are no bool
         return "FriendlyMean(refine=False)" if whole else None
 
-    def _fit(self, X, units, session, progress):
-        if isinstance(X, Table):
-            return self._fit_table(X, session, progress)
-        points = X if units.index is None else unit_points(X, units)
-        units = units.of_points()
-        if self.refine:
-            return self._fit_table(Table.in_memory(points, units, self.n_jobs), session, progress)
-        columns = self._columns(X.shape[1])
-        result = fit_published_mean(session, points, units, columns, **self._known())
-        return self._keep(result, units)
-
     def _fit_table(self, table, session, progress):
-        table, d = group_points(table), table.n_features
+        table, d = points_of(table), table.n_features
         ends = self._ends(d)
         points = Points(table, self._columns(d) if ends is None else Columns.of(None, d))
+        if not self.refine:
+            return self._keep(fit_published_mean(session, points, **self._known()), table.units)
         if self._earlier() is not None:
             return self._fit_later(session, points)
         # Without a box rows of later days may lie elsewhere.

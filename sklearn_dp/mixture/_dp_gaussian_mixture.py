@@ -22,7 +22,7 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 

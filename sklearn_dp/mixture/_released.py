@@ -22,7 +22,6 @@ from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
 from .._aggregate.moments.codes import told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
 from .._aggregate.shared.narrow_bounds import at_bounds, near_bounds
-from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     BaseDPEstimator,
     RandomStateLike,
@@ -31,6 +30,7 @@ from .._base import (
     weighted_mean,
 )
 from .._privacy._checks import is_integer
+from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._status import Status
 
 __all__ = ["BaseReleasedMixture"]

@@ -31,11 +31,11 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator, check_number_of_clusters
 from .._compositions import PrivatePipeline
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
+from .._rows.single_rows import finite
 from .._silence.global_generators import row_by_row
 from .._steps import PublicStep, SingleRows, problem_of
 from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
@@ -443,7 +443,7 @@ def _widths_of_private(estimator: Any, width: int) -> Any:
 # the last bit. Matrix products of a linear algebra library break that: they pick their kernels by
 # the number of rows, so one row more may change the last bits of all others. That is why densities
 # and distances are computed here, by functions that make each result in a fixed order
-# (:mod:`sklearn_dp._aggregate.shared.single_rows`), and not by the estimators' own methods.
+# (:mod:`sklearn_dp._rows.single_rows`), and not by the estimators' own methods.
 #
 # Spaces: rows are given in the space of the search's input. Each step but the last maps them on;
 # `centers` are in the space of the last step, `input_centers` back in that of the input.

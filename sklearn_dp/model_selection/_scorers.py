@@ -14,12 +14,12 @@ from zlib import crc32
 
 import numpy as np
 
-from .._aggregate.shared.single_rows import distances, for_rows, row_guard
 from .._privacy._checks import check_number
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._queries.handles import TableRows
 from .._queries.scores import ScoreSum
+from .._rows.single_rows import distances, for_rows, row_guard
 from .._silence.global_generators import own_streams
 from ..cluster._centers import metric_of
 from ._candidate_plan import SCORE

@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, budget_of, session_of
 from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
@@ -22,6 +21,7 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
+from .._rows.single_rows import row_guard, saturated
 from .._sklearn_compat import (
     CallbackSupportMixin,
     Progress,

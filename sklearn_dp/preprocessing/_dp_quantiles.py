@@ -117,7 +117,6 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
 
     _with_errors = {"quantiles_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"quantiles_": 1}
-    _asks = True
 
     def __init__(
         self,

@@ -135,7 +135,6 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     True
     """
 
-    _asks = True
     _replaces = "StandardScaler"
     _feature_axes = {"mean_": 1, "var_": 1, "scale_": 1}
 

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed, plain
-from .._aggregate.shared.single_rows import row_guard
 from .._door import Schema, check_categories, lists_rows, read_table
 from .._door import columns as read_columns
 from .._partitions import in_memory
@@ -26,6 +25,7 @@ from .._privacy._entries import floats
 from .._privacy._optional import extra
 from .._privacy._rounding import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
+from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned
 from .._status import Code, Message, Status, names_at
 from .._validation import check_real

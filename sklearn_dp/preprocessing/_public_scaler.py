@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 
-from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._door import by_name, check_numbers, numbers, see_columns
 from .._partitions import InParts, engine_of, in_memory
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
+from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import Versioned
 from ._scaling import unnamed
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
-from .._aggregate.shared.single_rows import for_rows, row_guard
+from .._rows.single_rows import for_rows, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import with_callbacks
-from .._validation import with_max_weight
+from .._weights import with_max_weight
 
 __all__ = ["ColumnFit", "Scaling", "unnamed"]
 

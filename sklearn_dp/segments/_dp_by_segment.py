@@ -8,15 +8,15 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
 from .._aggregate.kmeans.engine import Start
-from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
+from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
 from .._status import Message, Status, extent, in_short
-from .._validation import largest_weight, with_max_weight
+from .._weights import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
 from ._released import BaseSegmentMethods

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import row_guard
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
 from .._guarantee import Guaranteed
 from .._privacy._budget import PrivacyBudget
@@ -32,6 +31,7 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import Units, unit_of
 from .._privacy.mechanisms.fits import lump
+from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import ParameterNames, Versioned, without_callbacks
 from .._status import Status, Told

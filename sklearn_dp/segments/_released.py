@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import row_guard
 from .._privacy._optional import extra
+from .._rows.single_rows import row_guard
 from ._rows import segment_of_rows, without_column
 
 

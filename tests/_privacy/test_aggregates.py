@@ -4,7 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import toy_releases
 
+from sklearn_dp._aggregate.shared.noisy_norms import (
+    private_radius,
+)
 from sklearn_dp._privacy import _aggregates as aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._grid import Grid
@@ -14,6 +18,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
+from sklearn_dp._queries.samples import UnitNumbers, released_numbers
 from sklearn_dp._rows.table import Table
 from sklearn_dp.audit._replay import Replay
 
@@ -47,9 +52,8 @@ def test_numbers_and_weights_are_released_together():
     units, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 0.0]), 1.0)
 
     def released(session, units):
-        return aggregates.noisy_count_and_totals(
-            session, "e", units.size, units.totals, units.facts
-        )
+        numbers = UnitNumbers(units.size, units.totals, {})
+        return released_numbers(session, "e", numbers, units.facts)
 
     value = exact_value(lambda s: released(s, units))
     assert value.tolist() == [3, 2.25 * 2**20, (2 + 1 / 16) * 2**20, 2**20]
@@ -65,26 +69,26 @@ def test_numbers_and_weights_are_released_together():
     assert np.linalg.norm(moved / claimed) <= 1
     for plain in (Units(9), Units(9, [0, 1, 1, 2, 2, 2, 3, 3, 3])):
         number, (weight,) = released(session(), plain)
-        assert number == weight == aggregates.count(session(), "e", plain)
+        assert number == weight == toy_releases.count(session(), "e", plain)
 
 
 def radius(session, X, units):
     counts = TableRows(Table.in_memory(X, units)).ask(NormCounts())
-    return aggregates.private_radius(session, "e", counts)[0]
+    return private_radius(session, "e", counts)[0]
 
 
 def histogram(session, cells, n_cells, units):
     counts = aggregates.weighted_bincount(cells, units, n_cells)
-    return aggregates.noisy_counts(session, "e", counts, units)
+    return toy_releases.noisy_counts(session, "e", counts, units)
 
 
 RELEASES = {
-    "count": lambda s, rows, units, limit: aggregates.count(s, "e", units),
+    "count": lambda s, rows, units, limit: toy_releases.count(s, "e", units),
     "histogram": lambda s, rows, units, limit: histogram(
         s, (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0), 3, units
     ),
-    "sum": lambda s, rows, units, limit: aggregates.vector_sum(s, "e", rows, limit, units),
-    "clipped sum": lambda s, rows, units, limit: aggregates.vector_sum(
+    "sum": lambda s, rows, units, limit: toy_releases.vector_sum(s, "e", rows, limit, units),
+    "clipped sum": lambda s, rows, units, limit: toy_releases.vector_sum(
         s, "e", rows, limit / 3, units
     ),
 }
@@ -172,11 +176,11 @@ def test_places_of_norms_are_those_of_safe_norms(side, dtype):
     if dtype == np.float64:
         X[:20], X[20:40] = X[:20] * 1e-140, X[20:40] * 1e130
         norms = aggregates.safe_norms(X)
-    for edges in (aggregates._NORMS[1:-1], norms[90:91], np.unique(norms[80:]), norms[:40]):
+    for edges in (aggregates.NORM_EDGES[1:-1], norms[90:91], np.unique(norms[80:]), norms[:40]):
         found = aggregates.norm_places(X, np.unique(edges), side)
         assert np.array_equal(found, np.searchsorted(np.unique(edges), norms, side))
     # Whatever is guessed, no place is wrong.
-    edges = aggregates._NORMS[1:-1]
+    edges = aggregates.NORM_EDGES[1:-1]
     for guess in (aggregates._octave_halves, lambda squares: np.arange(len(squares)) % 401):
         found = aggregates.norm_places(X, edges, side, guess)
         assert np.array_equal(found, np.searchsorted(edges, norms, side))
@@ -184,5 +188,5 @@ def test_places_of_norms_are_those_of_safe_norms(side, dtype):
 
 def test_guessed_bins_of_norms_are_right_off_the_edges():
     norms = 10.0 ** np.random.default_rng(0).uniform(-35, 35, size=10_000)
-    expected = np.searchsorted(aggregates._NORMS[1:-1], norms)
+    expected = np.searchsorted(aggregates.NORM_EDGES[1:-1], norms)
     assert np.array_equal(aggregates._octave_halves(np.square(norms)), expected)

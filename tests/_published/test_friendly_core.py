@@ -6,10 +6,14 @@ import pytest
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
+from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Units
 from sklearn_dp._published import friendly_core as published
-from sklearn_dp._queries import averages
+from sklearn_dp._queries import averages, point_pairs
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.point_pairs import PointPairs
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -44,15 +48,19 @@ def neighbors(rng):
     yield line, np.append(line, [[2.0, 0.0]], axis=0), np.append(np.arange(400), -1)
 
 
+def compared(X):
+    return TableRows.in_memory(X, Units(len(X))).ask(PointPairs(np.empty(0))).compared
+
+
 def mean_violations(stop=False):
     rng = np.random.default_rng(1)
     found, ratios = [], {}
     for seed in range(40):
         for X, other, units in neighbors(rng):
             with trace(Trace()) as recorder:
-                published.fc_average(fc_session(seed), X, 1.0)
+                published.fc_average(fc_session(seed), compared(X), 1.0)
             with trace(Replay(recorder.events, units)) as replay:
-                published.fc_average(fc_session(seed), other, 1.0)
+                published.fc_average(fc_session(seed), compared(other), 1.0)
             found += replay.finish()
             ratios = {k: max(v, ratios.get(k, 0)) for k, v in replay.ratios.items()} | {
                 k: v for k, v in ratios.items() if k not in replay.ratios
@@ -90,7 +98,7 @@ MUTANTS = {  # (module, name, change)
         lambda run: lambda steps, fine, *w: run(steps, fine) * len(steps),
     ),
     "filter skipped": (
-        published,
+        point_pairs,
         "core_add_remove",
         lambda run: (
             lambda s, e, friends, *a, **o: np.ones(len(run(s, e, friends, *a, **o)), dtype=bool)
@@ -99,7 +107,7 @@ MUTANTS = {  # (module, name, change)
     "exact size returned": (
         published,
         "fc_average",
-        lambda run: lambda s, X, r: run(s, X, r * (1 + len(X) * 1e-9)),
+        lambda run: lambda s, X, r: run(s, X, r * (1 + len(exact_of(X).points) * 1e-9)),
     ),
 }
 

@@ -5,8 +5,9 @@ import pytest
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._queries.handles import GridRows, TableRows
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import ROWS, GridTable, Rows
+from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, PartSource, Table, opened
 
 DOMAIN = Domain.from_bounds((-1.0, 2.0), 5)
@@ -103,10 +104,10 @@ def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
     sources = [ArraySource(part) for part in np.split(X, cuts)]
     table = Table(LocalEngine(sources), 3, np.float64, UnitFacts())
     table.update(opened)
-    rows = GridTable.quantize(table, domain, within, kept=kept)
+    rows = GridRows.quantize(TableRows(table), domain, within, kept=kept)
     rows.recenter(ORIGIN)
     assert (rows.ball, rows.limit, rows.unit) == (known.ball, known.limit, known.unit)
-    assert rows.sums(longest) == (40, int(known.squares.sum()))
+    assert table.sums(longest) == (40, int(known.squares.sum()))
     assert np.array_equal(table.rows(served), np.concatenate([x for _, x in known.chunks()]))
     held = sum(len(part[ROWS]._stored) for part in table.engine.states)
     assert held == (40 if kept else 0)

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import toy_releases
 
+from sklearn_dp._aggregate.shared.noisy_norms import private_radius
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._domain import Domain
@@ -52,17 +54,17 @@ class ToyMean(BaseDPEstimator):
         domain = self._domain(X.shape[1])
         if domain is None:
             counts = TableRows(Table.in_memory(X, units)).ask(NormCounts())
-            radius, _ = _aggregates.private_radius(session, "radius", counts)
+            radius, _ = private_radius(session, "radius", counts)
             domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
         grid = Grid.for_radius(domain.radius)
         rows = grid.quantize(domain.center_rows(X), domain.radius)
-        size = _aggregates.count(session, "count", units)
-        total = _aggregates.vector_sum(
+        size = toy_releases.count(session, "count", units)
+        total = toy_releases.vector_sum(
             session, "sum", rows, grid.steps(domain.radius), units, unit=grid.unit
         )
         signs = np.where(rows[:, 0] > 0, 1, 0)
         counts = _aggregates.weighted_bincount(signs, units, 2)
-        self.signs_ = _aggregates.noisy_counts(session, "signs", counts, units)
+        self.signs_ = toy_releases.noisy_counts(session, "signs", counts, units)
         self.mean_ = total / max(size, 1.0) + domain.center
         few = Message("few_units", "too few units for a good mean", severity="all")
         self.messages_ = Status([] if size > 5 else [few])

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import toy_releases
 from mutants import MUTANTS
 from mutants.planting import Mutant, killer
 from sklearn.base import BaseEstimator
@@ -34,7 +35,7 @@ def verdicts():
 
 def breaking(change, attribute="count", check="check_replay"):
     """A mutant of the count of the toy."""
-    return Mutant("of this test", (check,), ((_aggregates, attribute, change),))
+    return Mutant("of this test", (check,), ((toy_releases, attribute, change),))
 
 
 def refusing(original):

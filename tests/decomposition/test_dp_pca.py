@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
+from grid_tools import parts_in_memory, points_of
 from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
@@ -14,8 +14,6 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
 from sklearn_dp.ledger import PrivacyLedger
@@ -82,7 +80,7 @@ def exact_moment(rows, limit):
     plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
     recorder = Trace()
     with trace(recorder):
-        table = GridTable.of(Rows.of(rows, 2.0**24), Units(len(rows)))
+        table = points_of(rows)
         second_moment(PrivacySession(plan), "moment", table, limit, 1.0)
     event = recorder.events[-1]
     return event.value.astype(np.float64), event.sensitivity

@@ -12,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dispatch import _released
+from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 METHODS = (

@@ -5,22 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory, rows_in_memory
+from grid_tools import parts_in_memory, raw_table, rows_in_memory
 from mixture_tools import WAYS, Mixture, audit_data
 
 from sklearn_dp._aggregate.mixture import fit as _mixture
-from sklearn_dp._aggregate.mixture import start as _start
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
-from sklearn_dp._published import halves as _mixture_halves
 from sklearn_dp._published.separated_gaussians import partition as _mixture_partition
-from sklearn_dp._published.separated_gaussians import terrific as _terrific
 from sklearn_dp._published.separated_gaussians import tree as _mixture_tree
 from sklearn_dp._queries import blocks as _blocks
+from sklearn_dp._queries import halves as _mixture_halves
+from sklearn_dp._queries import terrific as _terrific
 from sklearn_dp._queries.active import ACTIVE
+from sklearn_dp._queries.labels import LabelDistances
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (
@@ -37,7 +37,7 @@ pytestmark = [
 def points_in_memory(rows):
     """The part of an inner table in memory; a fit itself never has it."""
     found = []
-    rows.sums(lambda part: (found.append(part) or part, ()))
+    raw_table(rows).sums(lambda part: (found.append(part) or part, ()))
     (part,) = found
     return part
 
@@ -102,12 +102,8 @@ def _repair_reads_data(original):
     return moments
 
 
-def _radii_without_noise(original):
-    def noisy_counts(session, entry, counts, units, rho=None):
-        original(session, entry, counts, units, rho)
-        return counts.astype(float)
-
-    return noisy_counts
+def _half_of_claims(original):
+    return lambda self, facts: tuple(replace(c, l2=c.l2 / 2) for c in original(self, facts))
 
 
 def _rounds_from_rows(original):
@@ -132,7 +128,7 @@ def _components_from_rows(original):
 def _margins_of_rows(original):
     def counted(session, table, origin, scale):
         _, sd, _ = original(session, table, origin, scale)
-        counts, totals = table.sums(_margins._margin_counts, origin, scale)
+        counts, totals = raw_table(table).sums(_margins._margin_counts, origin, scale)
         return counts * table.units.step, sd, float(totals[0]) * table.units.step
 
     return counted
@@ -308,7 +304,7 @@ MUTATIONS = {
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
-    "radii without noise": ("coreset", _start, "noisy_counts", _radii_without_noise),
+    "radii with half of the noise": ("coreset", LabelDistances, "claims", _half_of_claims),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
     "components from the data": (
         "coreset",

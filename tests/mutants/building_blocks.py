@@ -17,6 +17,7 @@ from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._sealed import exact_of, opened
+from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import columns as _columns
 from sklearn_dp._queries import cores as _friendly_core
@@ -24,9 +25,10 @@ from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
-from sklearn_dp._queries.handles import AnyTable
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._status import Message, Status
+from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.cluster._dp_kmeans import DPKMeans
 
@@ -35,7 +37,7 @@ from .planting import mutant
 
 def _rows_of(X):
     """The rows that a fit has: those of a table of one part, or the array itself."""
-    if isinstance(X, AnyTable):
+    if isinstance(X, TableRows):
         (part,) = parts_in_memory(X)
         return part.source.read()
     return X
@@ -308,10 +310,9 @@ def _(original):
 
 @mutant("diameter without noise", "check_replay", _averages, "find_radius")
 def _(original):
-    def find_radius(session, entry, points, radii, **options):
-        original(session, entry, points, radii, **options)
-        spread = np.ptp(points, axis=0).max(initial=0.0) if len(points) else 0.0
-        return float(radii[min(np.searchsorted(radii, spread), len(radii) - 1)])
+    def find_radius(session, entry, far, radii, **options):
+        original(session, entry, far, radii, **options)
+        return float(radii[min(np.count_nonzero(exact_of(far)), len(radii) - 1)])
 
     return find_radius
 
@@ -336,21 +337,17 @@ def _(original):
     )
 
 
-@mutant("raw number of points used", "check_replay", _aggregates, "noisy_count_and_totals")
+@mutant("raw number of units used", "check_replay", _k_tuple_kmeans, "released_numbers")
 def _(original):
-    def noisy_count_and_totals(session, entry, number, totals, units):
-        return float(number), totals * units.step
+    return lambda session, entry, numbers, units: (
+        float(numbers.size),
+        numbers.totals * units.step,
+    )
 
-    return noisy_count_and_totals
 
-
-@mutant("points outside the ball counted", "check_replay", _refine, "ball_sum")
+@mutant("points outside the ball counted", "check_replay", _ball_moments.BallMoments, "on")
 def _(original):
-    def ball_sum(rows, *others):
-        total, squares, _ = original(rows, *others)
-        return 2 * total, squares, rows.n_rows
-
-    return ball_sum
+    return lambda self, part: original(replace(self, ball=4 * self.ball, clip=4 * self.clip), part)
 
 
 # -- moments of columns ----------------------------------------------------------------------------

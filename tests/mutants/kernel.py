@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+import toy_releases
 
-from sklearn_dp._privacy import _aggregates, _grid
+from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._sealed import opened
 from sklearn_dp._privacy._session import PrivacySession
@@ -18,7 +19,7 @@ def _(original):
     return lambda rows, limit, norms_squared=None, *, own=False: rows
 
 
-@mutant("clip limit from the data", "check_replay", _aggregates, "vector_sum")
+@mutant("clip limit from the data", "check_replay", toy_releases, "vector_sum")
 def _(original):
     def vector_sum(session, entry, rows, limit, units, **options):
         largest = float(np.sqrt(np.square(rows).sum(axis=1).max(initial=1.0)))
@@ -27,12 +28,12 @@ def _(original):
     return vector_sum
 
 
-@mutant("raw count used", "check_replay", _aggregates, "count")
+@mutant("raw count used", "check_replay", toy_releases, "count")
 def _(original):
     return lambda session, entry, units, rho=None: float(units.n_rows)
 
 
-@mutant("raw histogram used", "check_replay", _aggregates, "noisy_counts")
+@mutant("raw histogram used", "check_replay", toy_releases, "noisy_counts")
 def _(original):
     return lambda session, entry, counts, units, rho=None: counts * units.step
 

@@ -16,7 +16,6 @@ from typing import Any
 from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPKMeans, DPOneCluster
-from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._days import BaseByDays
@@ -26,7 +25,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
+from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp._queries import clusters as _clusters
@@ -36,6 +35,7 @@ from sklearn_dp._queries import noisy_centers as _noisy_centers
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
 from sklearn_dp._queries import separated_balls as _separated_balls
+from sklearn_dp._queries import terrific as _terrific
 from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
@@ -159,10 +159,10 @@ OUTSIDE = [
     ),
     Edit(
         "fourth powers beside a mean with half of their claim",
-        _refine,
-        "released_sums",
-        "longest / math.sqrt(share) * up",
-        "longest / math.sqrt(share) / (1 + place) * up",
+        _ball_moments.BallMoments,
+        "claims",
+        "longest / math.sqrt(share) * _UP",
+        "longest / math.sqrt(share) / (1 + place) * _UP",
         "_aggregate/friendly/test_refine.py"
         "::test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim",
         {"powers": (0.05, 0.05)},
@@ -430,10 +430,10 @@ OUTSIDE = [
     ),
     Edit(
         "a scan of radii with the noise of half its claim",
-        _terrific_points,
-        "terrific_radius",
-        "math.ceil(t * (t - slack)),\n        sensitivity=2 * t - 1,",
-        "math.ceil(t * (t - slack)),\n        sensitivity=t,",
+        _terrific.LargestScores,
+        "_claims",
+        "2.0 * self.t - 1",
+        "float(self.t)",
         "_published/separated_gaussians/test_terrific_points.py::test_a_scan_claims_what_its_queries_move_by",
         {"least": 1.0},
     ),

@@ -326,14 +326,14 @@ def _home(owner: Any, attribute: str) -> Any:
 
 def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
     """Return where a value is found: in the class that defines it, or under all names in the
-    package."""
+    package and in its own module."""
     home = _home(owner, attribute)
     if isinstance(owner, type):
         return [(home, attribute)] * (vars(home)[attribute] is value)
     return [
         (module, name)
         for key, module in list(sys.modules.items())
-        if key.split(".")[0] == "sklearn_dp"
+        if key.split(".")[0] == "sklearn_dp" or module is home
         for name, found in list(vars(module).items())
         if found is value
     ]

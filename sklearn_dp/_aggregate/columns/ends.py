@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import Vectors
-from ..._queries.handles import AnyTable
+from ..._queries.handles import TableRows
 from .look import POWER, look_at_columns, tail_reach
 from .vectors import Clipped
 
@@ -44,7 +44,7 @@ class Ends:
     def looked_at(
         self,
         session: PrivacySession,
-        table: AnyTable,
+        table: TableRows,
         size: float,
         where: np.ndarray,
         narrow: float = NARROW,

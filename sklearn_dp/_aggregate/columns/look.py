@@ -27,7 +27,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OCTAVES, EqualBins, Octaves
 from ..._queries.coordinates import Columns
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for looks at columns."""
@@ -131,7 +131,7 @@ def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ..
     return (PlanEntry.gaussian(COLUMNS, rho, words, uses=None, max_rho=most),)
 
 
-def columns_of(session: PrivacySession, table: AnyTable, domain: Domain | None) -> Columns:
+def columns_of(session: PrivacySession, table: TableRows, domain: Domain | None) -> Columns:
     """Those of a box; released ones where the plan pays for them, and they can be told."""
     if COLUMNS in session.plan:
         found = look_at_columns(session, table)
@@ -142,7 +142,7 @@ def columns_of(session: PrivacySession, table: AnyTable, domain: Domain | None) 
 
 def look_at_columns(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     size: float | None = None,
     ends: np.ndarray | None = None,
     where: np.ndarray | None = None,
@@ -152,7 +152,7 @@ def look_at_columns(
     """The profile of columns, `where` they are to be looked at, between public `ends` (2, d) that
     may be infinite. At a released `size` only as much is spent as it takes, and nothing where it
     could not succeed; all of it, with `rest`, where nearly all rows of a column have one value."""
-    rows, d = TableRows(table), table.n_features
+    rows, d = table, table.n_features
     low, high = np.array([[-np.inf], [np.inf]]).repeat(d, axis=1) if ends is None else ends
     found, anchor = [_NOTHING] * d, np.clip(0.0, low, high)
     active = np.arange(d) if where is None else np.flatnonzero(where)

@@ -25,7 +25,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import UnitTotals, Vectors
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries
@@ -125,7 +125,7 @@ def rho_entries(
 
 def fit_moments(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     low: np.ndarray,
     high: np.ndarray,
     *,
@@ -192,18 +192,18 @@ class Count(NamedTuple):
     number: float  # 0 where rows have weights, and groups
 
 
-def counted(session: PrivacySession, table: AnyTable) -> Count:
+def counted(session: PrivacySession, table: TableRows) -> Count:
     """The number of units, and their weight."""
     own = table.units.own_weights
     sd = (2.0 if own else 1.0) / math.sqrt(2 * session.remaining("size"))
-    noisy = session.release("size", TableRows(table).ask(UnitTotals()))
+    noisy = session.release("size", table.ask(UnitTotals()))
     totals, number = noisy[1:] if own else noisy, float(noisy[0])
     shown = float(totals[0])
     return Count(max(shown, 2.0, 2 * sd), shown, sd, Weights.of(totals, sd), number)
 
 
 def located(
-    session: PrivacySession, table: AnyTable, size: float, low: np.ndarray, high: np.ndarray
+    session: PrivacySession, table: TableRows, size: float, low: np.ndarray, high: np.ndarray
 ) -> Ends:
     """The ends of columns: public, or released where one is missing and rows are seen."""
     ends = Ends.public(low, high)
@@ -232,7 +232,7 @@ class Place(NamedTuple):
 
 def measured(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     count: Count,
     ends: Ends,
     *,
@@ -279,7 +279,7 @@ def _many(d: int) -> float:
 
 
 def _approached(
-    session: PrivacySession, table: AnyTable, ends: Ends, where: np.ndarray, size: float
+    session: PrivacySession, table: TableRows, ends: Ends, where: np.ndarray, size: float
 ) -> tuple[Ends, Place]:
     """Means and standard deviations of some columns from sums in the box of their ends, which are
     widened if that shows many rows beyond them."""
@@ -318,7 +318,7 @@ class _Mean(NamedTuple):
 
 def _mean(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     ends: Ends,
     at: np.ndarray,
     place: Place,
@@ -362,7 +362,7 @@ class _Squares(NamedTuple):
 
 def _squares(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     ends: Ends,
     at: np.ndarray,
     place: Place,

@@ -17,7 +17,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OUTSIDE as SENSITIVITY
 from ..._queries.columns import Outside
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 from ..._status import Message, Severity, Status, in_short, names_at
 from ..shared.centering import noise_sd
 
@@ -53,7 +53,7 @@ class RowsBeyond:
     variance: float = 0.0  # of the noise of each
 
     @classmethod
-    def of(cls, session: PrivacySession, table: AnyTable, domain: Domain | None) -> Self:
+    def of(cls, session: PrivacySession, table: TableRows, domain: Domain | None) -> Self:
         """Those of a table; zeros without bounds."""
         if domain is None:
             return cls(np.zeros(table.n_features))
@@ -64,7 +64,7 @@ class RowsBeyond:
         wider = Domain(domain.center, domain.radius * (1 + _ROUNDED))
         if domain.low is not None:
             wider = Domain.within(low - more, high + more)
-        *found, size = session.release(OUTSIDE, TableRows(table).ask(Outside(wider)))
+        *found, size = session.release(OUTSIDE, table.ask(Outside(wider)))
         return cls(np.array(found), float(size), (SENSITIVITY * noise_sd(rho)) ** 2)
 
     def and_one(self, more: Self, keep: float) -> Self:

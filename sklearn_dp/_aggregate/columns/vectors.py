@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import VectorRanks, Vectors, VectorSums
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 from ..._queries.ranks import prefix_noise
 from .tail import FREE, UPPER, Laws, at_most, heaviest, laws_of
 
@@ -41,7 +41,7 @@ class Clipped(NamedTuple):
 
 def clipped_mean(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     vectors: Vectors,
     size: float,
     entry: str,
@@ -59,7 +59,7 @@ def clipped_mean(
     d = len(vectors.low)
     edges = vectors.most * 2.0 ** (_FEW if d <= _FEW_COLUMNS else _MANY)
     ranks = VectorRanks(vectors, edges)
-    answer, decode = TableRows(table).ask(ranks), prefix_noise(ranks.n_bins)
+    answer, decode = table.ask(ranks), prefix_noise(ranks.n_bins)
     longer = (session.release("distances", answer, rho=counts) @ decode.T)[0, ::-1]
     sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * counts)
     sd = (sigma * np.linalg.norm(decode, axis=1))[::-1]
@@ -73,7 +73,7 @@ def clipped_mean(
 
 def summed(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     vectors: Vectors,
     size: float,
     entry: str,
@@ -82,7 +82,7 @@ def summed(
 ) -> Clipped:
     """The mean of the vectors of rows, clipped to a public or released radius."""
     radius = vectors.most if radius is None else radius
-    answer = TableRows(table).ask(VectorSums(vectors, radius))
+    answer = table.ask(VectorSums(vectors, radius))
     noisy = session.release(entry, answer, rho=rho) / size
     w, k, d, weights = vectors.beyond, vectors.width, len(vectors.low), vectors.weights
     sd = float(answer.claim.l2[0] * answer.claim.unit[0]) / math.sqrt(2 * rho) / size

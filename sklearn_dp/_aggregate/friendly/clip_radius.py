@@ -12,12 +12,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..._rows.row_sums import counted
+from ..._queries.handles import GridRows
+from ..._queries.ranks import LengthRanks, prefix_noise
 from ..columns.tail import FREE, OF_MEANS, OF_SPREADS, UPPER, PowerLaw, at_most, heaviest, tail_of
 from ..columns.tail import tail_shares as tail_shares
-from ..shared.quantiles import noisy_prefix_sums, prefix_noise
-from ..shared.rows import ROWS, GridTable
-from ..shared.table import Part
 from .mean_facts import Candidate, PublicFacts
 
 _DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
@@ -76,7 +74,7 @@ def whole_bounds(candidate: Candidate, facts: PublicFacts) -> float:
 
 def clip_radius(
     session: PrivacySession,
-    rows: GridTable,
+    rows: GridRows,
     candidate: Candidate,
     facts: PublicFacts,
     squared: float = 0.0,
@@ -98,8 +96,7 @@ def clip_radius(
     edges = np.append(
         edges, candidate.clip * (candidate.ball / candidate.clip) ** (np.arange(1, more + 1) / more)
     )
-    (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
-    beyond, sd = _noisy_beyond(session, exact, rows, rho)
+    beyond, sd = _noisy_beyond(session, rows, edges, rho)
     seen = Distances(edges, beyond, np.square(sd))
     empty = edges[:-1][beyond + _SURELY * sd < 1]
     # Points are whole, unless they have weights: less than one is none, where the budget is large.
@@ -130,7 +127,7 @@ class Distances(NamedTuple):
 
 def clip_of_days(
     session: PrivacySession,
-    rows: GridTable,
+    rows: GridRows,
     candidate: Candidate,
     facts: PublicFacts,
     past: Distances | None,
@@ -142,8 +139,7 @@ def clip_of_days(
     """
     look, top = _look(facts), facts.diameter
     edges = np.concatenate([[0.0], top * 2.0**look.bins]) if past is None else past.edges
-    (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
-    beyond, sd = _noisy_beyond(session, exact, rows, session.remaining("distances"))
+    beyond, sd = _noisy_beyond(session, rows, edges, session.remaining("distances"))
     variance = np.square(sd)
     if past is not None:
         beyond, variance = beyond + past.beyond, variance + past.variance
@@ -232,11 +228,15 @@ def _chosen(
 
 
 def _noisy_beyond(
-    session: PrivacySession, counts: np.ndarray, rows: GridTable, rho: float
+    session: PrivacySession, rows: GridRows, edges: np.ndarray, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy numbers of points beyond the lower edges of bins, and the scales of their noise."""
-    sums, sigma = noisy_prefix_sums(session, "distances", counts[None, ::-1], rows.units, rho)
-    sd = sigma * np.linalg.norm(prefix_noise(len(counts)), axis=1)
+    """Noisy numbers of points beyond the lower edges of bins, of points within the last edge, as in
+    the mean; and the scales of their noise."""
+    answer = rows.ask(LengthRanks(np.square(edges[1:] / rows.unit)))
+    noise = prefix_noise(len(edges) - 1)
+    sums = session.release("distances", answer, rho=rho) @ noise.T
+    sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
+    sd = sigma * np.linalg.norm(noise, axis=1)
     return sums[0, ::-1], sd[::-1]
 
 
@@ -253,18 +253,6 @@ def _seen_far(law: PowerLaw, seen: Distances) -> float:
     root = np.linalg.solve(noise, np.tril(np.ones(noise.shape)))
     matched = root.T @ np.linalg.solve(noise, seen.beyond[far]) / np.linalg.norm(root, axis=0)
     return max(float(matched.max()) / float(sd[far[0]]), 0.0)
-
-
-def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:
-    """A pass: weights in bins of squared distances, of points within the last edge, as in the
-    mean."""
-    own = part[ROWS].squares
-
-    def cells(place: slice) -> np.ndarray:
-        bins = np.searchsorted(squares, own[place])
-        return np.where(bins < len(squares), bins, -1)
-
-    return part, (counted(cells, len(own), part.units, len(squares)),)
 
 
 def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: PublicFacts) -> float:

@@ -16,10 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.columns import UnitTotals
 from ..._queries.coordinates import Columns
 from ..shared.centering import Weights
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
@@ -221,9 +221,10 @@ def later_day(
     names: Sequence[object] = (),
 ) -> tuple[FriendlyMeanResult, MeanDays]:
     """The mean of all days with the points of one more, and what the next one starts from."""
-    units, unit = points.table.units, _unit(points.columns)
+    units, unit = points.rows.units, _unit(points.columns)
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
-    _, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
+    noisy = session.release("size", points.rows.ask(UnitTotals()))
+    totals = noisy[1:] if units.own_weights else noisy
     new = old.with_sizes(totals, size_sd**2)
     weights = Weights.of(new.totals, np.sqrt(new.totals_variance))
     size, rho, d = max(new.size, 2.0), session.remaining("mean"), points.n_features

@@ -169,12 +169,12 @@ def fit_friendly_mean(
     on, 1e-6 to 1e12 in factors of 1.5 by default. The origin where a step finds nothing: later
     releases are skipped then.
     """
-    count, columns, units = counted(session, points.table), points.columns, points.table.units
+    count, columns, units = counted(session, points.rows), points.columns, points.rows.units
     if ends is not None:
-        ends = ends.looked_at(session, points.table, count.size, ~ends.known)
+        ends = ends.looked_at(session, points.rows, count.size, ~ends.known)
         if np.isfinite(ends.outer).any() or 2 * np.count_nonzero(ends.told) >= points.n_features:
             place = None if before is None else Place.known(ends, before.mean, before.spread)
-            found = measured(session, points.table, count, ends, spreads=False, place=place)
+            found = measured(session, points.rows, count, ends, spreads=False, place=place)
             return of_columns(found, names, session.budget_for)
     reach = None if columns.domain is None else columns.domain.radius
     facts = PublicFacts(
@@ -244,8 +244,8 @@ def _diameter(
     if resolution > 0.5 * (1 + 1e-9):
         return None
     slack = max(_SLACK, resolution)
-    sample = points.sample(session, size).points
-    found = find_radius(session, "diameter", sample, radii, slack=slack * most, rho=rho)
+    far = points.pairs(session, size, radii).far
+    found = find_radius(session, "diameter", far, radii, slack=slack * most, rho=rho)
     if found is None:
         return None
     # In a round Gaussian blob squared distances from the middle have a chi-square law, and those

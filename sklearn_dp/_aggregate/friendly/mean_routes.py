@@ -13,26 +13,23 @@ filter leaves the smallest one, and pays where there are points enough
 (``doc/benchmarks/mean.md``). What they release is about the points within one diameter of most
 others, wherever these are, so the distance to the origin has no part in it.
 
-With many points, pairs are compared within a sample (:meth:`.points.Points.sample`): friends are
+With many points, pairs are compared within a sample (:meth:`.points.Points.pairs`): friends are
 counted in it and only its members survive. A neighbor changes one member, or none.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._privacy._rounding import bounded_integers
 from ..._privacy._session import PrivacySession
-from ..._queries.averages import basic_average_budget, friendly_average
-from ..._queries.cores import core_add_remove, core_basic, friend_counts
-from ..shared.rows import row_slices
-from ..shared.table import Part, Summed
+from ..._queries.averages import Average, basic_average_budget
+from ..._queries.boxes import WideBoxes, box_of
+from ..._queries.point_pairs import Share, average_of_basic_core, average_of_core
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -111,15 +108,17 @@ class ZCDPCore(Route):
     def locate(
         self, session: PrivacySession, points: Points, facts: PublicFacts
     ) -> Candidate | None:
-        sample, numbers = points.sample(session, facts.size)
-        # Adding a point changes the size of the sample by one or not at all.
-        noisy = float(session.gaussian("location", len(sample), sensitivity=1.0, rho=self.size))
-        friends, sd = friend_counts(sample, facts.diameter), 1 / math.sqrt(2 * self.size)
-        rho, delta = self.core, facts.delta / 2
-        keep = core_add_remove(
-            session, "location", friends, noisy, sd, rho=rho, delta=delta, units=numbers
+        compared, delta = points.pairs(session, facts.size).compared, facts.delta / 2
+        average = average_of_core(
+            session,
+            compared,
+            facts.diameter,
+            number=Share("location", self.size),
+            core=Share("location", self.core, delta),
+            size=Share("location", self.size, delta),
+            mean=Share("location", self.share),
         )
-        return _core_mean(session, sample[keep], facts, self.size, self.share, delta)
+        return _candidate(average, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,24 +161,19 @@ class BasicCore(Route):
         self, session: PrivacySession, points: Points, facts: PublicFacts
     ) -> Candidate | None:
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
-        sample, numbers = points.sample(session, facts.size)
-        friends = friend_counts(sample, facts.diameter)
-        keep = core_basic(session, "location", friends, rho=cost, delta=facts.delta, units=numbers)
-        size, mean = self.part * inner, (1 - self.part) * inner * (1 - 1e-9)
-        return _core_mean(session, sample[keep], facts, size, mean, delta)
+        average = average_of_basic_core(
+            session,
+            points.pairs(session, facts.size).compared,
+            facts.diameter,
+            core=Share("location", cost, facts.delta),
+            size=Share("location", self.part * inner, delta),
+            mean=Share("location", (1 - self.part) * inner * (1 - 1e-9)),
+        )
+        return _candidate(average, facts)
 
 
-def _core_mean(
-    session: PrivacySession,
-    core: np.ndarray,
-    facts: PublicFacts,
-    rho_size: float,
-    rho_mean: float,
-    delta: float,
-) -> Candidate | None:
-    """The average of a core (m, d) and a ball about it, or None; all from the entry "location"."""
-    shares: dict[str, Any] = {"rho_size": rho_size, "rho_mean": rho_mean, "delta": delta}
-    average = friendly_average(session, "location", "location", core, facts.diameter, **shares)
+def _candidate(average: Average | None, facts: PublicFacts) -> Candidate | None:
+    """The average of a core and a ball about it."""
     if average is None:
         return None
     return Candidate.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
@@ -226,45 +220,14 @@ class HeaviestCell(Route):
     ) -> Candidate | None:
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
-        (found,) = points.table.sums(_counted_cells, shift, width)
-        # A point is in one cell.
-        codes, values = session.stability_histogram(
-            "location", *found.arrays(facts.d), rho=self.fixed, delta=facts.delta
-        )
-        if not len(codes):
+        found = points.rows.ask(WideBoxes(width, shift))
+        names, values = session.release_names("location", found, rho=self.fixed, delta=facts.delta)
+        if not len(names):
             return None
-        cell = np.frombuffer(codes[values.argmax()].ljust(8 * facts.d, b"\0"), dtype=">i8")
+        cell = box_of(names[values.argmax()], facts.d)
         center = (cell + 0.5) * width + shift
         ball = self.start if math.isfinite(self.start) else width * math.sqrt(facts.d)
         return Candidate(center, ball, ball, width**2 / 12)
-
-
-class _Cells(Summed):
-    """Counts of the occupied cells of a grid without end, which parts can add up: unreleased. A
-    cell is named by its integer coordinates, a big-endian int64 for each: by its place alone."""
-
-    def __init__(self, counts: Counter[bytes]) -> None:
-        self.counts = counts
-
-    def __add__(self, other: Any) -> _Cells:
-        return _Cells(self.counts + other.counts)
-
-    def arrays(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """The names as NumPy strings, which drop zero bytes at the end, and the counts as int64."""
-        codes = np.array(list(self.counts), dtype=f"S{8 * d}")
-        return codes, np.array([*self.counts.values()], dtype=np.int64)
-
-
-def _counted_cells(part: Part, shift: np.ndarray, width: float) -> tuple[Part, tuple[_Cells]]:
-    """A pass: occupied cells of the points of a part, and their counts."""
-    points = part.source.read()
-    counts: Counter = Counter()
-    for place in row_slices(*points.shape):
-        # Elementwise: the cell of a point depends on nothing else.
-        cell = np.floor((points[place] - shift) / width)
-        cell = bounded_integers(np.clip(cell, -(2.0**62), 2.0**62), np.dtype(">i8"))
-        counts.update(row.tobytes() for row in cell)
-    return part, (_Cells(counts),)
 
 
 ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCell)}

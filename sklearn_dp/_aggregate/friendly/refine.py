@@ -2,34 +2,24 @@
 
 Each part puts its points about the released center on an integer grid (:func:`rows_about`). Those
 beyond the ball that should hold all data are left out, the others clipped to a smaller radius and
-added up exactly; the noisy sum and the noisy number of the points inside are released
-(:func:`released_mean`), and combined with the center there was, by their known noise. An approach
-step clips at the radius that the data should not exceed (:func:`approach`); each one shrinks the
-ball. The last step first asks at which radius few points are clipped, by noisy counts of distances,
+added up exactly (:class:`.BallMoments`); the noisy sum and the noisy number of the points inside
+are released (:func:`released_mean`), and combined with the center there was, by their known noise.
+An approach step clips at the radius that the data should not exceed (:func:`approach`); each one
+shrinks the ball. The last step first asks at which radius few points are clipped, by noisy counts,
 and then spends all that is left (:func:`refine`).
-
-A neighbor adds or removes one point: it moves the sum by at most the clipping radius and the number
-by one, wherever the point is; a point with a weight moves both by that part. Both go into one
-Gaussian release, with sensitivities weighed so that their squares add up to one; the weight says
-how much of the budget each gets. (The factors of :func:`sklearn_dp._rows.row_sums.clipped_sums`
-cost up to a thousandth of each clipped row; here a unit is one point, and rows are clipped to the
-step.)
 """
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtri
 
 from ..._privacy._domain import Domain
-from ..._privacy._grid import clip_integer_rows, sum_type
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.table import Part
+from ..._queries.ball_moments import BallMoments
+from ..._queries.handles import GridRows
 from .clip_radius import (
     FREE,
     UPPER,
@@ -49,7 +39,6 @@ _DIFFER = 1.0  # squared variances: what these vary by where half of the columns
 SQUARES, _SPREADS, FOURTHS = 0.05, 0.3, 0.05
 _PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20% is
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
-_FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
 class Refined(NamedTuple):
@@ -69,67 +58,10 @@ class Refined(NamedTuple):
     open: bool = False  # whether no release tells how far rows may be
 
 
-def rows_about(points: Points, candidate: Candidate) -> GridTable:
+def rows_about(points: Points, candidate: Candidate) -> GridRows:
     """The points about a released center, elementwise, in steps of a grid for twice the ball:
     points farther out are moved to that distance, so that they stay beyond the ball."""
-    return GridTable.quantize(points.table, Domain(candidate.center, 2 * candidate.ball))
-
-
-def ball_sum(
-    rows: Rows, ball: float, clip: float, units: Units, fourths: bool = False
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Exact sums of the rows in a ball, clipped to a norm: of the rows, of powers, their number.
-
-    The first in steps; squares in those of :func:`_coarse`, and behind them, if asked for, fourth
-    powers in 2**15 times their squares; the number in steps of weight. A row counts by its weight.
-    """
-    d = rows.n_features
-    total = np.zeros(d, dtype=sum_type(rows.n_rows, 24))
-    powers, inside = np.zeros((1 + fourths) * d, dtype=sum_type(rows.n_rows, 31)), 0
-    for part, x, squares in rows.squared_chunks():
-        near = np.flatnonzero(squares <= ball**2)
-        number, share = len(near), None
-        if units.weights is not None:
-            weights = units.weights[part][near]
-            number, share = int(weights.sum()), (weights * units.step)[:, None]
-        sums = _chunk_sums(x[near], squares[near], clip, share, fourths)
-        total += sums[0]
-        powers += sums[1]
-        inside += number
-    return total, powers, inside
-
-
-def _chunk_sums(
-    x: np.ndarray, squares: np.ndarray, clip: float, share: np.ndarray | None, fourths: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the rows of a chunk; what is made of it is gone before the next one is read."""
-    clipped = clip_integer_rows(x, clip, squares)
-    # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
-    own = [_squared(np.trunc, clipped * (1 / _coarse(clip)))]
-    if fourths:
-        own.append(_squared(np.floor, own[0] * _FINE))
-    if share is not None:
-        # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is no
-        # longer than its weight times the clip.
-        clipped, own = np.trunc(clipped * share), [np.floor(each * share) for each in own]
-    # At most 2**18 entries of at most 2**30: the float64 sums are exact.
-    powers = np.concatenate([each.sum(axis=0) for each in own])
-    return exact_integers(clipped.sum(axis=0)), exact_integers(powers)
-
-
-def _squared(rounded: np.ufunc, rows: np.ndarray) -> np.ndarray:
-    """Squares of rounded rows, in place: a chunk of rows is large."""
-    return np.square(rounded(rows, out=rows), out=rows)
-
-
-def _coarse(clip: float) -> float:
-    """Steps in which rows clipped to `clip` steps have norms of at most 2**15."""
-    return max(1.0, 2.0 ** math.ceil(math.log2(clip) - 15))
-
-
-def _ball_sum(part: Part, ball: float, clip: float, fourths: bool) -> tuple[Part, Any]:
-    """A pass: the sums of a part."""
-    return part, ball_sum(part[ROWS], ball, clip, part.units, fourths)
+    return GridRows.quantize(points.rows, Domain(candidate.center, 2 * candidate.ball))
 
 
 class Sums(NamedTuple):
@@ -152,46 +84,23 @@ class Spending(NamedTuple):
 
 
 def released_sums(
-    session: PrivacySession, entry: str, rows: GridTable, candidate: Candidate, spending: Spending
+    session: PrivacySession, entry: str, rows: GridRows, candidate: Candidate, spending: Spending
 ) -> Sums:
     """Release the sum of the points in the ball, clipped about its center, and their number."""
-    (rho, weight, powers), steps = spending, candidate.clip / rows.unit
-    total, sums, inside = rows.sums(_ball_sum, candidate.ball / rows.unit, steps, len(powers) > 1)
-    # A point adds a vector of norm at most `steps` to the sum; one of norm at most
-    # q = (steps / coarse)^2 to the squares (their sum is the square of the norm); to the fourth
-    # powers, which are squares of entries that sum to at most q / 2^15, one of norm at most
-    # (q / 2^15)^2; and one to the number. Each over its claim, squared, sums to
-    # (1 - weight - powers) + powers + weight = 1. A point of weight w, a part of `units.scale`
-    # steps, adds w times that, so at most w^2 of it; several of one unit, of weights that sum to
-    # at most one, a mean of such vectors.
-    up, d = 1 + 1e-12, rows.n_features
-    limit, one = steps / math.sqrt(1 - weight - sum(powers)) * up, up / math.sqrt(weight)
-    values: list[Any] = [total, [inside]]
-    sensitivity: list[Any] = [np.full(d, limit), [one * rows.units.scale]]
-    unit: list[Any] = [np.full(d, rows.unit), [rows.units.step]]
-    longest = steps / _coarse(steps)
-    for place, share in enumerate(powers):
-        longest = (longest * _FINE**place) ** 2
-        values.append(sums[place * d : (place + 1) * d])
-        sensitivity.append(np.full(d, longest / math.sqrt(share) * up))
-        unit.append(np.full(d, 1 / longest))
-    noisy = session.gaussian(
-        entry,
-        np.concatenate(values),
-        sensitivity=np.concatenate(sensitivity),
-        unit=np.concatenate(unit),
-        rho=rho,
-    )
-    noise = 1 / math.sqrt(2 * rho)
-    of_powers = noisy[d + 1 :].reshape(len(powers), d)
-    sds = limit * rows.unit * noise, one * noise, [noise / math.sqrt(share) for share in powers]
-    return Sums(noisy[:d], float(noisy[d]), of_powers, *sds)
+    rho, d = spending.rho, rows.n_features
+    ball, clip = candidate.ball / rows.unit, candidate.clip / rows.unit
+    query = BallMoments(ball, clip, spending.weight, spending.powers)
+    noisy, noise = session.release(entry, rows.ask(query), rho=rho), 1 / math.sqrt(2 * rho)
+    of_powers = noisy[d + 1 :].reshape(len(query.powers), d)
+    sds = [noise / math.sqrt(share) for share in query.powers]
+    of_sum, of_number = query.sum_limit * rows.unit * noise, query.number_limit * noise
+    return Sums(noisy[:d], float(noisy[d]), of_powers, of_sum, of_number, sds)
 
 
 def released_mean(
     session: PrivacySession,
     entry: str,
-    rows: GridTable,
+    rows: GridRows,
     candidate: Candidate,
     facts: PublicFacts,
     spending: Spending,

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..._privacy._aggregates import NoisyNorms, quantile_from_histogram
 from ..._privacy._domain import Domain
 from ..._privacy._rounding import exact_integers
 from ..._queries.cells import (
@@ -42,6 +41,7 @@ from ..._queries.places import LengthCounts
 from ..._queries.ranks import LineRanks, prefix_noise
 from ..shared.axes import normal_points, plain_axes, second_moment
 from ..shared.centering import Size, center_and_count, geometric_edges, noise_sd
+from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
 from ..shared.weighted_kmeans import weighted_kmeans
 from .fit_context import Context, Facts, Run, SizedFacts, Tuning, coarse_pays
 

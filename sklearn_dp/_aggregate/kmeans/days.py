@@ -28,7 +28,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
@@ -36,6 +35,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
 from ..._status import Message, Status
 from ..shared.centering import Size
+from ..shared.noisy_norms import NoisyNorms
 from .engine import last_entries
 from .fit_context import TUNING, Context
 from .lloyd import ERRORS, lloyd_context, move_clusters, observe

@@ -350,7 +350,7 @@ def fit_engine(
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
-        rows=GridRows.quantize(table, domain) if rows is None else GridRows.of(rows),
+        rows=GridRows.quantize(table, domain) if rows is None else rows,
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=TUNING,

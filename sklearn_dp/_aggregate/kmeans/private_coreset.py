@@ -23,9 +23,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from ..._privacy._communication_cost import CommunicationCost, Pass, Workload
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
+from ..._privacy._randomness import uniforms
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._queries.blocks import uniforms
 from ..._queries.handles import GridRows, TableRows
 from ..._status import Status
 from ..shared.axes import BASIS_BITS, Axes

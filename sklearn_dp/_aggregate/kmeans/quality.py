@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import exprel
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._queries.clusters import CappedSquares
@@ -27,6 +26,7 @@ from ..._status import Message, Status
 from ..shared.advice import plain
 from ..shared.centering import noise_sd
 from ..shared.narrow_bounds import ends_of
+from ..shared.noisy_norms import NoisyNorms
 from .fit_context import Run, SizedFacts, Tuning
 from .lloyd_state import LloydResult, certain_counts
 

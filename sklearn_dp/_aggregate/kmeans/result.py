@@ -18,13 +18,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
 from ..._status import Code, Message, Severity, Status, extent
 from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
+from ..shared.noisy_norms import NoisyNorms
 from .coreset import Line
 from .fit_context import Choice, Context, SizedFacts, Tuning
 from .lloyd_state import LloydResult, certain_counts, changed_sides

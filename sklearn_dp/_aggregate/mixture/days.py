@@ -24,7 +24,8 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import TableRows
+from ..._queries.handles import GridRows
+from ..._queries.labels import NearestLabels
 from ..friendly.days import Means
 from ..kmeans import days as clusters
 from ..kmeans.engine import engine_entries, fit_engine
@@ -34,9 +35,8 @@ from ..moments.ellipsoid import Ellipsoid, Errors, Source, normal_quantile
 from ..moments.margins import Margins
 from ..moments.moment_releases import moment_entries
 from ..moments.rounds import MomentRounds, same_clips
-from ..shared.rows import GridTable
 from .mixture_plan import PREFIX
-from .parts import Settings, in_ball, labeled, nearest_label
+from .parts import Settings, in_ball
 
 _FADE = 1  # of a mean over t days, the last one has the weight 2 / (t + 1)
 _NOTHING = 1e6  # noise of a whitened second moment that nothing is known of
@@ -66,7 +66,7 @@ class MixtureDays:
     def and_one(
         self,
         session: PrivacySession,
-        rows: GridTable,
+        rows: GridRows,
         domain: Domain,
         settings: Settings,
         keep: float,
@@ -78,7 +78,7 @@ class MixtureDays:
             return ends, np.zeros(len(ends), dtype=bool), days
         by_label = self.centers is not None
         if self.centers is not None:
-            rows.update(labeled, nearest_label, self.centers)
+            rows.apply(NearestLabels(self.centers))
         part = keep if by_label else keep * (self.steps + 1) / (self.steps + 1 + _FADE)
         extra = self.margins.extra / rows.unit**2
         rounds = MomentRounds(session, rows, settings.form, extra=extra)
@@ -92,13 +92,13 @@ class MixtureDays:
     def _of_clusters(
         self,
         session: PrivacySession,
-        rows: GridTable,
+        rows: GridRows,
         domain: Domain,
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], Self]:
         """The same, of a day of k-means."""
-        stream, before, table = self.stream, (0.0, 0.0), TableRows(rows.table)
+        stream, before, table = self.stream, (0.0, 0.0), rows.table
         if stream is None:
             found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
             stream = clusters.StreamState.of_result(found, domain)
@@ -132,7 +132,7 @@ def _size(moments: EarlierDays) -> tuple[float, float]:
 
 
 def _balls(
-    found: EngineResult, stream: clusters.StreamState, rows: GridTable, domain: Domain, form: str
+    found: EngineResult, stream: clusters.StreamState, rows: GridRows, domain: Domain, form: str
 ) -> list[Ellipsoid]:
     """Components as wide as clusters, whose shapes nothing is known of."""
     d, state = rows.n_features, stream.now

@@ -27,6 +27,7 @@ from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
+from ..._queries.handles import GridRows, TableRows
 from ..._status import Message, Status, extent
 from ..kmeans.fit_context import Choice
 from ..moments.codes import codes_of, is_lost
@@ -38,8 +39,6 @@ from ..moments.rounds import MomentRounds, refine, rows_in_bounds
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.narrow_bounds import ends_of
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .days import MixtureDays
 from .mixture_plan import PREFIX, stage_of
 from .parts import MixtureContext, Parts, Settings
@@ -78,7 +77,7 @@ class MixtureResult:
 
 def fit_mixture(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain | None,
     settings: Settings,
     budget: tuple[float, float],
@@ -102,7 +101,7 @@ def fit_mixture(
 
 
 def _columns(
-    session: PrivacySession, table: Table, domain: Domain | None, settings: Settings
+    session: PrivacySession, table: TableRows, domain: Domain | None, settings: Settings
 ) -> Margins:
     """The columns that a table is read in from then on."""
     if settings.margins_released(table.n_features):
@@ -117,7 +116,7 @@ def _columns(
 def _day_of(
     ellipsoids: list[Ellipsoid],
     days: MixtureDays,
-    rows: GridTable,
+    rows: GridRows,
     domain: Domain,
     square: float = 1.0,
 ) -> MixtureDays:
@@ -169,7 +168,7 @@ class Mixture:
 
 def fit_from_others(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain,
     settings: Settings,
     others: Mixture,
@@ -196,7 +195,7 @@ def fit_from_others(
 
 def fit_day(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain,
     settings: Settings,
     earlier: MixtureDays,
@@ -213,10 +212,10 @@ class _InBounds(NamedTuple):
 
     margins: Margins
     domain: Domain  # a ball that holds the bounds
-    rows: GridTable
+    rows: GridRows
 
 
-def _in_bounds(table: Table, domain: Domain, known: Margins) -> _InBounds:
+def _in_bounds(table: TableRows, domain: Domain, known: Margins) -> _InBounds:
     """The rows of a table within public bounds, with margins that were released of other rows."""
     table = known.columns.read(table)
     return _InBounds(known, *rows_in_bounds(table, known.domain or domain))

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._domain import Domain
+from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
+from ..._queries.halves import second_half, unit_points
 from ..._queries.handles import GridRows
-from ..._rows.row_sums import nearest
+from ..._queries.labels import NearestLabels
 from ..._status import Status
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
-from ..moments.moment_releases import LABELS
 from ..shared.adaptive_center import CenterRadius
-from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.table import Part
 
 METHODS = ("coreset", "k_tuples", "partition")
 
@@ -71,8 +70,8 @@ class Parts:
     """A released partition, and the rows that the components are to be estimated on."""
 
     session: PrivacySession  # what is released of these rows goes through it
-    # with labels (:func:`labeled`), unless the number of components is given as one
-    rows: GridTable
+    # with labels (:mod:`..._queries.labels`), unless the number of components is given as one
+    rows: GridRows
     centers: np.ndarray  # (k, d), integers in the ball of the rows; released
     path: str  # which way the releases led
     status: Status = Status()
@@ -85,34 +84,33 @@ class MixtureContext:
 
     session: PrivacySession
     place: CenterRadius  # where all the rows of the fit are: released, and shared by both halves
-    rows: GridTable  # on the integer grid about the released center
+    rows: GridRows  # on the integer grid about the released center
     known: Domain | None  # public bounds that the rows of the table may lie out of
     settings: Settings
     prefix: str  # of the plan entries of the partition
     progress: Callable[[str], Any]  # called with the name of each step when it is done
 
+    def second_half(self, numbers: Any, draws: UnitDraws) -> "MixtureContext":
+        """That of the second half of the units, from that of all, whose rows stay as they are."""
+        rows = second_half(self.rows, numbers, draws, self.place.domain, self.known)
+        return replace(self, session=self.session.part("second half"), rows=rows, known=None)
+
+    def points(self, numbers: Any = None) -> GridRows:
+        """One row of each unit."""
+        return unit_points(self.session, self.rows, self.place.domain, self.known, numbers)
+
     def by_nearest(self, centers: np.ndarray, path: str) -> Parts:
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
         steps = integer_centers(centers, self.rows, self.place.domain)
-        self.rows.update(labeled, nearest_label, steps)
+        self.rows.apply(NearestLabels(steps))
         return Parts(self.session, self.rows, steps, path)
 
     def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
-        domain, k, rows = self.place.domain, self.settings.n_components, GridRows.of(self.rows)
+        domain, k, rows = self.place.domain, self.settings.n_components, self.rows
         found = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
         self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
         return replace(self.by_nearest(found.centers, path), choice=found.choice)
-
-
-def labeled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tuple[Part, tuple]:
-    """The part with a label for each row: ``label(rows, *released)``, a function of single rows."""
-    return part.having(**{LABELS: label(part[ROWS], *released)}), ()
-
-
-def nearest_label(rows: Rows, centers: np.ndarray) -> np.ndarray:
-    """The index of the nearest of some released centers, for each of the rows."""
-    return nearest(rows, centers)[0]
 
 
 def in_ball(points: np.ndarray, radius: float) -> np.ndarray:
@@ -121,6 +119,6 @@ def in_ball(points: np.ndarray, radius: float) -> np.ndarray:
     return np.rint(points * np.minimum(1.0, radius / length))
 
 
-def integer_centers(points: np.ndarray, rows: GridTable, domain: Domain) -> np.ndarray:
+def integer_centers(points: np.ndarray, rows: GridRows, domain: Domain) -> np.ndarray:
     """Points in lengths as integers about the center of a domain, in the ball of its rows."""
     return in_ball(np.rint((points - domain.center) / rows.unit), rows.ball)

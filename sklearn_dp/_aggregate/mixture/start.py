@@ -10,16 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_counts
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..._rows.row_sums import bins_of, counted, to_centers
+from ..._queries.labels import LabelDistances
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
-from ..moments.moment_releases import LABELS, MOMENTS
+from ..moments.moment_releases import MOMENTS
 from ..shared.adaptive_center import CenterRadius
 from ..shared.centering import geometric_edges, noise_sd
-from ..shared.rows import ROWS
-from ..shared.table import Part
 from .mixture_plan import RADII
 from .parts import Parts
 
@@ -35,10 +31,8 @@ def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoi
     rows, centers = parts.rows, parts.centers
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
     rho = parts.session.remaining(RADII)
-    # A row is in one bin of one component.
-    exact = rows.sums(_distance_counts, centers, edges)[0]
-    counts = noisy_counts(parts.session, RADII, exact, rows.units, rho)
-    counts = counts.reshape(len(centers), _BINS)
+    answer = rows.ask(LabelDistances(centers, edges))
+    counts = parts.session.release(RADII, answer, rho=rho).reshape(len(centers), _BINS)
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
     usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
@@ -53,16 +47,6 @@ def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoi
         )
         for center, width, row in zip(centers, widths, counts, strict=True)
     ]
-
-
-def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
-    """The weight of the rows in bins of distances from the centers of their labels, one by one."""
-    labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
-
-    def cells(place: slice) -> np.ndarray:
-        return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
-
-    return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
 
 
 def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:

@@ -20,9 +20,9 @@ from typing import Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows
 from ..friendly.days import DayMean, Means
 from ..shared.axes import noise_edge
-from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile, symmetric
 from .estimates import noise_norm, within
 from .joined import LIKE, Part, about, averaged, stretch, with_sampling
@@ -93,7 +93,7 @@ class AxesDays:
         return _between(self.by, *known, self.center, self.count)
 
     def and_one(
-        self, session: PrivacySession, rows: GridTable, keep: float
+        self, session: PrivacySession, rows: GridRows, keep: float
     ) -> tuple[ReleasedAxes, Self]:
         """What is known with the rows of one more day; a part `keep` of what earlier ones have
         shown counts."""
@@ -147,7 +147,7 @@ class AxesDays:
         like = stretch(first, self.guess.axes, self.guess.scales) < LIKE[tails]
         return (distances, first) if like else None
 
-    def _clips(self, session: PrivacySession, rows: GridTable, keep: float) -> Clips:
+    def _clips(self, session: PrivacySession, rows: GridRows, keep: float) -> Clips:
         """Chosen for all days as one: their rows, and noise that adds up."""
         guess, alike = self.guess, self._alike
         of_all = replace(guess, weight=max(keep * self.means.size, 0.0) + guess.weight)

@@ -39,9 +39,10 @@ from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
 from ..._queries.averages import core_size
 from ..._queries.cores import core_fixed_size
-from ..._queries.samples import UnitNumbers
-from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.table import Part
+from ..._queries.handles import GridRows
+from ..._queries.samples import numbered
+from ..._rows.rows import ROWS, Rows
+from ..._rows.table import Part
 from .ellipsoid import Ellipsoid, normal_quantile
 
 BLOCK_LIMIT = 2000
@@ -125,10 +126,10 @@ class CoreStage:
         """
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
-    def run(self, session: PrivacySession, rows: GridTable, *, centered: bool) -> Ellipsoid | None:
+    def run(self, session: PrivacySession, rows: GridRows, *, centered: bool) -> Ellipsoid | None:
         """The covariance of the core with noise, as a start for others; None if it is too small."""
-        draws = session.addressed_draws((numbers := UnitNumbers.of(rows.table)).size)
-        sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
+        draws = session.addressed_draws((numbers := numbered(rows.table)).size)
+        sums = rows.table._raw().sums(_drawn_sums, numbers, draws, self.n_blocks)
         matrices = block_matrices(*sums, centered=centered)
         friends, rho, delta = friend_counts(matrices, self.distance), self.rho, self.delta
         keep = core_fixed_size(session, _CORE, friends, rho=rho[_CORE], delta=delta[_CORE])

@@ -26,8 +26,8 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries._query import applied
 from ..._queries.coordinates import AsTheyCame, Columns
+from ..._queries.handles import GridRows, TableRows
 from ..._status import Status
 from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond
 from ..columns.look import COLUMNS
@@ -41,8 +41,6 @@ from ..columns.moments import (
     rho_entries,
     together,
 )
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .codes import codes_of
 from .ellipsoid import (
     NARROWEST,
@@ -91,7 +89,7 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
 
 
 def known_moments(
-    session: PrivacySession, table: Table, low: np.ndarray, high: np.ndarray
+    session: PrivacySession, table: TableRows, low: np.ndarray, high: np.ndarray
 ) -> tuple[Moments, Callable[[], Moments]]:
     """Moments of columns, which leave most of the plan to those of all of them together; and what
     measures them again, about what the first have shown, with a part of what is then left."""
@@ -101,7 +99,7 @@ def known_moments(
     first = measured(session, table, count, ends, keep=keep)
 
     def again() -> Moments:
-        table.update(applied, AsTheyCame(), None)
+        table.apply(AsTheyCame())
         same = first.ends or ends
         place, keep = Place.known(same, first.mean, first.spread), _JOINT * session.remaining()
         return together(first, measured(session, table, count, same, keep=keep, place=place))
@@ -150,7 +148,7 @@ class PublicColumns:
         """The unit of each column."""
         return self.columns.scale
 
-    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments alone."""
         assert end.errors is not None
         stretch = (rows.unit * self.columns.scale)[:, None]
@@ -227,11 +225,11 @@ class KnownColumns:
         origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
         return Columns(origin, np.where(self.unseen, np.inf, self.scale), True, self.box)
 
-    def read(self, table: Table, noise: float = 0.0) -> tuple[Domain, GridTable]:
+    def read(self, table: TableRows, noise: float = 0.0) -> tuple[Domain, GridRows]:
         """Rows in these coordinates, clipped to the ends of columns that are public or far out, and
         the box of these. `noise` is that of a second moment of rows of length one."""
         domain = self._domain(max(_FAR, math.sqrt(_COSTS / noise)) if noise else math.inf)
-        return domain, GridTable.quantize(self.columns.read(table), domain)
+        return domain, GridRows.quantize(self.columns.read(table), domain)
 
     def _domain(self, most: float = math.inf) -> Domain:
         low, high = np.full((2, len(self.scale)), most) * [[-1], [1]]
@@ -241,20 +239,20 @@ class KnownColumns:
         low, high = np.where(self.unseen, [[-1.0], [1.0]], [low, high])
         return Domain.within(low, high)
 
-    def start(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+    def start(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """Standard deviations of one, and no correlations."""
         d = len(self.scale)
         center = np.rint(-domain.center / rows.unit)
         square = normal_quantile(_START, d)
         return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
 
-    def nothing(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+    def nothing(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """A point: no column has a spread."""
         errors = Errors.unknown(len(self.scale), self.moments.size_sd)
         point = Ellipsoid.ball(np.rint(-domain.center / rows.unit), NARROWEST)
         return replace(point, weight=self.moments.size, errors=errors)
 
-    def as_wide(self, guess: Ellipsoid, rows: GridTable) -> Ellipsoid:
+    def as_wide(self, guess: Ellipsoid, rows: GridRows) -> Ellipsoid:
         """A guess that is as wide as columns are known to be: with a narrower one, clips would bite
         off more of their rows in every round."""
         spread = guess.deviations * rows.unit
@@ -269,13 +267,11 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
-    def all_as_wide(
-        self, rows: GridTable, guesses: list[Ellipsoid], number: int
-    ) -> list[Ellipsoid]:
+    def all_as_wide(self, rows: GridRows, guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
         """The same in every round."""
         return [self.as_wide(guess, rows) for guess in guesses]
 
-    def learned(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Self:
+    def learned(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Self:
         """With columns in which the joint moments differ by more than noise: clips make variances
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
         stretched."""
@@ -293,7 +289,7 @@ class KnownColumns:
             factor=np.where(short, np.exp(away / 2), 1.0),
         )
 
-    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
         found, scale = self.moments, self.scale
         errors = end.errors
@@ -394,7 +390,7 @@ class ColumnsAlone:
         """The unit of each column."""
         return self.known.scale
 
-    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """Means and variances of the columns, with correlations."""
         known, found, errors, scale = self.known, self.known.moments, end.errors, self.scale
         assert errors is not None

@@ -31,11 +31,12 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
+from ..._queries.handles import TableRows
+from ..._rows.rows import row_slices
+from ..._rows.table import Part
 from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.centering import noise_sd
-from ..shared.rows import row_slices
-from ..shared.table import Part, Table
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile
 
 MARGINS = "margins"
@@ -105,7 +106,7 @@ class Margins:
         return cls(columns, none, none, none, columns.scale, zeros, zeros)
 
     @classmethod
-    def of_look(cls, session: PrivacySession, table: Table, domain: Domain | None) -> Self:
+    def of_look(cls, session: PrivacySession, table: TableRows, domain: Domain | None) -> Self:
         """Columns whose spread alone is looked at, where the plan pays for that, and most can be
         told; those without one are at zero, as in the unit of a value's last digits other entries
         would be farther out than all else."""
@@ -208,7 +209,7 @@ def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
     return (*column_entries(rest), PlanEntry.gaussian(MARGINS, own, words))
 
 
-def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Margins:
+def margins(session: PrivacySession, table: TableRows, domain: Domain | None) -> Margins:
     """The margins of a table, which is read in their columns from then on."""
     d, public = table.n_features, Columns.of(domain, table.n_features)
     if domain is not None:  # which rows are clipped to
@@ -250,10 +251,10 @@ def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Mar
 
 
 def _counted(
-    session: PrivacySession, table: Table, origin: np.ndarray, scale: np.ndarray
+    session: PrivacySession, table: TableRows, origin: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, float, float]:
     """Noisy counts (d, bins), the standard deviation of their noise, and the number of units."""
-    counts, total = table.sums(_margin_counts, origin, scale)
+    counts, total = table._raw().sums(_margin_counts, origin, scale)
     # A unit has a weight of at most `scale` steps, in two bins of each column: the counts change by
     # at most `scale` sqrt(2 d), and the total by `scale`. Each over its claim here, squared, adds
     # up to at most (1 + 1/4) / joint^2 = 1.

@@ -27,12 +27,12 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._queries.labels import LABELS
+from ..._rows.rows import ROWS
+from ..._rows.table import Part
 from ..shared.centering import noise_sd
-from ..shared.rows import ROWS
-from ..shared.table import Part
 from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights
 
-LABELS = "component labels"
 """Name of the released component of each row in the state of a part."""
 WEIGHTS = "component weights"
 """Name of the levels of the weights of each row in the components of the next round, as uint16, in

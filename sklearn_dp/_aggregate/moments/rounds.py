@@ -37,10 +37,9 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows, TableRows
 from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
 from .estimates import (
     composed,
@@ -276,7 +275,7 @@ class MomentRounds:
     """What the rounds have in common."""
 
     session: PrivacySession
-    rows: GridTable
+    rows: GridRows
     form: str = "full"
     centered: bool = False
     square: float = 1.0  # what weights multiply sampling variances by, see `Weights`
@@ -319,7 +318,9 @@ class MomentRounds:
         there are long tails, and where moments are to be taken `about` them."""
         k = len(ellipsoids)
         fourths = any(reach is not None for reach in clips.reaches)
-        exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
+        exact = self.rows.table._raw().sums(
+            exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths
+        )
         d, form = self.rows.n_features, self.form
         # A tied moment is divided by the units of all components: a k-th of the noise.
         entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
@@ -451,18 +452,18 @@ class MomentRounds:
 
 
 def rows_in_bounds(
-    table: Table, domain: Domain, *, centered: bool = False
-) -> tuple[Domain, GridTable]:
+    table: TableRows, domain: Domain, *, centered: bool = False
+) -> tuple[Domain, GridRows]:
     """The public ball of all rows, about the origin if that is their mean, and the rows in it."""
     if centered:
         # The ball about the origin that holds the bounds: farther out there is nothing.
         reach = float(np.linalg.norm(domain.center)) + domain.radius
         domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
-    return domain, GridTable.quantize(table, domain)
+    return domain, GridRows.quantize(table, domain)
 
 
 def fit_gram(
-    session: PrivacySession, rows: GridTable, domain: Domain, *, centered: bool = False
+    session: PrivacySession, rows: GridRows, domain: Domain, *, centered: bool = False
 ) -> Ellipsoid:
     """One release of all the budget, of rows clipped to public bounds: the classical route. What it
     says of the rows holds for any law, as far as the bounds go."""

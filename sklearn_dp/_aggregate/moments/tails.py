@@ -18,10 +18,11 @@ from scipy.special import chdtr, chdtri
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows
+from ..._rows.rows import ROWS
+from ..._rows.table import Part
 from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
-from ..shared.rows import ROWS, GridTable
-from ..shared.table import Part
 from .ellipsoid import (
     LEVEL,
     WEIGHT_STEPS,
@@ -106,7 +107,7 @@ class Clips(NamedTuple):
 
 def last_clips(
     session: PrivacySession,
-    rows: GridTable,
+    rows: GridRows,
     ellipsoids: list[Ellipsoid],
     radius: float,
     form: str,
@@ -124,7 +125,7 @@ def last_clips(
     distances = None
     if past is not None or least >= _FEWEST * sd:
         edges = _edges(rows, ellipsoids, max(seen))
-        (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
+        (exact,) = rows.table._raw().sums(_distance_counts, ellipsoids, edges)
         # The weights of a row sum to at most one, each in one bin of its component.
         counts = session.gaussian(
             DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
@@ -227,7 +228,7 @@ def _share_beyond(
 
 
 def _unseen_squares(
-    rows: GridTable, ellipsoids: list[Ellipsoid], sd: float, radius: float, d: int
+    rows: GridRows, ellipsoids: list[Ellipsoid], sd: float, radius: float, d: int
 ) -> float:
     """The same of a variance, in parts of it: of rows beyond nearly all of a normal law, or beyond
     the radius, up to the farthest that there can be. Any column may have all of them. Those that a
@@ -251,7 +252,7 @@ def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
 
 
 def _edges(
-    rows: GridTable, ellipsoids: list[Ellipsoid], d: int, bins: int | None = None
+    rows: GridRows, ellipsoids: list[Ellipsoid], d: int, bins: int | None = None
 ) -> np.ndarray:
     """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
     near = np.sqrt([normal_quantile(q, d) for q in _QUANTILES])
@@ -261,7 +262,7 @@ def _edges(
     return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, number + 1) / 2)])
 
 
-def _far(rows: GridTable, ellipsoid: Ellipsoid) -> float:
+def _far(rows: GridRows, ellipsoid: Ellipsoid) -> float:
     """A whitened distance that no row exceeds."""
     return float((rows.ball + np.linalg.norm(ellipsoid.center)) / ellipsoid.scales.min())
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows, TableRows
 from ..._status import Message, Status
 from .bounds import more_beyond, radius_about, squares_outside, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
-from .rows import GridTable
-from .table import Table
+from .noisy_norms import NoisyNorms
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
@@ -43,7 +42,7 @@ _WORDS = {
 class CenterRadius:
     """Where most of the rows are."""
 
-    rows: GridTable  # about the released center, clipped to the domain, on its grid
+    rows: GridRows  # about the released center, clipped to the domain, on its grid
     domain: Domain
     # of the released ball about the center that holds most of the rows, in grid steps
     radius: float
@@ -73,7 +72,7 @@ def center_radius_entries(
 
 def adaptive_center_radius(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain | None,
     *,
     fraction: float = 0.99,
@@ -111,7 +110,7 @@ def adaptive_center_radius(
     status = Status([_NOT_SEEN] if radius is None else [])
     domain = _box(center, _least(radius, most))
     for _ in range(_ROUNDS):
-        rows = GridTable.quantize(table, domain, known, kept=False)
+        rows = GridRows.quantize(table, domain, known, kept=False)
         origin, count, variance, weights = center_and_count(session, _CENTER, rows, rho[0])
         before, sd = domain.radius, math.sqrt(variance)
         # Of the count of noise `sd` the sum has half a radius for each coordinate.
@@ -130,7 +129,7 @@ def adaptive_center_radius(
     if count < 5 * max(sd, noise_sd(rho[1])) and not status:
         status = Status([_FEW])
     domain = _box(domain.center, wider * domain.radius)
-    rows = GridTable.quantize(table, domain, known, kept=kept)
+    rows = GridRows.quantize(table, domain, known, kept=kept)
     # Rows beyond twice the ball before were moved toward it, before their norms were taken.
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
     shift = float(np.linalg.norm(domain.center - center))
@@ -141,7 +140,7 @@ def adaptive_center_radius(
 
 def about_origin(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain | None,
     *,
     fraction: float = 0.99,
@@ -159,7 +158,7 @@ def about_origin(
     radius = _believed(radius, norms, most)
     status = Status([_NOT_SEEN] if radius is None else [])
     domain = _box(center, wider * _least(radius, most))
-    rows = GridTable.quantize(table, domain, known)
+    rows = GridRows.quantize(table, domain, known)
     beyond = upper_bound_outside(norms, domain.radius, math.inf, math.inf)
     known_center, size = np.zeros(table.n_features), math.inf
     return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, known_center, size)
@@ -170,7 +169,7 @@ def _believed(radius: float | None, norms: NoisyNorms, most: float) -> float | N
     return None if radius is None or more_beyond(norms, radius, most) else radius
 
 
-def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:
+def _known(table: TableRows, domain: Domain | None) -> tuple[np.ndarray, float]:
     """The center (d,) and radius of public bounds, if there are any; infinite without bounds."""
     if domain is None:
         return np.zeros(table.n_features), math.inf

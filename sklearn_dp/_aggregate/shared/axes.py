@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import AnyGrid, GridRows
+from ..._queries.handles import GridRows
 from ..._queries.places import SecondMoment, symmetric
 
 __all__ = ["BASIS_BITS", "Axes", "noise_edge", "normal_points", "plain_axes", "second_moment"]
@@ -38,14 +38,14 @@ def plain_axes(n_features: int, limit: float) -> Axes:
 
 
 def second_moment(
-    session: PrivacySession, entry: str, rows: AnyGrid, limit: float, rho: float
+    session: PrivacySession, entry: str, rows: GridRows, limit: float, rho: float
 ) -> np.ndarray:
     """Noisy sum (d, d) of x x^T over rows clipped to a norm, in squared steps.
 
     The noise is isometric in the Frobenius norm: its standard deviation is limit^2 / sqrt(2 rho) on
     the diagonal, and 1 / sqrt(2) of that off it.
     """
-    noisy = session.release(entry, GridRows.of(rows).ask(SecondMoment(limit)), rho=rho)
+    noisy = session.release(entry, rows.ask(SecondMoment(limit)), rho=rho)
     return symmetric(noisy, rows.n_features) / rows.unit**2
 
 

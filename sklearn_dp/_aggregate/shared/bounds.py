@@ -34,13 +34,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ..._privacy._aggregates import NoisyNorms, private_radius
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 from ..._queries.places import NormCounts
 from ..._status import Message, Status
 from .advice import plain
+from .noisy_norms import NoisyNorms, private_radius
 
 NO_BOUND = Message(
     "no_bound",
@@ -59,7 +59,7 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 
 
 def known_or_paid(
-    session: PrivacySession, entry: str, table: AnyTable, domain: Domain | None
+    session: PrivacySession, entry: str, table: TableRows, domain: Domain | None
 ) -> tuple[Domain, Status, NoisyNorms | None]:
     """The public domain, or a ball of a released radius; a status; the norms it came from."""
     if domain is not None:
@@ -71,14 +71,14 @@ def known_or_paid(
 def radius_about(
     session: PrivacySession,
     entry: str,
-    table: AnyTable,
+    table: TableRows,
     center: Domain | None = None,
     within: Domain | None = None,
     **options: Any,
 ) -> tuple[float | None, NoisyNorms]:
     """A released radius about a center that most rows are within, or None, and the norms; see
     `private_radius`. Rows are moved into the public bounds `within` first."""
-    counts = TableRows(table).ask(NormCounts(center, within))
+    counts = table.ask(NormCounts(center, within))
     return private_radius(session, entry, counts, **options)
 
 

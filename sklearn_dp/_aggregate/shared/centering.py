@@ -24,11 +24,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import AnyGrid, GridRows
+from ..._queries.handles import GridRows
 from ..._queries.places import SumAndTotals
 from ..._status import Message, Status
+from .noisy_norms import NoisyNorms
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells
@@ -112,11 +112,11 @@ class Center(NamedTuple):
     weights: Weights
 
 
-def center_and_count(session: PrivacySession, entry: str, rows: AnyGrid, rho: float) -> Center:
+def center_and_count(session: PrivacySession, entry: str, rows: GridRows, rho: float) -> Center:
     """Release a center, the number of units, and what is to be told of their weights. The origin is
     the noisy mean in the ball, shrunk toward the public center where noise rules."""
     radius, d, sd = rows.limit, rows.n_features, noise_sd(rho)
-    noisy = session.release(entry, GridRows.of(rows).ask(SumAndTotals()), rho=rho)
+    noisy = session.release(entry, rows.ask(SumAndTotals()), rho=rho)
     of_sum, of_totals = SumAndTotals.scales(rows.units)
     count, count_sd = float(noisy[d]), float(of_totals[0] * sd)
     n = max(count, 4 * count_sd)

@@ -26,7 +26,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OffsetSums
 from ..._queries.coordinates import Columns
-from ..._queries.handles import AnyTable, TableRows
+from ..._queries.handles import TableRows
 
 REFINEMENT = "columns of centers"
 """Name of the plan entry that pays for refined centers."""
@@ -97,7 +97,7 @@ def refinement_entry(rho: float) -> PlanEntry:
 
 def refined_centers(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     columns: Columns,
     known: RefinedCenters,
     square: float = 1.0,
@@ -269,7 +269,7 @@ class _Sums(NamedTuple):
 
 def _released(
     session: PrivacySession,
-    table: AnyTable,
+    table: TableRows,
     box: Domain | None,
     centers: np.ndarray,
     frame: _Frame,
@@ -277,7 +277,7 @@ def _released(
 ) -> _Sums:
     """The release: sums, numbers, squares and numbers of rows beyond, in one Gaussian vector."""
     query = OffsetSums(box, centers, *frame)
-    noisy = session.release(REFINEMENT, TableRows(table).ask(query), rho=rho)
+    noisy = session.release(REFINEMENT, table.ask(query), rho=rho)
     (total, number, squares, beyond), moves = query.released(noisy, table.units)
     sd = [each / math.sqrt(2 * rho) for each in moves]
     n = max(float(number.sum()), _FEWEST * math.sqrt(len(centers)) * sd[1])

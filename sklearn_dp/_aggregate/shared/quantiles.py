@@ -27,7 +27,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import TableRows
-from ..._queries.ranks import ColumnRanks, noisy_prefix_sums, prefix_noise  # noqa: F401
+from ..._queries.ranks import ColumnRanks, prefix_noise
 
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2

@@ -29,15 +29,14 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings
-from ..._aggregate.shared.inner_tables import drop
-from ..._aggregate.shared.rows import ROWS
 from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
 from ..._queries.blocks import BlockFits, fit_blocks
+from ..._queries.halves import in_first
 from ..._queries.handles import TableRows
-from ..._queries.samples import UnitNumbers
-from ..halves import in_first, second_half
+from ..._queries.inner import Dropped
+from ..._queries.samples import numbered, unit_draws
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
@@ -110,19 +109,19 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     where the tuples do not agree.
     """
     session, domain = context.session, context.place.domain
-    numbers = UnitNumbers.of(context.rows.table)
+    numbers = numbered(context.rows.table)
     tuples = _tuples(context, numbers, stage)
     context.progress("inner fits")
     found = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
     context.progress("aggregation")
-    rest = second_half(context, numbers, session.addressed_draws(numbers.size))
-    drop(context.rows.table, ROWS)  # the rest of the fit is about the second half
+    rest = context.second_half(numbers, unit_draws(session, numbers))
+    context.rows.table.apply(Dropped(rows=True))  # the rest of the fit is about the second half
     if found is None:
         return rest.by_coreset("k_tuples, then coreset")
     return rest.by_nearest(found + domain.center, "k_tuples")
 
 
-def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> TableRows:
+def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:
     """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
 
     As points, of length k d; NaN where a block has fewer than k rows or its fit failed. A unit
@@ -142,7 +141,7 @@ def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) ->
         takes_part=in_first,
         within=context.known,
     )
-    return fit_blocks(context.session, TableRows(table), fits, numbers)
+    return fit_blocks(context.session, table, fits, numbers)
 
 
 def _clip(domain: Domain, rows: np.ndarray) -> np.ndarray:

@@ -46,7 +46,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ..._door import check_numbers, read_table, schema
-from ..._privacy._aggregates import count, vector_sum
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
@@ -54,7 +53,9 @@ from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._report import PrivacyReport
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._queries.ball_moments import BallMoments
 from ..._queries.client_rounds import ClientRound
+from ..._queries.handles import GridRows, TableRows
 from ...federated._client_rows import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
 from ...federated._messages import empty_message
@@ -89,29 +90,23 @@ def private_average(
     tell.
 
     (epsilon, delta)-DP for adding or removing one row. The printed lemma has a noise variance in
-    proportion to the radius; it is the squared radius. Sum and count each have their share.
+    proportion to the radius; it is the squared radius. The count gets 15% of the release.
     """
     given = schema(X)
     check_numbers(given)
     budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), given.n_features
     rho = budget.to_rho()
-    plan = PrivacyPlan(
-        budget,
-        (
-            PlanEntry("sum", Mechanism.GAUSSIAN, 0.85 * rho),
-            PlanEntry("count", Mechanism.GAUSSIAN, 0.15 * rho * (1 - 1e-12)),
-        ),
-    )
+    plan = PrivacyPlan(budget, (PlanEntry.gaussian("average", rho, "radius, and 1 unit"),))
     session = PrivacySession(
         plan, random_state=random_state, ledger=ledger, label="private_average"
     )
     X = usable_rows(X, n_features)
-    grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, n_features)
-    rows, units = grid.quantize(X, radius), Units(len(X))
-    total = vector_sum(session, "sum", rows, grid.steps(radius), units, unit=grid.unit)
-    size = count(session, "count", units)
-    floor = 3 / math.sqrt(2 * 0.15 * rho)
-    return domain.clip_points(total / size) if size >= floor else np.zeros(n_features)
+    domain = Domain.from_bounds(radius, n_features)
+    rows = GridRows.quantize(TableRows.in_memory(X, Units(len(X))), domain)
+    query = BallMoments(rows.limit, rows.limit, 0.15)
+    *total, size = session.release("average", rows.ask(query))
+    floor = 3 * query.number_limit / math.sqrt(2 * rho)
+    return domain.clip_points(np.array(total) / size) if size >= floor else np.zeros(n_features)
 
 
 def cluster(

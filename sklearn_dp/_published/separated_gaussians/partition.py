@@ -35,21 +35,19 @@ from ..._aggregate.mixture.parts import (
     Parts,
     Settings,
     in_ball,
-    labeled,
-    nearest_label,
 )
 from ..._aggregate.shared.adaptive_center import CenterRadius
 from ..._aggregate.shared.axes import Axes, plain_axes
 from ..._aggregate.shared.centering import Size
-from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.rows import GridTable, Rows
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import UnitFacts
-from ..._queries.handles import GridRows, TableRows
-from ..halves import POINTS, rows_alone, unit_points
-from .tree import Node, Recursion, leaf_labels, level_entries
+from ..._queries.halves import POINTS
+from ..._queries.handles import GridRows
+from ..._queries.inner import Dropped, alone
+from ..._queries.labels import NearestLabels
+from ..._queries.nodes import LeafLabels, labels_of_points
+from .tree import Node, Recursion, level_entries
 
 __all__ = ["partition_entries", "partition_parts"]
 
@@ -96,7 +94,7 @@ def partition_parts(context: MixtureContext) -> Parts:
     Where the tree has fewer than k leaves, nearest centers of the released coreset take its place.
     """
     session, place, k = context.session, context.place, context.settings.n_components
-    points = unit_points(context)
+    points = context.points()
     coreset, axes = _coreset(session, points, place, k, context.prefix)
     context.progress("coreset")
     candidates = _candidates(session, coreset, axes, context.settings, points)
@@ -110,23 +108,22 @@ def partition_parts(context: MixtureContext) -> Parts:
     if len(leaves) < k:
         start = weighted_kmeans(coreset.points, coreset.weights, k, session.rng("start"))
         centers, path = in_ball(axes.lift(start), points.ball), "partition, then coreset"
-        context.rows.update(labeled, nearest_label, centers)
+        context.rows.apply(NearestLabels(centers))
     else:
         centers, path = _leaf_centers(root, len(leaves), coreset, axes, points), "partition"
-        context.rows.update(labeled, leaf_labels, root.cuts())
-    drop(context.rows.table, POINTS)
+        context.rows.apply(LeafLabels(root.cuts()))
+    context.rows.table.apply(Dropped((POINTS,)))
     return Parts(session, context.rows, centers, path)
 
 
 def _coreset(
-    session: PrivacySession, points: GridTable, place: CenterRadius, k: int, prefix: str
+    session: PrivacySession, points: GridRows, place: CenterRadius, k: int, prefix: str
 ) -> tuple[Coreset, Axes]:
     """A noisy cell tree of the points: its points are coordinates along their principal axes."""
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
-    inner = inner_table(points.table, _TREE, d, UnitFacts(), rows_alone)
     context = Context(
         session=session,
-        rows=GridRows(TableRows(inner), points.ball, points.unit),
+        rows=alone(points, _TREE),
         n_clusters=k,
         prefix=prefix,
         size=size,
@@ -136,12 +133,12 @@ def _coreset(
     if d >= _ROTATED_FROM:
         axes = principal_axes(context, context.left(MOMENT))
     coreset = build_coreset(context, axes, context.left(CELLS))
-    drop(points.table, _TREE)
+    points.table.apply(Dropped((_TREE,)))
     return coreset, axes
 
 
 def _candidates(
-    session: PrivacySession, coreset: Coreset, axes: Axes, settings: Settings, points: GridTable
+    session: PrivacySession, coreset: Coreset, axes: Axes, settings: Settings, points: GridRows
 ) -> np.ndarray:
     """Where balls may be centered: heavy cells of the coreset, and its k-means centers.
 
@@ -159,7 +156,7 @@ def _candidates(
 
 
 def _leaf_centers(
-    root: Node, n_leaves: int, coreset: Coreset, axes: Axes, points: GridTable
+    root: Node, n_leaves: int, coreset: Coreset, axes: Axes, points: GridRows
 ) -> np.ndarray:
     """The mean of the coreset in each leaf, all of it released; without any, that of the rows.
 
@@ -167,7 +164,7 @@ def _leaf_centers(
     is spent on it.
     """
     places = in_ball(axes.lift(coreset.points), points.ball)
-    labels = leaf_labels(Rows.of(places, points.ball), root.cuts())
+    labels = labels_of_points(places, points.ball, root.cuts())
     mass = np.bincount(labels, coreset.weights, minlength=n_leaves)
     sums = np.stack(
         [np.bincount(labels, coreset.weights * column, minlength=n_leaves) for column in places.T],

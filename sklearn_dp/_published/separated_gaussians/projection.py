@@ -10,47 +10,25 @@ that they do not depend on the other rows, nor on the BLAS: the basis is rounded
 2**-20, and a row has at most 2**26 steps.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ..._aggregate.shared.axes import second_moment
-from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.rows import ROWS, GridTable, Rows
-from ..._aggregate.shared.table import Part
-from ..._privacy._rounding import bounded_integers
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import UnitFacts, Units
-from ..._queries.active import ACTIVE
+from ..._queries.grids import BASIS_BITS
+from ..._queries.handles import GridRows
+from ..._queries.inner import Dropped
+from ..._queries.nodes import CHOSEN, chosen_points
 
-__all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
+__all__ = ["BASIS_STEPS", "top_axes"]
 
-BASIS_STEPS = 2.0**20
+BASIS_STEPS = 2.0**BASIS_BITS
 """Steps of an integer basis to a unit of length."""
-
-_CHOSEN = "chosen points"
-
-
-def chosen_points(part: Part, origin: np.ndarray | None = None) -> Part:
-    """A part of those points that a search looks at, about an integer origin; its units are points.
-
-    It has `ROWS`, and `ACTIVE` where not all of them count.
-    """
-    rows, chosen = part[ROWS], part.state.get(ACTIVE)
-    found = [np.empty((0, rows.n_features), dtype=np.int32)]
-    for place, x in rows.chunks():
-        x = x if chosen is None else x[chosen[place]]
-        # Integers of at most 2**26.
-        found.append(bounded_integers(x if origin is None else x - origin, np.int32))
-    points = np.concatenate(found)
-    ball = rows.limit if origin is None else rows.limit + np.linalg.norm(origin)
-    return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
 
 
 def top_axes(
     session: PrivacySession,
     entry: str,
-    rows: GridTable,
+    rows: GridRows,
     radius: float,
     k: int,
     origin: np.ndarray | None = None,
@@ -67,13 +45,8 @@ def top_axes(
     of the rows by default. The paper takes the moment of points that lie in a ball about a released
     center without moving that center to the origin, which has no such bound.
     """
-    ball: Any
-    d, ball = rows.n_features, rows.ball
-    if origin is not None:
-        ball = rows.limit + np.linalg.norm(origin)
-    table = inner_table(rows.table, _CHOSEN, d, UnitFacts(), chosen_points, origin)
-    chosen = GridTable(table, ball)
-    moment = second_moment(session, entry, chosen, radius, session.remaining(entry))
-    drop(rows.table, _CHOSEN)
+    chosen, rho = chosen_points(rows, origin), session.remaining(entry)
+    moment = second_moment(session, entry, chosen, radius, rho)
+    rows.table.apply(Dropped((CHOSEN,)))
     # Largest signed eigenvalues: of a large negative one there is noise only.
     return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, :k] * BASIS_STEPS)

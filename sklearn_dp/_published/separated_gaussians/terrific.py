@@ -6,7 +6,7 @@ away. So its border does not cut a cluster, and cutting there isolates some.
 
 Here is the way that is recommended, "joint" ball and radius (:func:`joint_ball`):
 
-1. Score every released candidate center with every public radius by :func:`terrific_scores`.
+1. Score every released candidate center with every public radius (:class:`.BallScores`).
 2. Choose one pair by the exponential mechanism. The score has sensitivity one.
 3. Release noisy counts of the points inside, around and outside of the chosen ball.
 4. Accept the ball if these counts look terrific, which is post-processing.
@@ -16,9 +16,7 @@ The published way, by balls about data points, is in :mod:`.terrific_points`.
 References
 ----------
 .. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; definition 5.2. The score there has a
-   bounded sensitivity for a ball that is public or released, and not for one about a data point
-   that is chosen without noise: moving this point moves the ball.
+   learning mixtures of separated Gaussians", NeurIPS 2019.
 """
 
 import math
@@ -28,20 +26,18 @@ import numpy as np
 
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.shared.centering import noise_sd
-from ..._aggregate.shared.rows import ROWS, GridTable
-from ..._aggregate.shared.table import Part
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._pure_releases import exponential
+from ..._privacy._pure_releases import choose
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..._queries.active import ACTIVE
+from ..._queries.balls import RingCounts
+from ..._queries.handles import GridRows
+from ..._queries.terrific import BallScores
 
 __all__ = [
     "TerrificBall",
-    "ball_counts",
     "joint_ball",
     "joint_entries",
-    "terrific_scores",
 ]
 
 _SAFE = 1 - 1e-9
@@ -61,64 +57,6 @@ class TerrificBall:
     outside: float  # likewise
 
 
-def terrific_scores(
-    inside: np.ndarray, around: np.ndarray, outside: np.ndarray, t: int
-) -> np.ndarray:
-    """min(in, t; out, t; t - min(around, t)): between 0 and t, elementwise.
-
-    One point more or less moves one of the three disjoint counts by one, so for a fixed ball the
-    score moves by at most one. The published count of points within c r is the same, as
-    ``around`` is what is not inside. Without the cap of ``around`` the score would have no lower
-    bound, and the sum of scores in :mod:`.terrific_points` no bounded sensitivity.
-
-    Five inside, none around, nine outside; then two around, which costs two; then too few inside.
-
-    >>> terrific_scores(np.array([5, 5, 3]), np.array([0, 2, 0]), 9, t=4)
-    array([4, 2, 3])
-    """
-    return np.minimum(np.minimum(np.minimum(inside, outside), t), t - np.minimum(around, t))
-
-
-def ball_counts(
-    rows: GridTable, centers: np.ndarray, near: np.ndarray, wide: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Unreleased: how many active points are in some balls, in larger ones about them, and in all.
-
-    The centers (m, q) are integers of norm at most 2**25; the squared radii `near` and `wide`, (1
-    or m, r), are integers, increasing along r. Counts are of shape (m, r). Those points count that
-    the parts name `ACTIVE`, or all.
-
-    One pass: each squared distance falls into a cell between two of all the radii, cells are
-    counted, and sums from the left are the counts of balls. That is m searches for a row, where
-    comparing with each radius would take 2 m r comparisons.
-    """
-    every = np.unique(np.concatenate([near.ravel(), wide.ravel()]))
-    found, total = rows.sums(_counts_between, centers, every)
-    below, shape = np.cumsum(found, axis=1), (len(centers), near.shape[1])
-    pick = [np.broadcast_to(np.searchsorted(every, squares), shape) for squares in (near, wide)]
-    return (*(np.take_along_axis(below, place, axis=1) for place in pick), total)
-
-
-def _counts_between(
-    part: Part, centers: np.ndarray, every: np.ndarray
-) -> tuple[Part, tuple[np.ndarray, int]]:
-    """Active points of a part between two of the squared radii about each center, and of all."""
-    rows, active, m = part[ROWS], part.state.get(ACTIVE), len(centers)
-    found = np.zeros((m, len(every) + 1), dtype=np.int64)
-    lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers.T
-    total, offset = 0, np.arange(m) * (len(every) + 1)
-    for place, x in rows.chunks(m):
-        x = x if active is None else x[active[place]]
-        total += len(x)
-        # Integers of at most 2**51 all the way: exact, whatever the order of the sums is.
-        squared = x @ directions
-        squared += lengths
-        squared += np.einsum("ij,ij->i", x, x)[:, None]
-        cells = np.searchsorted(every, squared.ravel()).reshape(squared.shape) + offset
-        found += np.bincount(cells.ravel(), minlength=found.size).reshape(found.shape)
-    return part, (found, total)
-
-
 def joint_entries(rho: float, prefix: str) -> tuple[PlanEntry, ...]:
     """Plan entries of `joint_ball`: half for the choice, half for the counts."""
     words = {
@@ -134,7 +72,7 @@ def joint_entries(rho: float, prefix: str) -> tuple[PlanEntry, ...]:
 def joint_ball(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     t: int,
     ratio: float,
     centers: np.ndarray,
@@ -153,18 +91,15 @@ def joint_ball(
     the empty region, where the published one is at its inner edge and throws the region away.
     """
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
-    inside, within, total = ball_counts(rows, centers, near[None], wide[None])
-    classes = np.stack([inside, within - inside, total - within])
     epsilon = exponential_epsilon(session.remaining(prefix + "ball"))
     rho = session.remaining(prefix + "counts")
     tilt = np.arange(len(radii)) * (_TILT / epsilon / max(len(radii) - 1, 1))
     tilt = exact_integers(np.rint(tilt if largest else tilt[::-1]))
-    # The tilt is public, and terrific_scores has sensitivity one: see there.
-    scores = terrific_scores(classes[0], classes[1], classes[2], t) + tilt
-    chosen = exponential(session, prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)
+    scores = rows.ask(BallScores(centers, near, wide, t, tilt))
+    chosen = choose(session, prefix + "ball", scores, epsilon=epsilon)
     place, j = divmod(chosen, len(radii))
-    # Three disjoint classes: one point moves one of them, by one.
-    noisy = session.gaussian(prefix + "counts", classes[:, place, j], sensitivity=1.0, rho=rho)
+    rings = rows.ask(RingCounts(centers[place], np.array([near[j], wide[j], np.inf])))
+    noisy = session.release(prefix + "counts", rings, rho=rho)
     if not _terrific(noisy, t, ratio, rows.n_features, noise_sd(rho)):
         return None
     # About half of what is around lies on either side of the cut.

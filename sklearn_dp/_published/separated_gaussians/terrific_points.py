@@ -25,21 +25,17 @@ import numpy as np
 
 from ..._aggregate.one_cluster.balls import Region, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
-from ..._aggregate.shared.rows import GridTable
-from ..._aggregate.shared.table import Part
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._pure_releases import above_threshold
-from ..._privacy._rounding import exact_integers
+from ..._privacy._pure_releases import first_above
 from ..._privacy._session import PrivacySession
-from ..._queries.active import ACTIVE
 from ..._queries.balls import Points
 from ..._queries.handles import GridRows
-from ..._queries.pairs import collected, neighbor_counts
-from ..._queries.samples import ByPart, Coins
-from .terrific import TerrificBall, ball_counts, terrific_scores
+from ..._queries.samples import Coins
+from ..._queries.terrific import BallScores, LargestScores
+from .terrific import TerrificBall
 
-__all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
+__all__ = ["points_ball", "points_entries", "scan_radii", "terrific_radius"]
 
 _BETA = 0.1  # of the utility statements; never in a noise scale
 _SAFE = 1 - 1e-9
@@ -65,43 +61,10 @@ def scan_radii(least: float, most: float, largest: bool) -> np.ndarray:
     return radii[::-1] if largest else radii
 
 
-class _Squares:
-    """Squared radii in increasing order, as `neighbor_counts` takes them."""
-
-    def __init__(self, squares: np.ndarray) -> None:
-        self.squares = np.unique(squares)
-
-    def bins(self, squared: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.squares, squared)
-
-
-def radius_queries(points: np.ndarray, radii: np.ndarray, ratio: float, t: int) -> np.ndarray:
-    """t L_X(r) for each radius: the sum of the t largest scores of balls about data points.
-
-    The points (n, q) are integer-valued float64 of norm at most 2**24, the radii (m,) in steps.
-    Each is between 0 and t**2; short of t points, the missing scores are 0.
-
-    Adding or removing or replacing a point moves each by at most 2 t - 1. Of the t points that
-    attain the larger maximum at most one is not in both data sets; it brings at most t, and each
-    of the t - 1 others has a score that moves by at most one. So the smaller maximum is no more
-    than t + t - 1 below.
-    """
-    near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
-    every = _Squares(np.append(near, wide))
-    counts = exact_integers(neighbor_counts(points, every))
-    inside = counts[:, np.searchsorted(every.squares, near)]
-    within = counts[:, np.searchsorted(every.squares, wide)]
-    scores = terrific_scores(inside, within - inside, len(points) - within, t)
-    top = min(t, len(scores))
-    if not top:
-        return np.zeros(len(radii), dtype=np.int64)
-    return np.partition(scores, len(scores) - top, axis=0)[len(scores) - top :].sum(axis=0)
-
-
 def terrific_radius(
     session: PrivacySession,
     entry: str,
-    points: np.ndarray,
+    rows: GridRows,
     t: int,
     ratio: float,
     *,
@@ -109,12 +72,13 @@ def terrific_radius(
     least: float,
     most: float,
     epsilon: float,
+    coins: Coins | None = None,
 ) -> float | None:
     """TerrificRadius: a radius at which some ball about a data point is terrific, or None.
 
-    The entry pays epsilon-DP, whatever the outcome is. The points (n, q) are integer-valued
-    float64; `t`, and `least` and `most`, in steps, are public or released; `ratio` is c. `largest`:
-    the scan starts from the largest radius.
+    The entry pays epsilon-DP, whatever the outcome is. The numbers
+    `t`, and `least` and `most`, in steps, are public or released; `ratio` is c. `largest`: the scan
+    starts from the largest radius. With `coins`, of the points in a sample.
 
     Algorithm 2 of the paper, with missing scores counted as 0 where there are fewer than t points
     (sensitivity 2 for adding and removing, too). If a radius is returned, then with probability
@@ -126,16 +90,9 @@ def terrific_radius(
     if not len(radii) or slack > t / 2:
         # No query at all, so none passes: the same release with an empty list of queries. Which
         # case it is depends on public and released values only, and the budget is spent anyway.
-        above_threshold(session, entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
-        return None
-    found = above_threshold(
-        session,
-        entry,
-        radius_queries(points, radii, ratio, t),
-        math.ceil(t * (t - slack)),
-        sensitivity=2 * t - 1,
-        epsilon=epsilon,
-    )
+        radii, slack = np.empty(0), t
+    scores, threshold = rows.ask(LargestScores(radii, ratio, t, coins)), math.ceil(t * (t - slack))
+    found = first_above(session, entry, scores, threshold, epsilon=epsilon)
     return None if found is None else float(radii[found])
 
 
@@ -156,7 +113,7 @@ def points_entries(rho: float, delta: float, prefix: str) -> tuple[PlanEntry, ..
 def points_ball(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     t: int,
     ratio: float,
     *,
@@ -181,20 +138,20 @@ def points_ball(
         # Each point is in the sample by a coin of its own, at a released rate: a neighbor
         # changes the sample by at most one point.
         rate = _SAMPLE / size
-        sizes: Any = GridRows.of(rows).ask(Points())
+        sizes: Any = rows.ask(Points())
         coins = Coins.toss(session, "units", sizes.sizes, rate)
         count = max(1, round(rate * t))
-    (sample,) = rows.sums(_collected, coins)
     radius = terrific_radius(
         session,
         prefix + "radius",
-        np.concatenate(sample.in_order()),
+        rows,
         count,
         ratio,
         largest=largest,
         least=least,
         most=most,
         epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")),
+        coins=coins,
     )
     center = None if radius is None else _near(session, prefix, rows, radius)
     if center is None:
@@ -203,24 +160,18 @@ def points_ball(
     return _tested(session, prefix + "test", rows, t, math.sqrt(ratio), center, wider)
 
 
-def _collected(part: Part, coins: Coins | None) -> tuple[Part, tuple[ByPart]]:
-    return part, (collected(part, ACTIVE, coins),)
-
-
-def _near(
-    session: PrivacySession, prefix: str, rows: GridTable, radius: float
-) -> np.ndarray | None:
+def _near(session: PrivacySession, prefix: str, rows: GridRows, radius: float) -> np.ndarray | None:
     """A released point near many points: the fullest box, then means of the points in balls.
 
     Boxes are made for the radius, which is released, and all means but the first are of balls of
     it. None: no box stands out.
     """
-    region = heavy_box(session, prefix, GridRows.of(rows), radius)
+    region = heavy_box(session, prefix, rows, radius)
     if region is None:
         return None
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        step = ball_mean(session, prefix + "center", GridRows.of(rows), region, rho)
+        step = ball_mean(session, prefix + "center", rows, region, rho)
         region = Region(clip_to_ball(step.mean, rows.limit), radius)
     return region.center
 
@@ -228,7 +179,7 @@ def _near(
 def _tested(
     session: PrivacySession,
     entry: str,
-    rows: GridTable,
+    rows: GridRows,
     t: int,
     ratio: float,
     center: np.ndarray,
@@ -240,15 +191,11 @@ def _tested(
     both sizes.
     """
     epsilon = pure_dp_epsilon(session.remaining(entry))
-    squares = np.floor(np.square([radius, ratio * radius]))
-    inside: Any
-    within: Any
-    inside, within, total = ball_counts(rows, center[None], squares[None, :1], squares[None, 1:])
-    inside, within = int(inside[0, 0]), int(within[0, 0])
-    query = int(terrific_scores(inside, within - inside, total - within, t))
+    near, wide = np.floor(np.square([[radius], [ratio * radius]]))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
     # The center is released, so the score has sensitivity one.
-    passed = above_threshold(session, entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
+    score = rows.ask(BallScores(center[None], near, wide, t, np.zeros(1, dtype=np.int64)))
+    passed = first_above(session, entry, score, t - slack, epsilon=epsilon)
     if passed is None:
         return None
     return TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))

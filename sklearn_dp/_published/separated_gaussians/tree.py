@@ -29,26 +29,15 @@ import numpy as np
 
 from ..._aggregate.mixture.parts import Settings
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..._aggregate.shared.inner_tables import inner_table
-from ..._aggregate.shared.rows import ROWS, GridTable, Rows
-from ..._aggregate.shared.table import Part
-from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import UnitFacts
-from ..._queries.active import ACTIVE
-from ..._queries.balls import squared_distances
 from ..._queries.handles import GridRows
-from .projection import BASIS_STEPS, top_axes
+from ..._queries.nodes import Cut, Divided, View, viewed
+from .projection import top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 
-__all__ = ["NODES", "Cut", "Node", "Recursion", "View", "leaf_labels", "level_entries"]
-
-NODES = "nodes"
-"""Name, in the state of a part, of the number of the node that each of its points is in."""
-
-_VIEW = "view"
+__all__ = ["Node", "Recursion", "level_entries"]
 
 _PLACE, _FULL, _AXES, _PROJECTED = "place/", "ball/", "principal axes", "projected ball/"
 _PLACE_SHARE, _AXES_SHARE = 0.15, 0.15  # of a level; the rest is for one ball, or for two
@@ -95,72 +84,6 @@ def level_entries(
     return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
 
 
-@dataclass(frozen=True)
-class View:
-    """Integer coordinates of a node: of the whole space, or along its principal axes."""
-
-    # (d,), integers: the released center of the node; only coordinates along axes are taken about
-    # it
-    origin: np.ndarray
-    # released radius about it, in steps: of the largest ball to look for, and of the clip before
-    # coordinates along axes are taken
-    limit: float
-    basis: np.ndarray | None = None  # (d, k), integers, in steps of 2**-20; None: the whole space
-
-    @property
-    def n_features(self) -> int:
-        """Number of coordinates."""
-        return len(self.origin) if self.basis is None else self.basis.shape[1]
-
-    def of(self, rows: Rows) -> Rows:
-        """Rows of coordinates, each a function of its row: products are exact."""
-        if self.basis is None:
-            return rows
-        return rows.map(self._coordinates, self.basis.shape[1])
-
-    def of_points(self, points: np.ndarray) -> np.ndarray:
-        """Released integer points."""
-        return points if self.basis is None else self._project(points)
-
-    def _coordinates(self, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        return self._project(x)
-
-    def _project(self, x: np.ndarray) -> np.ndarray:
-        clipped = clip_integer_rows(x - self.origin, self.limit)
-        # Integers of at most 2**26 and 2**20, their sums below 2**53: exact.
-        return np.floor(clipped @ self.basis * (1 / BASIS_STEPS))
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What is released of a node that has been cut, and of those below it; it goes to the parts."""
-
-    view: View
-    ball: TerrificBall
-    inside: Cut | None  # None: a leaf
-    outside: Cut | None  # None: a leaf
-
-
-def leaf_labels(rows: Rows, cut: Cut | None) -> np.ndarray:
-    """The leaf of each row, from the inside out: a function of that row and of releases.
-
-    Without a cut there is one leaf.
-    """
-    if cut is None:
-        return np.zeros(rows.n_rows, dtype=np.int64)
-    first, second = leaf_labels(rows, cut.inside), leaf_labels(rows, cut.outside)
-    return np.where(_inside(rows, cut.view, cut.ball), first, _n_leaves(cut.inside) + second)
-
-
-def _n_leaves(cut: Cut | None) -> int:
-    return 1 if cut is None else _n_leaves(cut.inside) + _n_leaves(cut.outside)
-
-
-def _inside(rows: Rows, view: View, ball: TerrificBall) -> np.ndarray:
-    """Whether each row is inside the ball: a function of that row and of releases."""
-    return squared_distances(view.of(rows), ball.center) <= ball.square
-
-
 class Node:
     """A part of the points; cut in two, or a leaf.
 
@@ -184,18 +107,19 @@ class Node:
         self.ball: TerrificBall | None = None
         self.children: tuple[Node, ...] = ()
 
-    def cut(self, points: GridTable, view: View, ball: TerrificBall) -> None:
+    def cut(self, points: GridRows, view: View, ball: TerrificBall) -> None:
         """Split by a released ball.
 
-        A point is inside or outside, so that the two parts of the session are about disjoint sets
-        of units: points are one for each unit.
+        The two parts of the session are about disjoint sets of units: see :mod:`..._queries.nodes`.
         """
         self.view, self.ball = view, ball
         self.children = tuple(
             Node(self.session.part(label), size, self.depth + 1, self._numbers)
             for label, size in (("inside", ball.inside), ("outside", ball.outside))
         )
-        points.update(_divided, self.number, view, ball, [child.number for child in self.children])
+        children = tuple(child.number for child in self.children)
+        cut = Cut(view, ball.center, ball.square, None, None)
+        points.apply(Divided(self.number, cut, children))
 
     def leaves(self) -> list[Node]:
         """The leaves below, from the inside out."""
@@ -207,32 +131,15 @@ class Node:
         """What has been released of the node and those below; None for a leaf."""
         if self.view is None or self.ball is None:
             return None
-        return Cut(self.view, self.ball, *(child.cuts() for child in self.children))
-
-
-def _divided(
-    part: Part, number: int, view: View, ball: TerrificBall, numbers: tuple[int, int]
-) -> tuple[Part, tuple[()]]:
-    """The points of a node go to its children."""
-    node = part.state.get(NODES, np.zeros(part[ROWS].n_rows, dtype=np.int32))
-    children = np.where(_inside(part[ROWS], view, ball), *numbers)
-    return part.having(
-        **{NODES: np.where(node == number, children, node).astype(np.int32, casting="same_kind")}
-    ), ()
-
-
-def _viewed(part: Part, number: int, view: View) -> Part:
-    """The points of a part in some coordinates, of which those of a node are looked at."""
-    node = part.state.get(NODES)
-    active = {} if node is None else {ACTIVE: node == number}
-    return Part(part.source, part.units, {ROWS: view.of(part[ROWS]), **active})
+        below = (child.cuts() for child in self.children)
+        return Cut(self.view, self.ball.center, self.ball.square, *below)
 
 
 @dataclass(frozen=True)
 class Recursion:
     """What the nodes have in common."""
 
-    points: GridTable  # one for each unit
+    points: GridRows  # one for each unit
     candidates: np.ndarray  # (m, d), integers; released: where balls may be centered
     target: int  # t, how many points either side of a cut should have; from the released size
     settings: Settings
@@ -261,10 +168,8 @@ class Recursion:
         """
         prefix = _level(self.prefix, node.depth)
         whole = View(np.zeros(self.points.n_features), self.points.limit)
-        points = self.look(node, whole)
-        place = fit_one_cluster(
-            node.session, GridRows.of(points), _HELD, _SEARCH, prefix=prefix + _PLACE
-        )
+        points = viewed(self.points, node.number, whole)
+        place = fit_one_cluster(node.session, points, _HELD, _SEARCH, prefix=prefix + _PLACE)
         reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
         view = View(place.center, reach)
         ball = self.find(node, view, prefix + _FULL, largest=False)
@@ -272,7 +177,7 @@ class Recursion:
             basis = top_axes(
                 node.session,
                 prefix + _AXES,
-                self.look(node, whole),
+                viewed(self.points, node.number, whole),
                 view.limit,
                 self.settings.n_components,
                 view.origin,
@@ -284,14 +189,6 @@ class Recursion:
         node.cut(self.points, view, ball)
         return True
 
-    def look(self, node: Node, view: View) -> GridTable:
-        """The points of a node in some coordinates; until the next look."""
-        inner = inner_table(
-            self.points.table, _VIEW, view.n_features, UnitFacts(), _viewed, node.number, view
-        )
-        ball = self.points.ball if view.basis is None else self.points.limit
-        return GridTable(inner, ball, self.points.unit)
-
     def find(self, node: Node, view: View, prefix: str, *, largest: bool) -> TerrificBall | None:
         """A terrific ball of the node in some coordinates, those of the view, or None.
 
@@ -299,7 +196,8 @@ class Recursion:
         `largest`: large balls are preferred.
         """
         options = self.settings.options
-        common = (node.session, prefix, self.look(node, view), self.target)
+        rows = viewed(self.points, node.number, view)
+        common = (node.session, prefix, rows, self.target)
         if options.balls == "joint":
             radii = view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0)
             return joint_ball(

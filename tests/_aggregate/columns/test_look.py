@@ -7,7 +7,7 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -17,7 +17,7 @@ RHO = gaussian_mu(1.0, 1e-6) ** 2 / 2
 def look(X, rho=RHO / 4, size=None, seed=0, units=None, ends=None):
     """At a known size, which is what most callers have."""
     session = open_session(*column_entries(rho), rho=max(rho, RHO), random_state=seed)
-    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    table = TableRows.in_memory(X, Units(len(X)) if units is None else units)
     return look_at_columns(session, table, len(X) if size is None else size, ends)
 
 
@@ -62,7 +62,7 @@ def test_constant_mostly_zero_and_two_values(bound, value):
 def test_too_few_rows_spend_nothing_or_give_nothing():
     X = np.random.default_rng(0).normal(size=(40, 3))
     session = open_session(*column_entries(RHO), rho=RHO)
-    table = Table.in_memory(X, Units(40))
+    table = TableRows.in_memory(X, Units(40))
     assert not look_at_columns(session, table, 40.0).known.any()
     assert session.spent == 0.0
     assert not look(X, size=1e5).known.any()  # a wrong size: the first histogram shows nothing
@@ -75,7 +75,7 @@ def test_a_noisy_size_of_zero_is_no_error(n):
     X = np.random.default_rng(0).normal(size=(n, 3))
     for seed in range(60):
         session = open_session(*column_entries(25.0), rho=25.0, random_state=seed)
-        found = look_at_columns(session, Table.in_memory(X, Units(n)))
+        found = look_at_columns(session, TableRows.in_memory(X, Units(n)))
         assert np.isfinite(found.center).all() and np.isfinite(found.ends(1.0)).all()
 
 

@@ -12,7 +12,7 @@ from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,7 +28,7 @@ def fit(X, bounds=None, rho=0.028, *, spreads=True, seed=0, units=None):
     target = PrivacyBudget(rho=rho, delta=1e-6)
     entries = moment_entries(target, bounded=bool(np.isfinite(ends).all()), spreads=spreads)
     session = PrivacySession(PrivacyPlan(target, entries), random_state=seed)
-    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    table = TableRows.in_memory(X, Units(len(X)) if units is None else units)
     return fit_moments(session, table, *ends, spreads=spreads), session.report()
 
 

@@ -8,6 +8,7 @@ from sklearn_dp._aggregate.columns.vectors import clipped_mean
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.columns import Vectors
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -23,7 +24,7 @@ def of_box(**options):
 def clipped(X, vectors, rho=1e6, seed=0, units=None, likely=1.0):
     entries = PlanEntry.gaussian("distances", rho, ""), PlanEntry.gaussian("mean", rho, "")
     session = open_session(*entries, rho=2 * rho, random_state=seed)
-    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    table = TableRows.in_memory(X, Units(len(X)) if units is None else units)
     rest = {"counts": rho, "likely": likely}
     return clipped_mean(session, table, vectors, float(len(X)), "mean", rho=rho, **rest)
 
@@ -103,7 +104,7 @@ def test_groups_weigh_one_and_parts_add_up():
         Part(ArraySource(X[:299], 0), units.take(slice(0, 299))),
         Part(ArraySource(X[299:], 1), units.take(slice(299, 900))),
     ]
-    table = Table(LocalEngine(parts), 3, np.float64, units.facts)
+    table = TableRows(Table(LocalEngine(parts), 3, np.float64, units.facts))
     rest = {"counts": 1e6, "likely": 1.0}
     found = clipped_mean(session, table, of_box(), 900.0, "mean", rho=1e6, **rest)
     assert np.array_equal(found.parts[0], whole.parts[0])

@@ -244,7 +244,7 @@ def test_survivors_share_a_friend(seed, n):
 
 def coin_sample(s, n, rate):
     """Which elements are in a sample, each by a coin of its own."""
-    return s.unit_draws(n) <= core.sample_bound(rate)
+    return s.unit_draws(n) <= np.uint64(int(rate * 2.0**64) - 1)
 
 
 def run_core(kind, s, X, radius=1.0):

@@ -66,9 +66,7 @@ def test_a_later_day_that_is_not_clipped_is_seen(monkeypatch):
     original = later_days.released_sums
 
     def too_short(session, entry, rows, candidate, spending):
-        monkeypatch.setattr(
-            "sklearn_dp._aggregate.friendly.refine.clip_integer_rows", lambda x, *_: x
-        )
+        monkeypatch.setattr("sklearn_dp._queries.ball_moments.clip_integer_rows", lambda x, *_: x)
         candidate = replace(candidate, clip=candidate.clip / 4)
         return original(session, entry, rows, candidate, spending)
 

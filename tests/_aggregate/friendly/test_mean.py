@@ -1,6 +1,7 @@
 """Locate, approach, refine: accuracy, purity, budgets, and replays of broken copies."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
-from sklearn_dp._aggregate.friendly.points import Points, unit_points
+from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -18,9 +19,11 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.friendly_core import fit_published_mean
+from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._queries.group_points import points_of
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Table
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -48,14 +51,12 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
         ),
     )
     session = PrivacySession(plan, random_state=seed)
-    units = Units(len(X), groups)
-    points, units = unit_points(X, units), units.of_points()
-    columns = Columns.of(None if ends is not None else domain, d, scaled=False)
+    rows = points_of(TableRows.in_memory(X, Units(len(X), groups)))
+    points = Points(rows, Columns.of(None if ends is not None else domain, d, scaled=False))
     if options.pop("refine", True):
-        table = Table.in_memory(points, units)
-        result = fm.fit_friendly_mean(session, Points(table, columns), ends=ends, **options)
+        result = fm.fit_friendly_mean(session, points, ends=ends, **options)
     else:
-        result = fit_published_mean(session, points, units, columns, **options)
+        result = fit_published_mean(session, points, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
     return result
 
@@ -176,17 +177,13 @@ def test_replay_finds_no_violation(options):
     assert ratios.get("mean", 1.0) > 0.8
 
 
-def float_sum(rows, ball, clip, units, fourths):
-    """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
-    x = np.concatenate([x for _, x in rows.chunks()])
-    near = np.linalg.norm(x, axis=1) <= ball
-    powers = np.zeros((1 + fourths) * x.shape[1], dtype=np.int64)
-    return np.rint(x[near].sum(axis=0)), powers, int(near.sum())
-
-
 def exact_mean(points):
-    (part,) = parts_in_memory(points.table)
+    (part,) = parts_in_memory(points.rows)
     return part.source.read()[:].mean(axis=0)
+
+
+def number_of(points):
+    return sum(part.units.n_rows for part in parts_in_memory(points.rows))
 
 
 def typical_distance(rows):
@@ -195,28 +192,17 @@ def typical_distance(rows):
 
 
 MUTANTS = {
-    "clip skipped": (last_step, "ball_sum", lambda run: float_sum),
-    "ball ignored": (
-        last_step,
-        "ball_sum",
-        lambda run: lambda rows, *others: (*run(rows, *others)[:2], rows.n_rows * 2),
-    ),
-    "clip twice as wide": (
-        last_step,
-        "ball_sum",
-        lambda run: lambda rows, ball, clip, *others: run(rows, ball, 2 * clip, *others),
-    ),
-    "squares in finer steps": (
-        last_step,
-        "ball_sum",
-        lambda run: lambda *given: (run(*given)[0], 16 * run(*given)[1], run(*given)[2]),
+    "half of the claim": (
+        BallMoments,
+        "claims",
+        lambda run: lambda self, facts: tuple(replace(c, l2=c.l2 / 2) for c in run(self, facts)),
     ),
     "share by the exact size": (
         fm,
         "approach",
         lambda run: (
             lambda s, points, candidate, facts, rho: run(
-                s, points, candidate, facts, rho * (1 - 1e-6 * points.number)
+                s, points, candidate, facts, rho * (1 - 1e-6 * number_of(points))
             )
         ),
     ),
@@ -241,7 +227,7 @@ MUTANTS = {
         "approach",
         lambda run: (
             lambda s, points, candidate, facts, rho: (
-                candidate if points.number % 2 else run(s, points, candidate, facts, rho)
+                candidate if number_of(points) % 2 else run(s, points, candidate, facts, rho)
             )
         ),
     ),

@@ -1,30 +1,12 @@
-"""Ways to a first center: cells."""
+"""Ways to a first center."""
 
 import math
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
-from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, _counted_cells, choose_route
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import ArraySource, Part
-
-
-def cells(X, shift):
-    part = Part(ArraySource(X), Units(len(X)))
-    return _counted_cells(part, shift, 1.0)[1]
-
-
-def test_cells_are_functions_of_the_point():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(50, 7)) * 5, np.full((2, 7), 1e140)])
-    shift = rng.uniform(size=7)
-    codes, counts = cells(X, shift)[0].arrays(7)
-    assert counts.sum() == len(X) and len(set(codes.tolist())) == len(codes)
-    alone = [cells(X[i : i + 1], shift)[0].arrays(7)[0][0] for i in range(len(X))]
-    assert sorted(set(alone)) == sorted(codes.tolist())
+from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, choose_route
 
 
 def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):

@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
@@ -36,6 +37,10 @@ def points_of(*pieces, domain=None, in_turn=slice(None)):
     return Points(table, Columns.of(domain, 2, scaled=False))
 
 
+def sample_of(points, size):
+    return exact_of(points.pairs(session(), size).compared)
+
+
 @given(st.integers(0, 10**6))
 def test_points_of_units_depend_on_their_rows_only(seed):
     rng = np.random.default_rng(seed)
@@ -51,13 +56,13 @@ def test_points_of_units_depend_on_their_rows_only(seed):
 
 def test_samples_of_neighbors_are_neighbors():
     """The coins of a point do not depend on which points come after it."""
-    whole = points_of(X).sample(session(), 20_000.0)
-    fewer = points_of(X[:-1]).sample(session(), 20_000.0)
+    whole = sample_of(points_of(X), 20_000.0)
+    fewer = sample_of(points_of(X[:-1]), 20_000.0)
     assert np.array_equal(fewer.numbers, whole.numbers[whole.numbers < len(X) - 1])
     assert np.array_equal(whole.points, X[whole.numbers])
     # 4096 on average: seven standard deviations.
     assert abs(len(whole.points) - most_pairs(2)) < 7 * np.sqrt(4096)
-    everything = points_of(X[:4000]).sample(session(), 4000.0)
+    everything = sample_of(points_of(X[:4000]), 4000.0)
     assert everything.numbers is None and np.array_equal(everything.points, X[:4000])
 
 
@@ -65,12 +70,11 @@ def test_only_the_sample_is_collected(monkeypatch):
     """No draw and no point besides it; draws are made in pieces."""
     monkeypatch.setattr(samples, "_DRAWS", 1000)
     points = points_of(X[:9000], X[9000:])
-    assert points.number == points.totals[0] == len(X)
-    sample = points.sample(session(), 20_000.0)
+    sample = sample_of(points, 20_000.0)
     assert len(sample.points) == len(sample.numbers) < 4600
-    assert np.array_equal(sample.numbers, points_of(X).sample(session(), 20_000.0).numbers)
-    assert points.sample(session(1), 20_000.0) is sample
-    assert repr(sample) == "Sample"
+    assert np.array_equal(sample.numbers, sample_of(points_of(X), 20_000.0).numbers)
+    assert points.pairs(session(1), 20_000.0) is points.pairs(session(), 20_000.0)
+    assert points.pairs(session(), 1.0).compared.shape == ()
 
 
 N = 400

@@ -8,79 +8,33 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.friendly.refine import (
-    Spending,
-    _coarse,
-    ball_sum,
-    refine,
-    released_mean,
-    rows_about,
-)
+from sklearn_dp._aggregate.friendly.refine import Spending, refine, released_mean, rows_about
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._rows import rows as _rows
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._rows.rows import ROWS, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def points_of(X):
-    return Points(Table.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
-
-
-def about(X, candidate):
-    """The integer rows of a table of one part."""
-    table = rows_about(points_of(X), candidate).table
-    table.sums(lambda part: (part, ()))
-    return parts_in_memory(table)[0][ROWS]
-
-
-@pytest.mark.parametrize("stored", [True, False])
-def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) * 3 + 1e8
-    candidate = Candidate(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
-    rows = about(X, candidate)
-    total, _, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
-    monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
-    if not stored:
-        monkeypatch.setattr(_rows, "_STORED_ARRAY", 0)
-        monkeypatch.setattr(_rows, "_STORED_OF_ARRAY", 0)
-    again, _, count = ball_sum(
-        about(X[rng.permutation(200)], candidate), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
-    )
-    assert np.array_equal(total, again) and inside == count
-    assert inside == np.sum(np.linalg.norm(X - candidate.center, axis=1) <= 6.0)
-
-
-def test_far_points_move_neither_sum_nor_number():
-    """Whatever is beyond the ball is left out, however far; one inside adds at most the clip."""
-    rng = np.random.default_rng(1)
-    X, candidate = rng.normal(size=(50, 4)), Candidate(np.zeros(4), 10.0, 3.0, 1.0)
-    rows = about(X, candidate)
-    total, _, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit, Units(50))
-    for far in (1e1, 1e3, 1e140):
-        more = about(np.vstack([X, np.full((1, 4), far)]), candidate)
-        moved, _, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
-        assert count == inside and np.array_equal(moved, total)
-    near = about(np.vstack([X, np.full((1, 4), 4.9)]), candidate)
-    moved, _, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
-    assert count == inside + 1
-    assert 1.999 < np.linalg.norm((moved - total).astype(float)) * rows.unit <= 2.0
+    return Points(TableRows.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
 
 
 def test_weighted_rows_add_their_part_by_hand():
     """Integers of a grid of one step: clipped, times the weight, toward zero."""
-    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
-    rows = about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), candidate)
     units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
+    X = np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]])
+    (part,) = parts_in_memory(TableRows.in_memory(X, units))
+    rows = Rows.of_source(part.source, Domain(np.zeros(2), 2.0**24), 4)
     assert rows.unit == 1.0 and there.all()
-    total, _, inside = ball_sum(rows, 60.0, 10.0, units)
+    total, inside, _ = BallMoments(60.0, 10.0, 0.1).on(part.having(**{ROWS: rows}))[1]
     # (4, 0), (0, -3/4 toward zero), (30, 40) clipped to 10; the last one is out of the ball.
     assert total.tolist() == [4 + 5, 0 + 7]  # the factor 1/5 is rounded down
     assert inside == int(1.75 * 2**20)
@@ -113,24 +67,6 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
     share = miss / (miss + math.sqrt(20) * clip)
     assert found.size - found.least == pytest.approx(2 / math.sqrt(2 * 2.0 * share), rel=1e-6)
     assert abs(found.size - 4000) < 20
-
-
-@pytest.mark.parametrize("clip", [2.0**10, 2.0**22, 3e6])
-def test_a_row_moves_all_powers_by_their_claims_together(clip):
-    """One row on an axis at the clip is the worst: squares and fourth powers are as claimed."""
-    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
-    coarse = _coarse(clip)
-    for row in ([1.0, 0.0], [0.6, 0.8], [1.2, -1.2]):
-        rows = about(clip * np.array([row]), candidate)
-        total, powers, inside = ball_sum(rows, 2.0**23, clip, Units(1), True)
-        longest = (clip / coarse) ** 2
-        assert rows.unit == 1.0 and inside == 1 and powers.shape == (4,)
-        assert np.linalg.norm(total) <= clip and np.linalg.norm(powers[:2]) <= longest
-        assert np.linalg.norm(powers[2:]) <= (longest / 2**15) ** 2
-        if row == [1.0, 0.0]:
-            assert powers[0] > 0.99 * longest
-            assert clip < 2**12 or powers[2] > 0.99 * (longest / 2**15) ** 2
-    assert np.array_equal(powers[:2], ball_sum(rows, 2.0**23, clip, Units(1))[1])
 
 
 @pytest.mark.parametrize("powers", [(), (0.05,), (0.05, 0.05), (0.3, 0.05)])

@@ -12,7 +12,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -21,13 +21,13 @@ def released(X, box=None, rho=0.01, seed=0):
     plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=0.1), margin_entries(rho))
     session = PrivacySession(plan, random_state=seed)
     domain = None if box is None else Domain.from_bounds(box, X.shape[1])
-    return margins(session, Table.in_memory(X, Units(len(X))), domain)
+    return margins(session, TableRows.in_memory(X, Units(len(X))), domain)
 
 
 def counts_of(X):
-    table = Table.in_memory(X, Units(len(X)))
+    table = TableRows.in_memory(X, Units(len(X)))
     origin, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    counts, totals = table.sums(_margins._margin_counts, origin, scale)
+    counts, totals = table._raw().sums(_margins._margin_counts, origin, scale)
     return counts, totals[0]
 
 

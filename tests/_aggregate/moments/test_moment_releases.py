@@ -5,10 +5,11 @@ import pytest
 
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments.ellipsoid import FORMS, WEIGHT_STEPS, Ellipsoid
-from sklearn_dp._aggregate.moments.moment_releases import LABELS, exact_moments
+from sklearn_dp._aggregate.moments.moment_releases import exact_moments
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.labels import LABELS
 from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.table import Part
 from sklearn_dp.covariance import FriendlyCovariance

@@ -11,14 +11,14 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
     center_radius_entries,
 )
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def located(X, domain=None, *, rho=100.0, **options):
     session = open_session(*center_radius_entries(rho, 0.5), rho=rho)
-    return adaptive_center_radius(session, Table.in_memory(X, Units(len(X))), domain, **options)
+    return adaptive_center_radius(session, TableRows.in_memory(X, Units(len(X))), domain, **options)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import points_of
 
 from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -36,9 +35,7 @@ def test_subspaces_are_as_good_as_lemma_3_1_says():
             random_state=seed,
         )
         rho = 10.0 ** rng.uniform(-3, 2)
-        moment = second_moment(
-            session, "axes", GridTable.of(Rows.of(X, limit), Units(n)), limit, rho
-        )
+        moment = second_moment(session, "axes", points_of(X, limit), limit, rho)
         vectors = np.linalg.eigh(moment)[1][:, -k:]
         E = np.linalg.norm(moment - X.T @ X, 2)
         A = centers[labels]
@@ -54,7 +51,7 @@ def test_symmetric_noise_has_the_norm_of_its_law():
     """separated_gaussians:A3: d = 20, mean spectral norm 6.05; the diagonal has twice the variance
     of the rest.
     """
-    rows = GridTable.of(Rows.of(np.zeros((1, 20)), 1000.0), Units(1))
+    rows = points_of(np.zeros((1, 20)), 1000.0)
     session = PrivacySession(
         PrivacyPlan(
             PrivacyBudget(rho=1e6, delta=0.1), (PlanEntry("axes", "gaussian", 1e6, uses=None),)

@@ -19,13 +19,13 @@ from sklearn_dp._aggregate.shared.bounds import (
     known_or_paid,
     upper_bound_outside,
 )
-from sklearn_dp._privacy._aggregates import NoisyNorms
+from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(
@@ -44,7 +44,7 @@ def open_session(rho=1.0):
 
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
     session, domain = open_session(), Domain.from_bounds(3.0, 2)
-    table = Table.in_memory(np.ones((9, 2)), Units(9))
+    table = TableRows.in_memory(np.ones((9, 2)), Units(9))
     assert known_or_paid(session, "bound", table, domain) == (domain, (), None)
     assert session.spent == 0
 
@@ -52,7 +52,7 @@ def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
     X, session = scale * RNG.normal(size=(5000, 3)), open_session()
-    table = Table.in_memory(X, Units(5000))
+    table = TableRows.in_memory(X, Units(5000))
     domain, status, found = known_or_paid(session, "bound", table, None)
     norms = np.linalg.norm(X, axis=1)
     assert not status
@@ -63,7 +63,7 @@ def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
 
 
 def test_where_nothing_is_seen_it_is_the_unit_ball_and_the_status_says_so():
-    table = Table.in_memory(np.ones((3, 2)), Units(3))
+    table = TableRows.in_memory(np.ones((3, 2)), Units(3))
     domain, status, _ = known_or_paid(open_session(1e-4), "bound", table, None)
     assert (domain.radius, status) == (1.0, (NO_BOUND,))
     assert ball_of(None, 4)[1] == (NO_BOUND,)

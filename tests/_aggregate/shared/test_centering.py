@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from grid_tools import points_of
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared.centering import Weights, center_and_count, geometric_edges
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._queries.places import SumAndTotals
 from sklearn_dp._rows.row_sums import bins_of
-from sklearn_dp._rows.rows import ROWS, GridTable, Rows
+from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.table import Part
 from sklearn_dp._status import Status
 
@@ -63,7 +65,7 @@ def test_rows_of_a_group_share_one_weight():
 def test_the_variance_is_that_of_the_count():
     """Sensitivity 2 sqrt(5)/2 for a count of sensitivity one; false alarm below 1e-6."""
     session = open_session(PlanEntry("sum", "gaussian", 200.0, uses=None), rho=201)
-    rows, found = GridTable.of(Rows.of(POINTS, 1000.0), Units(4)), []
+    rows, found = points_of(POINTS, 1000.0), []
     for _ in range(400):
         _, count, variance, _ = center_and_count(session, "sum", rows, 0.5)
         found.append(count - 4)
@@ -83,7 +85,7 @@ def test_three_totals_of_weights_are_released_with_the_sum():
     """A row at the ball, of twice the largest weight, and one of half of it."""
     points = np.array([[300.0, -400.0], [1000.0, 0.0]])
     units, _ = Units.weighted(np.array([0.5, 2.0]), 1.0)
-    rows = GridTable.of(Rows.of(points, 1000.0), units)
+    rows = GridRows.in_memory(Rows.of(points, 1000.0), units=units)
     session = open_session(PlanEntry("sum", "gaussian", 1e12), rho=2e12)
     center = center_and_count(session, "sum", rows, 1e12)
     assert center.number == pytest.approx(1.5, abs=1e-3)

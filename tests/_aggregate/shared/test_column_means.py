@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.shared.column_means import (
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import TableRows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -31,7 +31,7 @@ def persons(n, rng):
 
 def refined(X, rho=0.05, box=BOX, columns=None, units=None, start=CENTERS, seed=0, **options):
     session = open_session(refinement_entry(rho), rho=rho, random_state=seed)
-    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    table = TableRows.in_memory(X, Units(len(X)) if units is None else units)
     columns = Columns.of(box, 3) if columns is None else columns
     known = unrefined_centers(columns, start, np.full(len(start), 300.0))
     return refined_centers(session, table, columns, known, **options)

@@ -8,15 +8,15 @@ from sklearn.isotonic import isotonic_regression
 from sklearn_dp._aggregate.shared import quantiles as module
 from sklearn_dp._aggregate.shared.quantiles import (
     fit_quantiles,
-    noisy_prefix_sums,
     quantile_entries,
 )
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._sealed import Sealed
+from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import ranks
 from sklearn_dp._queries.handles import TableRows
-from sklearn_dp._queries.ranks import prefix_noise
+from sklearn_dp._queries.ranks import prefix_claim, prefix_noise, root_of_sums
 from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -42,8 +42,10 @@ def test_sums_are_right_and_have_the_noise_that_they_are_said_to_have():
     """
     counts = np.random.default_rng(0).integers(0, 50, (40, 50))
     session = open_session(PlanEntry("it", Mechanism.GAUSSIAN, 0.5), rho=0.5)
-    sums, sigma = noisy_prefix_sums(session, "it", counts, Units(1000), 0.5)
-    sd = sigma * np.linalg.norm(prefix_noise(50), axis=1)
+    claim = prefix_claim(40, 50, UnitFacts())
+    sealed = Sealed(root_of_sums(counts), claim, UnitFacts(), "ranks")
+    sums = session.release("it", sealed, rho=0.5) @ prefix_noise(50).T
+    sd = claim.l2 * claim.unit * np.linalg.norm(prefix_noise(50), axis=1)
     off = (sums - counts.cumsum(axis=1)) / sd
     assert np.abs(off.mean(axis=0)).max() < 5 / np.sqrt(40)
     assert 0.65 < np.square(off).mean() < 1.35

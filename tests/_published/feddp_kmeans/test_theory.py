@@ -29,14 +29,14 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def test_the_average_has_noise_for_the_squared_radius():
-    """Standard deviation of the sum is radius / sqrt(2 rho): twice the radius, twice the noise."""
+    """Standard deviation of a sum is radius / sqrt(2 rho): twice the radius, twice the noise."""
     scales = []
     for radius in (4.0, 8.0):
         recorder = Trace()
         with trace(recorder):
             private_average(np.full((100, 3), 1.0), radius, epsilon=1.0, random_state=0)
-        event = next(e for e in recorder.events if e.entry == "sum")
-        scales.append(float(event.scale) * event.public["unit"])
+        event = next(e for e in recorder.events if e.entry == "average")
+        scales.append(event.scale[0] * event.public["unit"][0])
     rho = PrivacyBudget(epsilon=1.0, delta=1e-6).to_rho()
     assert scales[1] == pytest.approx(2 * scales[0])
     assert scales[0] == pytest.approx(4.0 / np.sqrt(2 * 0.85 * rho))
@@ -53,7 +53,7 @@ def test_rows_that_are_not_finite_are_left_out_of_the_average(bad):
         with trace(recorder):
             private_average(rows, 4.0, epsilon=1.0, random_state=0)
         seen.append([np.asarray(event.value).tolist() for event in recorder.events])
-    assert seen[0] == seen[1] and seen[0][-1] == 50
+    assert seen[0] == seen[1] and seen[0][-1][-1] == 50
 
 
 # -- all of the theory ----------------------------------------------------------------------------

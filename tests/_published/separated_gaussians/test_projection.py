@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory, points_table
+from grid_tools import points_of, raw_table
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._published.separated_gaussians.projection import (
-    BASIS_STEPS,
-    chosen_points,
-    top_axes,
-)
-from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._published.separated_gaussians.projection import BASIS_STEPS, top_axes
+from sklearn_dp._queries.nodes import chosen_points
+from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.table import Summed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -20,7 +18,7 @@ def axes_of(points, k=1, *, chosen=None, radius=1000.0, origin=None, rho=1e8):
     points = np.asarray(points, dtype=float)
     session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
     chosen = np.ones(len(points), dtype=bool) if chosen is None else np.asarray(chosen)
-    rows = points_table(Rows.of(points, 2.0**15), chosen)
+    rows = points_of(points, 2.0**15, chosen)
     basis = top_axes(session, "axes", rows, radius, k, origin)
     assert session.remaining("axes") == 0 and np.array_equal(basis, np.rint(basis))
     return basis / BASIS_STEPS
@@ -31,19 +29,25 @@ def is_axis(basis, direction):
 
 
 def test_chosen_points_are_in_order_and_may_be_none():
-    rows = Rows.of(np.arange(6.0).reshape(3, 2), 8.0)
-
     def chosen(active, origin=None):
-        (part,) = parts_in_memory(points_table(rows, active).table)
-        part = chosen_points(part, origin)
-        assert part.units.n_rows == part[ROWS].n_rows
-        return np.concatenate([np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())])
+        rows = chosen_points(points_of(np.arange(6.0).reshape(3, 2), 8.0, active), origin)
+        ((x, units),) = raw_table(rows).sums(lambda part: (part, (Held(part),)))[0].found
+        assert units.n_rows == len(x)
+        return x
 
     some = np.array([True, False, True])
     assert chosen(some).tolist() == [[0, 1], [4, 5]]
     assert chosen(some, np.array([1.0, 5.0])).tolist() == [[-1, -4], [3, 0]]
     assert chosen(None).tolist() == [[0, 1], [2, 3], [4, 5]]
     assert chosen(~some & False).shape == (0, 2)
+
+
+class Held(Summed):
+    """The rows of a part, and their units."""
+
+    def __init__(self, part):
+        rows = [np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())]
+        self.found = [(np.concatenate(rows), part.units)]
 
 
 def test_only_chosen_points_count():

@@ -4,15 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from grid_tools import points_table
+from grid_tools import exact
 from mixture_tools import session_of, two_balls
 
-from sklearn_dp._published.separated_gaussians.terrific import (
-    ball_counts,
-    joint_ball,
-    joint_entries,
-    terrific_scores,
-)
+from sklearn_dp._published.separated_gaussians.terrific import joint_ball, joint_entries
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.terrific import BallScores, terrific_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -31,23 +28,26 @@ def test_the_score_is_the_least_of_three():
             assert np.abs(terrific_scores(*more, t) - score).max() == 1
 
 
-def test_counts_of_balls_are_exact():
+def test_scores_of_balls_are_exact():
     rows = two_balls(n=50)
     ((_, x),) = rows.chunks()
     rng = np.random.default_rng(1)
     centers = np.rint(rng.normal(size=(4, 3)) * 1000)
     active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
-    near, wide = np.floor(radii**2)[None], np.floor((1.5 * radii) ** 2)[None]
-    inside, within, total = ball_counts(points_table(rows, active), centers, near, wide)
+    near, wide = np.floor(radii**2), np.floor((1.5 * radii) ** 2)
+    asked = BallScores(centers, near, wide, 30, np.arange(3))
+    scores = exact(GridRows.in_memory(rows, active).ask(asked))
     apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
-    assert total == active.sum()
-    assert np.array_equal(inside, [[(a <= r).sum() for r in radii] for a in apart])
-    assert np.array_equal(within, [[(a <= 1.5 * r).sum() for r in radii] for a in apart])
+    inside, within = (
+        np.array([[(a <= c * r).sum() for r in radii] for a in apart]) for c in (1, 1.5)
+    )
+    wanted = terrific_scores(inside, within - inside, active.sum() - within, 30) + np.arange(3)
+    assert np.array_equal(scores, wanted.ravel())
 
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_a_joint_ball_isolates_a_cluster(largest):
-    rows = points_table(two_balls())
+    rows = GridRows.in_memory(two_balls())
     centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
     radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
     session = session_of(*joint_entries(8.0, ""), rho=9.0)

@@ -2,49 +2,26 @@
 
 import numpy as np
 import pytest
-from grid_tools import points_table
+from grid_tools import exact, points_of
 from mixture_tools import STEP, in_ball, session_of, two_balls
 
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
-from sklearn_dp._published.separated_gaussians.terrific import terrific_scores
 from sklearn_dp._published.separated_gaussians.terrific_points import (
     points_ball,
     points_entries,
-    radius_queries,
     scan_radii,
     terrific_radius,
 )
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.terrific import LargestScores, terrific_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-def neighbors(points, rng, replace):
-    other = rng.integers(-6, 7, size=(1, points.shape[1])).astype(float)
-    rest = np.delete(points, rng.integers(len(points)), axis=0)
-    return np.concatenate([rest, other]) if replace else rest
-
-
-@pytest.mark.parametrize("replace", [False, True])
-def test_queries_move_by_at_most_two(replace):
-    """separated_gaussians:A1: |L - L'| <= 2 - 1/t, by brute force; attained, and t may be more than
-    all the points.
-    """
-    rng, worst = np.random.default_rng(0), 0.0
-    radii = np.array([1.0, 2.0, 3.0, 5.0])
-    for _ in range(1500):
-        n, t = rng.integers(1, 9), int(rng.integers(1, 7))
-        points = rng.integers(-4, 5, size=(n, int(rng.integers(1, 3)))).astype(float)
-        pair = [
-            radius_queries(each, radii, 2.0, t)
-            for each in (points, neighbors(points, rng, replace))
-        ]
-        moved = np.abs(pair[0] - pair[1]).max()
-        assert moved <= 2 * t - 1 and min(each.min() for each in pair) >= 0
-        worst = max(worst, moved / (2 * t - 1))
-    assert worst == 1.0
+def queries(points, radii, ratio, t):
+    return exact(points_of(points).ask(LargestScores(np.asarray(radii), ratio, t)))
 
 
 def test_queries_are_the_definition():
@@ -59,8 +36,8 @@ def test_queries_are_the_definition():
             within = (apart <= ratio * r).sum(axis=1)
             scores = terrific_scores(inside, within - inside, len(points) - within, t)
             wanted.append(np.sort(scores)[::-1][:t].sum())
-        assert radius_queries(points, radii, ratio, t).tolist() == wanted
-    assert radius_queries(points[:0], radii, ratio, 3).tolist() == [0, 0, 0]
+        assert queries(points, radii, ratio, t).tolist() == wanted
+    assert queries(points[:0], radii, ratio, 3).tolist() == [0, 0, 0]
 
 
 def test_the_scans():
@@ -78,7 +55,7 @@ def test_a_scan_claims_what_its_queries_move_by(least):
     options = {"largest": False, "least": least, "most": 10.0, "epsilon": 40.0}
     with trace(Trace()) as recorder:
         session = session_of(PlanEntry("radius", "above threshold", 900.0))
-        terrific_radius(session, "radius", points, t, 2.0, **options)
+        terrific_radius(session, "radius", points_of(points), t, 2.0, **options)
     (event,) = (event for event in recorder.events if event.kind == "choice")
     assert event.sensitivity == 2 * t - 1 and bool(event.value.size) == (least < 10.0)
 
@@ -115,16 +92,15 @@ def test_radius_in_both_directions(case, increasing, decreasing):
     points = np.rint(X / STEP)
     for largest, wanted in ((False, increasing), (True, decreasing)):
         radii = scan_radii(0.1 / STEP, 1e4 / STEP, largest)
-        queries = radius_queries(points, radii, 5.0, 250)
-        cached = {len(radii): queries}
+        cached = {len(radii): (queries(points, radii, 5.0, 250),)}
         session = session_of(PlanEntry("radius", "above threshold", 1e6, uses=None))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_terrific_points, "radius_queries", lambda *_, found=cached: found[18])
+            patch.setattr(LargestScores, "exact", lambda *_, found=cached: found[18])
             found = [
                 terrific_radius(
                     session,
                     "radius",
-                    points,
+                    points_of(points),
                     250,
                     5.0,
                     largest=largest,
@@ -144,7 +120,15 @@ def test_no_radius_at_all_costs_the_same():
     points = np.zeros((5, 2))
     assert (
         terrific_radius(
-            session, "radius", points, 3, 2.0, largest=True, least=8.0, most=2.0, epsilon=1.0
+            session,
+            "radius",
+            points_of(points),
+            3,
+            2.0,
+            largest=True,
+            least=8.0,
+            most=2.0,
+            epsilon=1.0,
         )
         is None
     )
@@ -173,7 +157,7 @@ def test_a_ball_of_the_published_way():
     for seed in range(10):
         session = session_of(*points_entries(50.0, 0.01, ""), rho=51.0, seed=seed)
         radii = {"largest": False, "least": 100.0, "most": 1.5e5}
-        ball = points_ball(session, "", points_table(rows), 200, 5.0, size=600.0, **radii)
+        ball = points_ball(session, "", GridRows.in_memory(rows), 200, 5.0, size=600.0, **radii)
         if ball is not None:
             ((_, x),) = rows.chunks()
             inside = ((x - ball.center) ** 2).sum(axis=1) <= ball.square

@@ -8,9 +8,9 @@ from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.parts import Settings
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._published.separated_gaussians.partition import partition_entries
-from sklearn_dp._published.separated_gaussians.tree import leaf_labels
-from sklearn_dp._rows.rows import Rows
+from sklearn_dp._queries.nodes import labels_of_points
 from sklearn_dp.mixture import PartitionOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -26,7 +26,9 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
         there = np.array([root.nodes == leaf.number for leaf in leaves])
         assert there.sum(axis=0).tolist() == [1] * len(X) and there.any(axis=1).all()
         domain = Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2)
-        labels = leaf_labels(Rows.quantize(X, domain), root.cuts())
+        grid = Grid.for_radius(domain.radius)
+        points, ball = grid.quantize(X, domain.radius), grid.steps(domain.radius)
+        labels = labels_of_points(points.astype(float), ball, root.cuts())
         assert np.array_equal(labels, np.argmax(there, axis=0))
         assert set(labels_of(parts)) <= set(range(k))
 

@@ -5,8 +5,9 @@ import pytest
 from partition_tools import quotes_nothing
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.shared.inner_tables import drop, inner_table
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.inner import Dropped, inner_table
 from sklearn_dp._rows.table import LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
@@ -18,7 +19,11 @@ def table_of(cuts, engine=LocalEngine):
     pieces = [Piece(i, rows, None, None) for i, rows in enumerate(np.split(X, cuts))]
     table = Table(engine(pieces), 2, X.dtype, UnitFacts())
     open_units(table)
-    return table
+    return TableRows(table)
+
+
+def sums(rows, *asked):
+    return rows._raw().sums(*asked)
 
 
 def first_column(part, factor):
@@ -52,21 +57,21 @@ def quoting(part):
 def test_passes_over_inner_tables(engine, cuts):
     table = table_of(cuts, engine)
     inner = inner_table(table, "inner", 1, UnitFacts(), first_column, 2)
-    assert inner.sums(total) == (2 * 132, 12) and inner.n_features == 1
-    inner.update(increased, 1)  # it waits
+    assert sums(inner, total) == (2 * 132, 12) and inner.n_features == 1
+    inner._raw().update(increased, 1)  # it waits
     deeper = inner_table(inner, "deeper", 1, UnitFacts(), large)
-    assert deeper.sums(total) == (sum(v for v in range(1, 46, 4) if v > 20), 7)
-    deeper.update(increased, 5)
-    assert inner.sums(total) == (2 * 132 + 12, 12)
-    assert deeper.sums(total)[0] == sum(v + 5 for v in range(1, 46, 4) if v > 20)
+    assert sums(deeper, total) == (sum(v for v in range(1, 46, 4) if v > 20), 7)
+    deeper._raw().update(increased, 5)
+    assert sums(inner, total) == (2 * 132 + 12, 12)
+    assert sums(deeper, total)[0] == sum(v + 5 for v in range(1, 46, 4) if v > 20)
     again = inner_table(table, "inner", 1, UnitFacts(), first_column, 0)
-    assert again.sums(total) == (0, 12)
-    drop(table, "inner")
-    assert table.sums(names) == (0,)
+    assert sums(again, total) == (0, 12)
+    table.apply(Dropped(("inner",)))
+    assert sums(table, names) == (0,)
 
 
 def test_errors_are_those_of_the_outer_part():
     inner = inner_table(table_of([5]), "inner", 1, UnitFacts(), first_column, 1)
     with pytest.raises(PartError, match=r"^part 0 .*\(KeyError\)") as caught:
-        inner.sums(quoting)
+        sums(inner, quoting)
     assert quotes_nothing(caught.value)

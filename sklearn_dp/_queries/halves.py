@@ -8,28 +8,30 @@ by position would not do: with one row less at the top, a row of another unit go
 the other, and neighbors differ in both.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from .._aggregate.mixture.parts import MixtureContext
-from .._aggregate.shared.inner_tables import inner_table
-from .._aggregate.shared.rows import ROWS, GridTable, Rows
-from .._aggregate.shared.table import Part, PartSource
 from .._privacy._domain import Domain
 from .._privacy._randomness import UnitDraws
 from .._privacy._rounding import exact_integers
+from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts, Units
-from .._queries.samples import ByPart, UnitNumbers
+from .._rows.rows import ROWS, Rows
+from .._rows.table import Part, PartSource
+from .active import ACTIVE
+from .grids import BASIS_BITS
+from .handles import GridRows
+from .inner import inner_table, rows_alone
+from .samples import ByPart, UnitNumbers, numbered
 
-__all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
+__all__ = ["POINTS", "half_of_points", "in_first", "in_second", "second_half", "unit_points"]
 
 POINTS = "points"
 """Name of the table of :func:`unit_points`, in the state of the parts."""
 
-_SECOND = "second half"
+_SECOND, _HALF = "second half", "half of the points"
 
 
 def in_second(draws: np.ndarray) -> np.ndarray:
@@ -42,38 +44,72 @@ def in_first(draws: np.ndarray) -> np.ndarray:
     return (draws & np.uint64(1)) == 0
 
 
-def second_half(context: MixtureContext, numbers: UnitNumbers, draws: UnitDraws) -> MixtureContext:
-    """The context of the second half of the units, from that of all, whose rows stay as they are.
+def second_half(
+    rows: GridRows, numbers: UnitNumbers, draws: UnitDraws, domain: Domain, known: Domain | None
+) -> GridRows:
+    """The rows of the second half of the units, moved into public bounds and clipped into a
+    domain; those of all stay as they are.
 
     All rows of a unit are in it or none: what is released of it costs nothing in the other half.
     """
-    table = context.rows.table
+    table = rows.table
     inner = inner_table(
-        table, _SECOND, table.n_features, table.units, _chosen_half, numbers, draws, context.known
+        table, _SECOND, table.n_features, table.units, _chosen_half, numbers, draws, known
     )
-    rows = GridTable.quantize(inner, context.place.domain)
-    return replace(context, session=context.session.part(_SECOND), rows=rows, known=None)
+    return GridRows.quantize(inner, domain)
 
 
-def unit_points(context: MixtureContext, numbers: UnitNumbers | None = None) -> GridTable:
+def unit_points(
+    session: PrivacySession,
+    rows: GridRows,
+    domain: Domain,
+    known: Domain | None,
+    numbers: UnitNumbers | None = None,
+) -> GridRows:
     """One row of each unit, drawn at random, each of which is then a unit of its own.
 
     Counts of points in balls have sensitivity one for points; a unit of many rows would have to
     share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
     or removing a unit adds or removes one point and leaves the others.
 
-    On the grid of the rows of the context; the rows themselves where they are units. The numbers of
-    the units are counted here by default, where there are groups.
+    On the grid of the rows, which is that of a released domain; the rows themselves where they are
+    units. The numbers of the units are counted here by default, where there are groups.
     """
-    rows, table = context.rows, context.rows.table
+    table = rows.table
     start = partial(inner_table, table, POINTS, rows.n_features, UnitFacts())
     if rows.units.scale == 1:  # no groups: public
-        return GridTable(start(rows_alone), rows.ball, rows.unit)
-    size = (UnitNumbers.of(table) if numbers is None else numbers).size
-    (members,) = rows.sums(_members)
-    drawn = _drawn_rows(members, context.session.addressed_draws(size).take(0, size), size)
-    released = context.place.domain, context.known, table.engine.n_parts
-    return GridTable(start(_drawn_points, drawn, *released), rows.ball, rows.unit)
+        return GridRows(start(rows_alone), rows.ball, rows.unit)
+    size = (numbered(table) if numbers is None else numbers).size
+    (members,) = table._raw().sums(_members)
+    drawn = _drawn_rows(members, session.addressed_draws(size).take(0, size), size)
+    inner = start(_drawn_points, drawn, domain, known, table.n_parts)
+    return GridRows(inner, rows.ball, rows.unit)
+
+
+def half_of_points(
+    points: GridRows,
+    numbers: UnitNumbers,
+    draws: UnitDraws,
+    *,
+    second: bool,
+    axes: np.ndarray | None = None,
+) -> GridRows:
+    """The points along some axes, of which those of a half are looked at; until the next one. The
+    axes (d, q), integers, are released."""
+    q = points.n_features if axes is None else axes.shape[1]
+    inner = inner_table(
+        points.table, _HALF, q, UnitFacts(), _half_of_part, numbers, draws, second, axes
+    )
+    return GridRows(inner, points.limit, points.unit)
+
+
+def along(rows: Rows, axes: np.ndarray | None) -> Rows:
+    """Integer coordinates along the axes: at most 2**24 times 2**20, exact."""
+    return rows if axes is None else rows.map(partial(_coordinates, axes), axes.shape[1])
+
+
+def _coordinates(axes: np.ndarray, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    return np.trunc(x @ axes * 2.0**-BASIS_BITS)
 
 
 class _ChosenSource(PartSource):
@@ -115,9 +151,11 @@ def _chosen_half(part: Part, numbers: Any, draws: UnitDraws, within: Domain | No
     return Part(source, part.units.take(there))
 
 
-def rows_alone(part: Part) -> Part:
-    """The rows of a part, for a table with a state of its own."""
-    return Part(part.source, part.units, {ROWS: part[ROWS]})
+def _half_of_part(
+    part: Part, numbers: Any, draws: UnitDraws, second: bool, axes: np.ndarray | None
+) -> Part:
+    active = (in_second if second else in_first)(numbers.draws_of(part, draws))
+    return Part(part.source, part.units, {ROWS: along(part[ROWS], axes), ACTIVE: active})
 
 
 def _members(part: Part) -> tuple[Part, tuple[ByPart]]:

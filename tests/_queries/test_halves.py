@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from grid_tools import raw_table
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._published.halves import in_first, in_second, second_half, unit_points
-from sklearn_dp._queries.samples import ByPart, UnitNumbers
+from sklearn_dp._queries.halves import in_first, in_second
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.samples import ByPart, numbered, unit_draws
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp._rows.table import LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
@@ -36,8 +38,8 @@ def table_of(places, groups=None, engine=LocalEngine):
 
 
 def all_rows(rows):
-    """The rows of a `GridTable`, in lengths, and what each weighs."""
-    found = rows.sums(_rows)[0].in_order()
+    """The rows of a handle, in lengths, and what each weighs."""
+    found = raw_table(rows).sums(_rows)[0].in_order()
     return np.concatenate([x for x, _ in found]) * rows.unit, np.concatenate([w for _, w in found])
 
 
@@ -67,8 +69,8 @@ def test_the_second_half_of_parts_is_that_of_one_array(groups, within):
     cuts = (np.split(np.arange(N), cut) for cut in CUTS)
     for table in [*memory, *(table_of(places, groups, Elsewhere) for places in cuts)]:
         context = context_of(session(), table, 100.0, known=within)
-        numbers = UnitNumbers.of(table)
-        half = second_half(context, numbers, context.session.addressed_draws(numbers.size))
+        numbers = numbered(TableRows(table))
+        half = context.second_half(numbers, unit_draws(context.session, numbers))
         rows, weights = all_rows(half.rows)
         assert np.allclose(rows, expected, atol=half.rows.unit)
         assert (weights == (1 if groups is None else units.weights[there])).all()
@@ -80,18 +82,18 @@ def test_one_row_stands_for_each_group(groups):
     found = []
     for cut in CUTS:
         table = table_of(np.split(np.arange(N), cut), groups, Elsewhere)
-        rows, weights = all_rows(unit_points(context_of(session(), table, 100.0)))
+        rows, weights = all_rows(context_of(session(), table, 100.0).points())
         assert (weights == 1).all()
         found.append(sorted(np.rint(rows[:, 0]).astype(int).tolist()))
     places = np.array(found[0]) - 1
     assert sorted(groups[places].tolist()) == list(range(20)) and len(set(places % 3)) > 1
     assert found == [found[0]] * 3
     memory = context_of(session(), Table.in_memory(X, Units(N, groups), 2), 100.0)
-    points = unit_points(memory, UnitNumbers.of(memory.rows.table))
+    points = memory.points(numbered(memory.rows.table))
     assert sorted(np.rint(all_rows(points)[0][:, 0]).astype(int).tolist()) == found[0]
     # The last unit gone, the others are as they were: the bits are theirs.
     fewer = groups != groups[-1]
     table = table_of([np.flatnonzero(fewer)], groups)
-    rows, _ = all_rows(unit_points(context_of(session(), table, 100.0)))
+    rows, _ = all_rows(context_of(session(), table, 100.0).points())
     left = [place + 1 for place in places if fewer[place]]
     assert sorted(np.rint(rows[:, 0]).astype(int).tolist()) == left

@@ -1,7 +1,7 @@
 """Tables whose rows are made of those of another table, where these are.
 
 Some steps look at other rows than those of the table: at one of each unit, at some of their
-coordinates, at a half of them. Such a table is a :class:`.table.Part` in the state of each part,
+coordinates, at a half of them. Such a table is a :class:`.Part` in the state of each part,
 under a name. A pass over it is one over the outer table, so it works for every engine, and what is
 told of the parts of the outer table (who computes again what is lost, what errors tell) is true of
 it.
@@ -13,12 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._units import UnitFacts
-from .table import Engine, Part, PassFunction, SplitFunction, Table
+from .._privacy._units import UnitFacts
+from .._rows.rows import ROWS
+from .._rows.table import Engine, Part, PassFunction, SplitFunction, Table
+from ._query import Step
+from .handles import GridRows, TableRows
+
+__all__ = ["Dropped", "alone"]
 
 
 class InnerEngine:
-    """Computes on parts that parts of another table hold, by name; see :class:`.table.Engine`."""
+    """Computes on parts that parts of another table hold, by name; see :class:`.Engine`."""
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name, self.n_parts = table, name, table.engine.n_parts
@@ -49,31 +54,44 @@ class InnerEngine:
 
 
 def inner_table(
-    table: Table,
+    rows: TableRows,
     name: str,
     n_features: int,
     units: UnitFacts,
     make: Callable[..., Part],
     *broadcast: Any,
-) -> Table:
-    """A table of what `make`, a pure function of a module, gives for each part in the next pass.
+) -> TableRows:
+    """A handle of what `make`, a pure function of a module, gives for each part in the next pass.
     Another table of the same name ends. Its units are those of the table, with those weights."""
+    table = rows._raw()
     table.update(_made, name, make, broadcast)
     units = replace(units, unit=table.units.unit)
-    return Table(InnerEngine(table, name), n_features, np.float64, units)
+    return TableRows(Table(InnerEngine(table, name), n_features, np.float64, units))
 
 
-def drop(table: Table, *names: str) -> None:
-    """Let go of inner tables, or of other values of the rows: they are the memory of a fit."""
-    table.update(_dropped, names)
+def alone(rows: GridRows, name: str) -> GridRows:
+    """The same rows, each of which is a unit, with a state of their own."""
+    inner = inner_table(rows.table, name, rows.n_features, UnitFacts(), rows_alone)
+    return GridRows(inner, rows.ball, rows.unit)
+
+
+def rows_alone(part: Part) -> Part:
+    """The rows of a part, for a table with a state of its own."""
+    return Part(part.source, part.units, {ROWS: part[ROWS]})
+
+
+class Dropped(Step):
+    """Parts let go of inner tables by name, or of rows on a grid: they are the memory of a fit."""
+
+    names: tuple[str, ...] = ()
+    rows: bool = False
+
+    def on(self, part: Part) -> Part:
+        return part.without(*self.names, *([ROWS] if self.rows else []))
 
 
 def _made(part: Part, name: str, make: Callable[..., Part], broadcast: tuple) -> tuple[Part, tuple]:
     return part.having(**{name: make(part, *broadcast)}), ()
-
-
-def _dropped(part: Part, names: tuple) -> tuple[Part, tuple]:
-    return part.without(*names), ()
 
 
 def _inside(part: Part, name: str, function: PassFunction, broadcast: tuple) -> tuple[Part, tuple]:

@@ -1,0 +1,163 @@
+"""How rows come into a fit: read once it is paid for, and handed on behind a handle.
+
+The way of a fit is told in :mod:`sklearn_dp._base`; here is what of it has the rows.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ._door import Schema, check_numbers, numbers, see_columns
+from ._partitions import EngineInput, InParts, answers, engine_of, in_memory, opened_table
+from ._privacy._session import PrivacySession
+from ._privacy._units import UnitFacts, Units, unit_of
+from ._queries.handles import TableRows
+from ._rows.nearest import labels_of
+from ._rows.single_rows import row_guard, saturated
+from ._rows.sparse_rows import as_rows
+from ._rows.table import Table
+from ._sklearn_compat import Progress
+from ._weights import NO_WEIGHT, check_weights, largest_weight
+
+
+class FitsRows(InParts):
+    """Mixin of estimators: from what a user gives to a handle of rows."""
+
+    max_weight: float | None
+    n_jobs: Any
+    labels_: np.ndarray
+    predict: Callable[[Any], np.ndarray]
+    _open_session: Callable[..., PrivacySession]
+    _check_names: Callable[[Any], None]
+    _fit_table: Callable[..., None]
+    _finish: Callable[..., None]
+
+    _takes_sparse = False
+    """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
+
+    @property
+    def _later(self) -> bool:
+        """Whether this is a fit of a day that is not the first."""
+        return False
+
+    def _weighed(self, units: UnitFacts) -> None:
+        """Take note of what is public of the units of a fit."""
+
+    @row_guard
+    def _fit_validated(
+        self, X: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Charge, validate, fit. The body of every public `fit`, of what the user gave.
+
+        Rows without a weight are left out. A `BudgetExceededError` comes before the data are looked
+        at, and so do errors of parameters; those of the data come after the charge.
+        """
+        alone = self._requires_in_memory() and self._schema(X)
+        found = None if alone else engine_of(X, groups, sample_weight)
+        if found is not None:
+            return self._fit_parts(found)
+        largest = largest_weight(sample_weight, self.max_weight)
+        session = self._open_session(X, unit_of(groups))
+        rows = self._validated(X)
+        if largest is None:
+            return self._fit_session(rows, self._units(rows, groups), session)
+        weights = check_weights(sample_weight, len(rows))
+        units, there = Units.weighted(weights, float(largest), groups)
+        if not there.any():  # rows without a weight are not there, and no rows at all are refused
+            raise ValueError(NO_WEIGHT)
+        self._fit_session(rows[there], units, session)
+        if hasattr(self, "labels_"):
+            self.labels_ = self.predict(X)  # of rows without a weight too
+        return self
+
+    def _fit_parts(self, found: EngineInput) -> Self:
+        """Charge, and fit to a table in parts."""
+        together = self._requires_in_memory()
+        if together is not None:
+            raise TypeError(f"X must be in memory for {together}, not in parts.")
+        if found.weighted:
+            largest_weight((), self.max_weight)
+        session = self._open_session(found, "group" if found.grouped else "row")
+        table = self._open_parts(found)
+        self._fit_session(table, table.units, session)
+        if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
+            # Of all rows of X, also of those without a weight; where they are on a cluster, when
+            # asked for: the states of parts can go.
+            self.labels_ = answers(self, "predict", found)
+        return self
+
+    def _open_parts(self, found: EngineInput) -> Table:
+        """The table of the parts, with all that belongs to their rows."""
+        return opened_table(self, found)
+
+    def _check_given(self, X: Any) -> Any:
+        """The public columns of a table that may be fitted; an error by its type alone."""
+        found = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
+        given = found.columns if isinstance(found, EngineInput) else self._schema(X)
+        self._check_names(given.names)
+        return given
+
+    def _schema(self, X: Any) -> Schema:
+        """Return the schema of a table in memory; an error where it cannot be fitted."""
+        given = in_memory(X, self._requires_in_memory())
+        check_numbers(given, sparse=self._takes_sparse)
+        return given
+
+    def _validated(self, X: Any, *, reset: bool = True) -> Any:
+        """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
+        given = self._schema(X)
+        see_columns(self, X, given, reset=reset and not self._later)
+        return as_rows(numbers(X, given))
+
+    # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
+    # overflows into a warning that neighbors would not see.
+    @row_guard
+    def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
+        """Fit within a session that has been charged."""
+        progress = Progress(self)
+        X = None if X is None else saturated(X)
+        self._fit(X, units, session, progress, **public)
+        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
+        if seen and (labeled := self._labeled_by()) is not None:
+            self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
+        self._finish(session, np.float64 if X is None else X.dtype)
+        progress.finish()
+        return self
+
+    @staticmethod
+    def _units(X: Any, groups: Any) -> Units:
+        """The units of the rows; an error of `groups` names no value."""
+        return Units(len(X), groups)
+
+    def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
+        """Set the fitted attributes, from releases only.
+
+        The rows of `X`, an array or `SparseRows`, are finite. The session is the only way from rows
+        to attributes; `progress` is called with the name of each step that is done.
+        """
+        rows = TableRows(self._table(X, units))
+        self._weighed(rows.units)
+        self._fit_table(rows, session, progress)
+
+    def _table(self, X: Any, units: Units) -> Any:
+        """Rows as a table: in one part for each thread, unless they are in parts already."""
+        if isinstance(X, Table | TableRows):
+            return X
+        return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
+
+    def _labeled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
+        """Released centers that rows get labels by, and what of a row is compared with them. No fit
+        sees labels: they are told to whoever has the rows."""
+        return None
+
+    @row_guard
+    def _validate_predict(self, X: ArrayLike) -> np.ndarray:
+        """Finite rows for a method of the fitted estimator, which must be under the guard too.
+
+        Where the class takes sparse rows, these come as `SparseRows`, which stand for an array.
+        """
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
