@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 PACKAGE = "sklearn_dp"
 LEFT_OUT = {"ES01", "RT02", "SA01"}
 # Raw data and constants: they have a comment at their definition, and no docstring.
-NO_DOCSTRING = {"sklearn_dp.audit.MUTANTS"}
 # The laws as the audit knows them, in a folder that is named like that of the kernel: not exported.
 INTERNAL = "sklearn_dp.audit.mechanisms"
 
@@ -37,7 +36,7 @@ def public_names():
     for module in public_modules():
         for name in module.__all__:
             value, full = getattr(module, name), f"{module.__name__}.{name}"
-            if full not in NO_DOCSTRING and not isinstance(value, dict | list | tuple):
+            if not isinstance(value, dict | list | tuple):
                 yield full
             if inspect.isclass(value):
                 yield from (f"{full}.{method}" for method in own_methods(value))

@@ -49,9 +49,7 @@ from sklearn_dp import DPPCA, DPKMeans, PublicEncoder  # noqa: E402
 from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu  # noqa: E402
 from sklearn_dp._privacy._selection import selection_mu, selection_refit  # noqa: E402
 from sklearn_dp._privacy._selection_rules import (  # noqa: E402
-    CappedGeometric,
-    Fixed,
-    NegativeBinomial,
+    Geometric,
     Thin,
     _thinning,
 )
@@ -102,7 +100,7 @@ def thin(m):
 
 
 def geometric(m):
-    return NegativeBinomial(m, (1 - COVERAGE) / (COVERAGE * (m - 1)))
+    return Geometric(m, (1 - COVERAGE) / (COVERAGE * (m - 1)))
 
 
 def largest(allowed, top):
@@ -169,8 +167,8 @@ def price():
             rules = (
                 thin(m),
                 geometric(m),
-                CappedGeometric(m, geometric(m).gamma, round(2 / geometric(m).gamma)),
-                Fixed(m),
+                Geometric(m, geometric(m).gamma, round(2 / geometric(m).gamma)),
+                Thin(m, 1.0),
             )
             ours = [alone / selection_mu(epsilon, DELTA, rule) for rule in rules]
             rule = rules[0] if m <= 5 else rules[1]

@@ -14,7 +14,7 @@ three things are otherwise:
 What the report certifies of a composition, and why it is right, is in :mod:`._steps`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from html import escape
@@ -28,13 +28,12 @@ from sklearn.utils.metaestimators import available_if
 
 from ._door import is_vector, listed_rows, schema
 from ._dry_run import dry_run
-from ._guarantee import Guaranteed, ledgers_inside, privacy_report
+from ._guarantee import Guaranteed, check_values, privacy_report
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
-from ._privacy._disjoint import check_one_value
-from ._privacy._ledger import DisjointLedgers, open_ledger
-from ._privacy._prepaid import Part, identity, paid_together
+from ._privacy._ledger import open_ledger
+from ._privacy._prepaid import Part, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
@@ -42,25 +41,23 @@ from ._steps import problem_of, steps_of
 from .exceptions import LedgerError
 
 
-def private_steps(
-    estimator: BaseEstimator, name: str = "", *, fitted: bool = False
-) -> Iterator[tuple[str, Guaranteed]]:
-    """Name and private step, of all that a composition is made of, or of all that it has fitted."""
+def private_steps(estimator: BaseEstimator, *, fitted: bool = False) -> Iterator[Guaranteed]:
+    """Private steps of all that a composition is made of, or of all that it has fitted."""
     if isinstance(estimator, Guaranteed):
-        yield name, estimator
-    for own, step in steps_of(estimator, fitted=fitted) or ():
-        yield from private_steps(step, f"{name}__{own}" if name else own, fitted=fitted)
+        yield estimator
+    for _, step in steps_of(estimator, fitted=fitted) or ():
+        yield from private_steps(step, fitted=fitted)
 
 
-def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
+def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[Part]:
     """Return the costs of the steps of one fit that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
     known only when the steps before it have been fitted. Others are charged one by one.
     """
     parts = []
-    for name, step in steps:
-        book, unit = open_ledger(step.ledger), step._unit(grouped(name))
+    for step in steps:
+        book, unit = open_ledger(step.ledger), step._unit(grouped)
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
         rho, delta = float(cast(float, step.rho)), float(step.delta)
@@ -70,11 +67,11 @@ def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> l
     return parts
 
 
-def _together(steps: list[tuple[str, Guaranteed]]) -> PrivacyBudget | None:
+def _together(steps: list[Guaranteed]) -> PrivacyBudget | None:
     """The budget of several steps whose own are in rho: it is (rho, delta)-zCDP."""
-    if len(steps) < 2 or not all(is_real(step.rho) and is_real(step.delta) for _, step in steps):
+    if len(steps) < 2 or not all(is_real(step.rho) and is_real(step.delta) for step in steps):
         return None
-    rho, delta = (sum_up([getattr(step, cost) for _, step in steps]) for cost in ("rho", "delta"))
+    rho, delta = (sum_up([getattr(step, cost) for step in steps]) for cost in ("rho", "delta"))
     return PrivacyBudget(rho=rho, delta=delta) if 0 < delta < 0.5 and rho > 0 else None
 
 
@@ -88,13 +85,6 @@ def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
         return plan.gaussian and not plan.delta_failure
     except (TypeError, ValueError):  # of this number of columns, or in the fit too
         return False
-
-
-def check_values(estimator: Any) -> None:
-    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
-    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
-    books = [book for each in found if (book := open_ledger(each)) is not None]
-    check_one_value([(identity(book), book.payers) for book in books])
 
 
 def owned(estimator: Any) -> Any:
@@ -117,15 +107,10 @@ class ChargedTogether(Versioned):
         """A block for the fit of the steps, which have been paid for."""
         check_values(self)
         steps = list(private_steps(owned(self)))
-        for _, step in steps:  # what is wrong with them in any case is said before the charge
+        for step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
         width = 1 if is_vector(X) else schema(X).n_features
-        dry_run(self, method, X, y, params)
-
-        def grouped(name: str) -> bool:
-            return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
-
-        parts = parts_of(steps, width, grouped)
+        parts = parts_of(steps, width, dry_run(self, method, X, y, params))
         # A pipeline starts no tasks, and its steps may use threads of their own.
         with (
             nullcontext() if isinstance(self, Pipeline) else in_this_thread(),
@@ -152,15 +137,15 @@ class ChargedTogether(Versioned):
 
     def _in_words(self) -> str:
         """The guarantee of what has been fitted, or else what a fit would cost, if it is known."""
-        fitted = [step for _, step in private_steps(self, fitted=True)]
+        fitted = list(private_steps(self, fitted=True))
         if fitted and all(step._provenance is not None for step in fitted):
             try:
                 return privacy_report(self).headline
             except (LedgerError, ValueError) as error:  # of parts that do not add up
                 why = str(error).removeprefix("there is no guarantee of the whole: ")
                 return f"no guarantee: {why}"
-        problem, steps = problem_of(self, fitted=False), [step for _, step in private_steps(self)]
-        whole = None if problem else _together(list(private_steps(self)))
+        problem, steps = problem_of(self, fitted=False), list(private_steps(self))
+        whole = None if problem else _together(steps)
         if whole is None or len({step._relation("row") for step in steps}) > 1:
             return problem and f"no guarantee: {problem}"
         epsilon, delta = zcdp_epsilon(cast(float, whole.rho), whole.delta), 2 * whole.delta

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,11 +21,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._budget import PrivacyBudget
+from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger, open_ledger
 from ._privacy._plan import PrivacyPlan
+from ._privacy._prepaid import identity
 from ._privacy._provenance import total_of, without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
+from .exceptions import LedgerError
 
 
 class Guaranteed(PrivateStep):
@@ -124,6 +127,13 @@ def check_no_ledger(estimator: Any, name: str) -> None:
         )
 
 
+def check_values(estimator: Any) -> None:
+    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
+    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
+    books = [book for each in found if (book := open_ledger(each)) is not None]
+    check_one_value([(identity(book), book.payers) for book in books])
+
+
 def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:
     """Pairs (name, ledger) of all ledgers that the parameters of an estimator hold, at any depth:
     objects anywhere, and paths where a parameter, or a key of a grid, is called ledger."""
@@ -200,11 +210,13 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     private, a search of this package, :class:`PublicScaler` or :class:`PublicEncoder`. Any other
     step may have learned from the rows, or mixed them, and then nothing is guaranteed of the whole.
     So may scikit-learn's steps without a state, such as ``Normalizer``: they read all rows at once.
-    :func:`privatize` makes a pipeline that gives them single rows. A ``ColumnTransformer`` that it
-    has not made needs ``sparse_threshold=0``, unless each block is dense whatever the rows are,
-    since the density of all rows decides otherwise, and a ``FeatureUnion`` must have no
-    "passthrough". Where all steps were charged to the units of one value
-    (:meth:`PrivacyLedger.disjoint`), `payers` names them.
+    :func:`privatize` makes a pipeline that gives them single rows. What an ensemble or another
+    estimator of scikit-learn has fitted has no guarantee either, since that chose its rows, and may
+    have taken some of them several times. A ``ColumnTransformer`` that `privatize` has not made
+    needs ``sparse_threshold=0``, unless each block is dense whatever the rows are, since the
+    density of all rows decides otherwise, and a ``FeatureUnion`` must have no "passthrough". Where
+    all steps were charged to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers`
+    names them.
 
     Examples
     --------
@@ -240,13 +252,21 @@ def _subject(estimator: Any) -> dict[str, str]:
         if hasattr(step, "messages_"):
             words = "; ".join([step.status_, *map(str, step.messages_)])
             found[f"Status of {name!r}" if name else "Status"] = words
-    books = {}
     for _, ledger in ledgers_inside(estimator):
-        if (book := None if isinstance(ledger, DisjointLedgers) else open_ledger(ledger)) is None:
-            continue
+        if not isinstance(ledger, DisjointLedgers):
+            path = getattr(ledger, "path", ledger)
+            found[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
+    return found
+
+
+def _left(ledger: Any) -> str:
+    """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
+    try:
+        book = cast(PrivacyLedger, open_ledger(ledger))
         left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
-        books[book.path or "in memory"] = f"left when the page was written: {left}"
-    return found | {f"Ledger {path}": words for path, words in books.items()}
+    except LedgerError:
+        return "could not be read when the page was written"
+    return f"left when the page was written: {left}"
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -21,10 +21,9 @@ from audit.conftest import ToyMean  # noqa: E402
 from configurations import configurations  # noqa: E402
 from mutants import MUTANTS  # noqa: E402
 from mutants.outside import OUTSIDE  # noqa: E402
+from mutants.planting import killer  # noqa: E402
 from test_common import BUILDING_BLOCKS, HARMLESS, reached  # noqa: E402
 from test_outside_mutants import run  # noqa: E402
-
-from sklearn_dp.audit import killer  # noqa: E402
 
 
 def of_registry(name):

@@ -27,6 +27,7 @@ from unittest.mock import patch
 import mutants  # noqa: F401 - registers them
 import numpy as np
 from configurations import ESTIMATORS, USES, configurations
+from mutants import MUTANTS
 from scipy.linalg import eigvalsh
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
@@ -36,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._releases import Releases
-from sklearn_dp.audit import MUTANTS, record_releases
+from sklearn_dp.audit import record_releases
 
 __all__ = [
     "DISTANCES",

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
+from mutants.planting import Mutant, _visits, killer
 from neighbor_audits import mixed_neighbors_of, neighbors_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit import _loss_checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._loss_checks import check_groups
-from sklearn_dp.audit._mutation import Mutant, _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
@@ -173,12 +173,10 @@ def test_scikit_learn_checks_of_weights(estimator, check):
 # SampleAndAggregate and FriendlyMean, and of DPOneCluster. Replays of the rooms' tests stay there.
 MADE_OF_OTHERS = {"DPCoreset", "DPKTupleKMeans", "DPOneClusterKMeans", "DPOutlierScreen"}
 # Hundreds of fits each: the estimators that the normal suite tries them with, `make audit` tries
-# all. The toy of `tests/audit/test_mutants.py` tries that noise has entropy; drawn data are met in
-# the hundreds of neighbors below and in `tests/fuzz/test_replay.py`; each question is tried by
-# itself in `tests/_queries`.
+# all. Drawn data are met in the hundreds of neighbors below and in `tests/fuzz/test_replay.py`;
+# each question is tried by itself in `tests/_queries`.
 AUDIT = {
     "check_drawn_data": (),
-    "check_noise_has_entropy": (),
     "check_replay": tuple(name for name in ESTIMATORS if name not in MADE_OF_OTHERS),
     "check_replay_of_hard_groups": ("DPBySegment", "DPKMeans", "DPOneHotEncoder", "FriendlyMean"),
     "check_noise_law": ("DPKMeans", "DPQuantiles", "FederatedDPKMeans", "FriendlyMean"),
@@ -190,8 +188,7 @@ OF_OTHER_SETTINGS = {"check_plan_and_report_agree", "check_charge_is_true"}
 REPLAYED_TWICE = "FriendlyMean"
 # They set budgets of their own.
 OWN_BUDGET = {
-    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_noise_has_entropy"),
-    "check_total_is_right",
+    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_total_is_right"),
 }
 
 

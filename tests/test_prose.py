@@ -70,9 +70,8 @@ def public_docstrings():
             whole = getattr(module, name)
             yield f"{found.name}.{name}", inspect.getdoc(whole) or ""
             for part, member in inspect.getmembers(whole) if inspect.isclass(whole) else ():
-                if part[0] != "_" and str(getattr(member, "__module__", "")).startswith(
-                    "sklearn_dp"
-                ):
+                ours = "sklearn_dp" in str(getattr(member, "__module__", ""))
+                if ours and part[0] != "_":
                     yield f"{found.name}.{name}.{part}", inspect.getdoc(member) or ""
 
 

@@ -15,17 +15,20 @@ import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from table_tools import NO_TABLES, OTHERS, TEXTS
 
 from sklearn_dp import (
     DPPCA,
     DPBySegment,
+    DPCoreset,
     DPGaussianMixture,
     DPKMeans,
     DPOneHotEncoder,
+    DPRobustScaler,
     FederatedDPKMeans,
+    FriendlyCovariance,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
@@ -50,6 +53,7 @@ MISTAKES = {
     "dask, complex": da.from_array(X * 1j),
     "dask, dates": da.from_array(np.ones((4, 2), "M8[s]")),
     "dask, one axis": da.from_array(X[:, 0]),
+    "dask, sparse blocks": da.from_array(X).map_blocks(sp.csr_array),
     "a list of complex tables": [X * 1j, X * 1j],
     "a list of tables of dates": [X.astype("M8[s]")] * 2,
     "a list of tables of texts": [X.astype(str)] * 2,
@@ -346,6 +350,23 @@ def test_parameters():
             call(X)
     assert len(model.ledger.entries) == 1
     assert np.isfinite(centers.private_score(X, max_distance=9.0))
+
+
+@pytest.mark.parametrize("selection", ["best", "all"])
+def test_scores_that_no_candidate_can_have(selection):
+    ledger, bounds = ledger_of(), {"bounds": [1.0, 9.0]}
+    for model, scorings in (
+        (FriendlyMean(), ("silhouette", "cost", "reconstruction", "log_density")),
+        (FriendlyCovariance(), ("silhouette", "accuracy", "reconstruction")),
+        (DPRobustScaler(), ("silhouette", "cost", "accuracy")),  # whose `center_` is none
+        (DPKMeans(2), ("reconstruction",)),
+        (make_pipeline(DPPCA(1), DPCoreset()), ("silhouette", "cost")),
+    ):
+        grid = {"dpcoreset__bounds": [1.0, 9.0]} if isinstance(model, Pipeline) else bounds
+        for scoring in scorings:
+            search = DPGridSearch(model, grid, scoring=scoring, selection=selection, ledger=ledger)
+            search.set_params(epsilon=9.0, max_distance=9.0)
+            costs_nothing(ledger, (model, scoring), partial(search.fit, X, y=KEY), "^scoring=")
 
 
 def test_clients():

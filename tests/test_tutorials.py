@@ -22,7 +22,7 @@ SHOWS = {
         3,
         ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"],
     ),
-    "tutorials/plot_3_many_rows": (3, ["PureDP(epsilon=14.0)", "480 bytes back"]),
+    "tutorials/plot_3_many_rows": (3, ["epsilon for a person: 14", "480 bytes back"]),
     "tutorials/plot_4_table_of_persons": (
         3,
         ["found: ['employed', 'none', 'retired'", "refused: ledger: this needs epsilon 0.1"],

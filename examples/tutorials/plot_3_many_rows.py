@@ -40,8 +40,8 @@ axis.legend()
 # -----------
 #
 # By default a row is protected, which here is one day of one person. For the person, that is a weak
-# guarantee. `group_privacy` computes how weak: epsilon = 1 for one day is epsilon = 14 for a person
-# with 14 days, which is almost no protection.
+# guarantee. `group_privacy` shows how weak: what epsilon = 1 guarantees for one day is worth almost
+# nothing for a person with 14 days.
 
 from sklearn_dp import DPKMeans
 from sklearn_dp.accounting import PureDP, group_privacy

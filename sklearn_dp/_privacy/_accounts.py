@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._rounding import in_steps, steps_down, steps_up
 
-__all__ = ["Accounts"]
-
 # What an entry may pay for that is not converted by zCDP. Up to its failure probability, a
 # stability histogram is post-processing of a Gaussian release: see its module.
 _CONVERTED_AS = {
@@ -71,11 +69,9 @@ class Accounts:
         return other
 
     def raise_to(self, other: Accounts) -> None:
-        """Go on from at least what another one has spent, for each entry and in all.
-
-        The total of several parts is the maximum of their totals, and not the sum of the entries'
-        maxima: those may come from different parts, whose units are not the same.
-        """
+        """Go on from at least what another one has spent, for each entry and in all. The total of
+        several parts is the maximum of their totals, and not the sum of the entries' maxima: those
+        may come from different parts, whose units are not the same."""
         for name, spent in self._of.items():
             spent.raise_to(other._of[name])
         self._total.raise_to(other._total)
@@ -100,11 +96,9 @@ class Accounts:
         self._caps = {**self._caps, entry: (spent.rho, spent.delta)}
 
     def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
-        """Pay for one release, or raise a `PlanError` and leave all as it was.
-
-        `rho` and `delta` are finite, not negative, and not both zero. The error names the entry and
-        quotes no amounts, which in an adaptive fit are functions of earlier releases.
-        """
+        """Pay for one release, or raise a `PlanError` and leave all as it was. `rho` and `delta`
+        are finite, not negative, and not both zero. The error names the entry and quotes no
+        amounts, which in an adaptive fit are functions of earlier releases."""
         entry = self._plan[name]
         before = self._of[name]
         # The plan was converted by what its entries say: a release of another kind would break it.

@@ -20,23 +20,6 @@ from ._sealed import Sealed
 from ._session import PrivacySession
 from ._units import UnitFacts, Units
 
-__all__ = [
-    "NoisyNorms",
-    "count",
-    "exact_gram",
-    "noisy_count_and_totals",
-    "noisy_counts",
-    "norm_counts",
-    "norm_places",
-    "private_radius",
-    "quantile_from_histogram",
-    "radius_from_bins",
-    "safe_norms",
-    "scaled_columns",
-    "vector_sum",
-    "weighted_bincount",
-]
-
 GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
@@ -77,11 +60,9 @@ def noisy_count_and_totals(
     totals: np.ndarray,
     units: Units | UnitFacts,
 ) -> tuple[float, np.ndarray]:
-    """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones.
-
-    All that the entry has left is spent. The number is the weight where rows have none of their
-    own; else each of the four has twice the noise of one release.
-    """
+    """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones. All
+    that the entry has left is spent. The number is the weight where rows have none of their own;
+    else each of the four has twice the noise of one release."""
     if not units.own_weights:
         # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
         weight = int(totals[0])
@@ -105,10 +86,8 @@ def noisy_counts(
     units: Units | UnitFacts,
     rho: float | None = None,
 ) -> np.ndarray:
-    """Noisy weights (n_cells,) of disjoint cells.
-
-    `counts` are those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
-    """
+    """Noisy weights (n_cells,) of disjoint cells. `counts` are those of :func:`weighted_bincount`,
+    of one part of the rows or added up over parts."""
     # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
     # `scale`, and the l2 norm is no larger.
     return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
@@ -137,10 +116,8 @@ def vector_sum(
     units: Units,
     unit: float = 1.0,
 ) -> np.ndarray:
-    """Noisy sum (d,) of integer rows, clipped here to norm `limit`.
-
-    `limit` is in steps of length `unit`, public or released.
-    """
+    """Noisy sum (d,) of integer rows, clipped here to norm `limit`. `limit` is in steps of length
+    `unit`, public or released."""
     rows = units.weigh(clip_integer_rows(rows, limit))
     # A row has norm at most limit; a unit is a combination of rows with weights of sum at most one,
     # so the sum moves by at most limit.
@@ -229,10 +206,8 @@ def norm_counts(
     X: Any, units: Units, prepared: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
     """Exact weights in 400 public bins of the norms of rows: what :func:`private_radius` releases.
-
     `X` holds finite rows, or is what gives such rows for a slice, and has a length and a shape.
-    `prepared` is done to rows first, to each on its own.
-    """
+    `prepared` is done to rows first, to each on its own."""
     bins = np.empty(len(X), dtype=np.int32)
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
     for start in range(0, len(X), step):
@@ -339,8 +314,7 @@ def radius_from_bins(
     noisy: np.ndarray, edges: np.ndarray, noise_sd: float, fraction: float
 ) -> float | None:
     """A radius (or None) from noisy bins of norms: those that stand out from the noise, and the
-    quantile among them. Post-processing.
-    """
+    quantile among them. Post-processing."""
     # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin
     # of noise in 200 histograms exceeds the first level. Where it is a thousand times as far out
     # as the fullest bin, all rows would lie in one step of the grid: the second level, which is

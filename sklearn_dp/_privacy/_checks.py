@@ -16,19 +16,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = [
-    "SMALLEST_DELTA",
-    "check_choice",
-    "check_delta",
-    "check_non_negative",
-    "check_number",
-    "check_positive",
-    "is_integer",
-    "is_real",
-    "plain_text",
-    "real_array",
-]
-
 #: Subnormal floats carry no relative precision and their reciprocals overflow.
 SMALLEST_DELTA = sys.float_info.min
 
@@ -55,11 +42,9 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def real_array(values: Any) -> np.ndarray:
-    """Numbers as an array of float64; complex ones, dates and texts are a TypeError.
-
-    NumPy drops imaginary parts with a warning, which is an error for those who say so, takes dates
-    for the integers that it keeps of them, and texts for the numbers that they read as.
-    """
+    """Numbers as an array of float64; complex ones, dates and texts are a TypeError. NumPy drops
+    imaginary parts with a warning, which is an error for those who say so, takes dates for the
+    integers that it keeps of them, and texts for the numbers that they read as."""
     array = np.asarray(values)
     texts = array.dtype == object and any(isinstance(each, str | bytes) for each in array.flat)
     if array.dtype.kind not in "biufO" or texts:
@@ -68,10 +53,8 @@ def real_array(values: Any) -> np.ndarray:
 
 
 def plain_text(name: str, text: object) -> str:
-    """The characters of a text, of whatever class: NumPy has one, and an Enum may be one.
-
-    ``str`` makes "Region.NORTH" of a member of an Enum whose text is "north".
-    """
+    """The characters of a text, of whatever class: NumPy has one, and an Enum may be one. ``str``
+    makes "Region.NORTH" of a member of an Enum whose text is "north"."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, got {type(text).__name__}")
     return str.__str__(text)
@@ -86,10 +69,8 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_number(name: str, value: object) -> float:
-    """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter.
-
-    A Python integer beyond the floats counts as infinite.
-    """
+    """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter. A
+    Python integer beyond the floats counts as infinite."""
     if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
@@ -118,10 +99,8 @@ def check_non_negative(name: str, value: object) -> float:
 
 
 def check_delta(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a float in (0, 1), or in [0, 1) if ``zero`` is allowed.
-
-    Positive ones are at least `SMALLEST_DELTA`: with a subnormal delta no conversion would be safe.
-    """
+    """Return a float in (0, 1), or in [0, 1) if ``zero`` is allowed. Positive ones are at least
+    `SMALLEST_DELTA`: with a subnormal delta no conversion would be safe."""
     result = check_non_negative(name, value)
     if result >= 1 or not (result >= SMALLEST_DELTA or (result == 0 and zero)):
         raise ValueError(

@@ -9,8 +9,6 @@ from typing import Any
 
 from ._optional import extra
 
-__all__ = ["Pass", "CommunicationCost", "Workload"]
-
 _GIGABYTE = 1e9
 
 

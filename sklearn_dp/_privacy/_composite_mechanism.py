@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
+from ._selection_rules import Geometric, Thin
 from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
-
-__all__ = ["CompositeMechanism", "open_step"]
 
 
 class CompositeMechanism:
@@ -31,35 +29,26 @@ class CompositeMechanism:
     def laplace(
         self, value: Any, *, sensitivity: float, epsilon: float, own: bool = False
     ) -> np.ndarray:
-        """Integers with rounded Laplace noise, as int64. NOT a release.
-
-        `sensitivity` is the l1 distance between neighbors. `own`: one of the values belongs to the
-        replaced element itself, and may be any other one: the caller's proof pays for that by a
-        different draw.
-        """
+        """Integers with rounded Laplace noise, as int64. NOT a release. `sensitivity` is the l1
+        distance between neighbors. `own`: one of the values belongs to the replaced element itself,
+        and may be any other one: the caller's proof pays for that by a different draw."""
         return self._draw(laplace.inner(value, sensitivity, epsilon, own))
 
     def gaussian(
         self, value: np.ndarray, *, sensitivity: float | np.ndarray, epsilon: float, delta: float
     ) -> np.ndarray:
         """Integers with rounded Gaussian noise, (epsilon, delta)-DP by the exact formula.
-
-        `sensitivity` is s with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbors.
-        """
+        `sensitivity` is s with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbors."""
         return self._draw(gaussian.inner(value, sensitivity, epsilon, delta))
 
     def choice(self, scores: np.ndarray, *, sensitivity: int, epsilon: float) -> int:
-        """Index of a public candidate by the exponential mechanism.
-
-        No int64 score moves by more than `sensitivity` between neighbors.
-        """
+        """Index of a public candidate by the exponential mechanism. No int64 score moves by more
+        than `sensitivity` between neighbors."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
-    def runs(self, rule: Thin | NegativeBinomial | CappedGeometric) -> np.ndarray:
-        """Which candidates are run, by a public rule. NOT a release.
-
-        How many, is as secret as the data.
-        """
+    def runs(self, rule: Thin | Geometric) -> np.ndarray:
+        """Which candidates are run, by a public rule. NOT a release. How many, is as secret as the
+        data."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)

@@ -18,11 +18,6 @@ from ..exceptions import LedgerError
 from ._checks import plain_text
 from ._rounding import exact_sum
 
-__all__ = [
-    "EVERYONE", "Line", "Payers", "agreed_values", "check_name", "check_one_value", "check_payers",
-    "dearest", "payers_in_words",
-]  # fmt: skip
-
 Payers = tuple[str, str]
 """The units of one value of a key: (key, value)."""
 
@@ -66,11 +61,9 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 def agreed_values(
     listed: Mapping[str, tuple[str, ...]], key: object, values: Iterable[str] | None, relation: str
 ) -> tuple[str, tuple[str, ...]]:
-    """A key and its values: those that the ledger has listed, or new ones, if it has none.
-
-    A LedgerError for a key that is not listed, for one that is listed with other values, and for
-    neighbors that may move a unit from one value to another.
-    """
+    """A key and its values: those that the ledger has listed, or new ones, if it has none. A
+    LedgerError for a key that is not listed, for one that is listed with other values, and for
+    neighbors that may move a unit from one value to another."""
     key = check_name("key", key)
     new = None if values is None else _check_values(values)
     old = listed.get(key)
@@ -126,11 +119,9 @@ def check_payers(key: object, value: object) -> Payers:
 
 
 def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
-    """Refuse fits that see the same rows and are charged to two values of a key.
-
-    Each fit by its ledger and the units that pay it. No unit lies in both values, so one of the two
-    fits would be paid by nobody whose rows it reads.
-    """
+    """Refuse fits that see the same rows and are charged to two values of a key. Each fit by its
+    ledger and the units that pay it. No unit lies in both values, so one of the two fits would be
+    paid by nobody whose rows it reads."""
     found: dict[object, str] = {}
     for ledger, (key, value) in several:
         if key and found.setdefault((ledger, key), value) != value:

@@ -19,8 +19,6 @@ from ._aggregates import norm_places, safe_norms, scaled_columns
 from ._checks import is_real, real_array
 from ._grid import rows_minus
 
-__all__ = ["Domain", "Sphere", "column_ends", "unit_rows"]
-
 _LARGEST = 1e140  # sums of squares of lengths stay finite
 _SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
 
@@ -37,10 +35,8 @@ class Domain:
     @classmethod
     def from_bounds(cls, bounds: Any, n_features: int) -> Any:
         """The region that the `bounds` parameter of an estimator means; its errors name `bounds`.
-
         None: no public bound, and no region. A float: radius of a ball about the origin. A pair of
-        scalars or arrays of shape (n_features,): a box.
-        """
+        scalars or arrays of shape (n_features,): a box."""
         if bounds is None:
             return None
         if is_real(bounds):
@@ -124,11 +120,9 @@ class Domain:
         return self.low, self.high
 
     def center_rows(self, X: np.ndarray) -> np.ndarray:
-        """Clip finite rows to the box, if there is one, and subtract the center, row by row.
-
-        Rows may still lie outside the ball: the grid clips norms exactly. `X` itself is returned
-        where nothing has to be subtracted.
-        """
+        """Clip finite rows to the box, if there is one, and subtract the center, row by row. Rows
+        may still lie outside the ball: the grid clips norms exactly. `X` itself is returned where
+        nothing has to be subtracted."""
         if self.low is not None and self.high is not None:
             X = np.asarray(X, dtype=np.float64)
             # Two numbers tell most tables that lie inside, faster than a clip of each short row.
@@ -142,10 +136,8 @@ class Domain:
         return replace(self, center=self.center[columns], low=low, high=high)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """Finite rows moved into the region, each on its own, elementwise in a fixed order.
-
-        Which rows are moved depends on each row alone. Rows inside keep all of their bits.
-        """
+        """Finite rows moved into the region, each on its own, elementwise in a fixed order. Which
+        rows are moved depends on each row alone. Rows inside keep all of their bits."""
         if self.low is not None:
             return np.clip(X, self.low, self.high)
         # Rows that seem to be well inside are: rounding moves squares by far less, and what
@@ -174,11 +166,9 @@ class Domain:
         return X
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:
-        """Move points of shape (..., n_features) into the region, each on its own.
-
-        For released values and for inner fits; sums of rows are clipped on the grid. A point goes
-        to the same place whatever other points are there and however they lie in memory.
-        """
+        """Move points of shape (..., n_features) into the region, each on its own. For released
+        values and for inner fits; sums of rows are clipped on the grid. A point goes to the same
+        place whatever other points are there and however they lie in memory."""
         if self.low is not None:
             return np.clip(points, self.low, self.high)
         # In units of the largest entry of a far point, so that nothing overflows.
@@ -237,10 +227,8 @@ def _missing(bounds: Any, n_features: int) -> np.ndarray | None:
 
 def _by_columns(bounds: Any, n_features: int) -> bool:
     """Whether bounds are a pair (low, high) for each column, in place of all lows, then all highs.
-
     Two pairs may be either. They are taken for one pair of each column where that gives both sides
-    a length, and the other way leaves one without.
-    """
+    a length, and the other way leaves one without."""
     try:
         ends = real_array(bounds)
     except (OverflowError, TypeError, ValueError):
@@ -251,11 +239,9 @@ def _by_columns(bounds: Any, n_features: int) -> bool:
 
 
 class Sphere(Domain):
-    """The unit sphere: each row is scaled to length 1, on its own.
-
-    No proof relies on that. Sums are those of rows on the grid of the unit ball, which clips what
-    it is given to that ball, by exact integer norms.
-    """
+    """The unit sphere: each row is scaled to length 1, on its own. No proof relies on that. Sums
+    are those of rows on the grid of the unit ball, which clips what it is given to that ball, by
+    exact integer norms."""
 
     @classmethod
     def of(cls, n_features: int) -> Self:

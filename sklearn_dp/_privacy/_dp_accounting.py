@@ -39,14 +39,10 @@ from ._ledger_terms import LedgerCharge, LedgerState
 from ._optional import extra
 from ._rounding import exact_sum, float_up, sum_up
 
-__all__ = ["events_of"]
-
 
 def events_of(state: LedgerState) -> tuple[Any, float]:
-    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up.
-
-    The charges are about one unit and one relation, as those of a ledger are.
-    """
+    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up. The
+    charges are about one unit and one relation, as those of a ledger are."""
     with extra("accounting"):
         import dp_accounting
     values: dict[str, dict[str, list[LedgerCharge]]] = {}

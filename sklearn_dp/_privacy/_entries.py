@@ -19,11 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "PLAIN", "Wrong", "dtype_of", "entries_of", "exact", "floats", "is_column", "is_sequence",
-    "items_of", "kind_of", "object_array", "places_among", "quietly_read", "unwrapped",
-]  # fmt: skip
-
 # How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first
 # that fits counts. What is not here (lists, structures, geometries) is "other".
 _KINDS = {
@@ -125,10 +120,8 @@ def is_column(values: Any) -> bool:
 
 def entries_of(values: Any) -> np.ndarray | list[Any]:
     """The entries of a column: an array of one exact type, or a list of them as they are.
-
     Categories are looked up: an array of them would be of floats for the sake of one that is
-    missing. Entries that are masked are None.
-    """
+    missing. Entries that are masked are None."""
     if is_sequence(values):
         return unwrapped(items_of(values))
     if isinstance(values, np.ma.MaskedArray):
@@ -147,10 +140,8 @@ def entries_of(values: Any) -> np.ndarray | list[Any]:
 
 
 def unwrapped(values: list[Any]) -> list[Any]:
-    """A list whose texts and numbers are plain ones, of whatever class they were.
-
-    So are the scalars in arrays without axes. What is of a class with code of its own stays.
-    """
+    """A list whose texts and numbers are plain ones, of whatever class they were. So are the
+    scalars in arrays without axes. What is of a class with code of its own stays."""
     return values if set(map(type, values)) <= PLAIN else [*map(_unwrapped, values)]
 
 

@@ -21,33 +21,20 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = [
-    "LazyUniform",
-    "exp_bounds",
-    "half_integer_over",
-    "normal_tail_bounds",
-    "smallest_at_most",
-    "tail_fraction",
-]
-
 WORD = 64
 
 
 class LazyUniform:
     """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed.
-
-    `more` gives 64 further bits, as an integer.
-    """
+    `more` gives 64 further bits, as an integer."""
 
     def __init__(self, value: int, bits: int, more: Callable[[], int]) -> None:
         self.value, self.bits, self.more = value, bits, more
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
-        """Whether the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
-
-        x is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
-        interval does contain x. They halve it at least 64 times: this ends.
-        """
+        """Whether the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high. x
+        is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
+        interval does contain x. They halve it at least 64 times: this ends."""
         while True:
             low, high = bounds(self.bits + WORD)
             if (self.value + 1) << WORD <= low:
@@ -59,11 +46,8 @@ class LazyUniform:
 
 
 def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> int:
-    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k.
-
-    Each call of `exceeds` is a decision about the noise. `guess` is nearly always right, or off by
-    one.
-    """
+    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k. Each call of
+    `exceeds` is a decision about the noise. `guess` is nearly always right, or off by one."""
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
         low, high, step = low - step, low, 2 * step
@@ -88,11 +72,8 @@ def half_integer_over(scale: Fraction, k: int) -> tuple[int, int]:
 
 
 def normal_tail_bounds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
-    """Integers low <= Q(x) 2^precision <= high, x = numerator / denominator >= 0.
-
-    Q(x) = 1/2 - sum_n (-1)^n t_n / (2 n + 1) with t_0 = x / sqrt(2 pi) and
-    t_n = t_(n-1) (x^2/2) / n.
-    """
+    """Integers low <= Q(x) 2^precision <= high, x = numerator / denominator >= 0. Q(x) = 1/2 -
+    sum_n (-1)^n t_n / (2 n + 1) with t_0 = x / sqrt(2 pi) and t_n = t_(n-1) (x^2/2) / n."""
     square, twice = numerator**2, 2 * denominator**2
     if _vanishes(square, twice, precision):
         return 0, 1  # Q(x) <= exp(-x^2/2) / 2
@@ -117,10 +98,8 @@ def exp_bounds(numerator: int, denominator: int, precision: int) -> tuple[int, i
 
 
 def _vanishes(numerator: int, denominator: int, precision: int) -> bool:
-    """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator.
-
-    Then 0 and 1 are bounds, and the series, which would need more than y terms, is not asked.
-    """
+    """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator. Then 0 and 1 are
+    bounds, and the series, which would need more than y terms, is not asked."""
     return 184 * numerator >= 128 * denominator * precision  # 184/128 < log2(e)
 
 
@@ -154,20 +133,16 @@ def _alternating_bounds(
 
 @lru_cache(maxsize=64)
 def _inverse_root_two_pi(work: int) -> int:
-    """2^work / sqrt(2 pi), with an error of less than 2.
-
-    The integer root of 2^(3 work - 1) / (2^work pi), where an error of two in the last place of pi
-    moves the quotient by less than a relative 2^-work.
-    """
+    """2^work / sqrt(2 pi), with an error of less than 2. The integer root of 2^(3 work - 1) /
+    (2^work pi), where an error of two in the last place of pi moves the quotient by less than a
+    relative 2^-work."""
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 
 def _pi(work: int) -> int:
-    """2^work pi, at most 3/2 too small and 1/2 too large, by Machin's formula.
-
-    Each term of an arctangent errs by 2 units at most, in all 40 units for each term: less than
-    half of 2^32 for less than 2^25 terms. What is shifted out is rounded down.
-    """
+    """2^work pi, at most 3/2 too small and 1/2 too large, by Machin's formula. Each term of an
+    arctangent errs by 2 units at most, in all 40 units for each term: less than half of 2^32 for
+    less than 2^25 terms. What is shifted out is rounded down."""
     guarded = work + 32
     return (16 * _arctan_of_inverse(5, guarded) - 4 * _arctan_of_inverse(239, guarded)) >> 32
 

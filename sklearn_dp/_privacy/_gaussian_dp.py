@@ -31,17 +31,6 @@ from scipy.special import erfcx, ndtr, ndtri_exp
 from ._checks import check_delta, check_non_negative, check_positive
 from ._rounding import ROUNDING, formula_down, formula_up, move_until
 
-__all__ = [
-    "SLACK",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_mu",
-    "gaussian_rho",
-    "gaussian_sigma",
-    "mu_from_rho",
-    "rho_from_mu",
-]
-
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
 #: A returned budget is this much (relative) below the verified one, so that whatever is spent
@@ -56,11 +45,9 @@ _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest 
 
 
 def _mills(x: Any) -> Any:
-    """Mills ratio (1 - Phi(x)) / phi(x), for numbers and arrays.
-
-    erfcx(x) = exp(x^2) erfc(x) neither underflows nor cancels for large x, where the quotient of
-    tail and density would be 0 / 0.
-    """
+    """Mills ratio (1 - Phi(x)) / phi(x), for numbers and arrays. erfcx(x) = exp(x^2) erfc(x)
+    neither underflows nor cancels for large x, where the quotient of tail and density would be 0 /
+    0."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
@@ -90,11 +77,9 @@ def _log_curve(a: float, mu: float) -> float:
 
 
 def _log_delta_up(mu: float, epsilon: float) -> float:
-    """Upper bound of log(delta) of mu-GDP at ``epsilon``.
-
-    `a` is a difference: for epsilon near mu^2 / 2 it cancels, so its two terms are rounded
-    outward before it is taken, and not the difference after it.
-    """
+    """Upper bound of log(delta) of mu-GDP at ``epsilon``. `a` is a difference: for epsilon near
+    mu^2 / 2 it cancels, so its two terms are rounded outward before it is taken, and not the
+    difference after it."""
     # delta falls with a: rounded down is safe
     a = epsilon / mu * (1 - ROUNDING) - mu / 2 * (1 + ROUNDING)
     return _log_curve(a, mu) + LOG_MARGIN

@@ -21,17 +21,6 @@ from scipy.sparse import csr_array
 from ._products import NearRows, row_of_each_entry
 from ._rounding import bounded_integers, largest_of
 
-__all__ = [
-    "LIMIT",
-    "MOST_COLUMNS",
-    "Grid",
-    "clip_integer_columns",
-    "clip_integer_rows",
-    "row_norms_squared",
-    "rows_minus",
-    "sum_type",
-]
-
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""
 
@@ -43,18 +32,14 @@ _LINE = 640  # entries
 
 def sum_type(n_rows: int, bits: int) -> Any:
     """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are.
-
     int64, or Python integers for tables so long that it could wrap. Both hold the same numbers, so
-    which one it is does not show.
-    """
+    which one it is does not show."""
     return np.int64 if int(n_rows).bit_length() + bits < 63 else object
 
 
 def row_norms_squared(rows: np.ndarray, largest: float | None = None) -> np.ndarray:
-    """Exact squared norms of integer rows: float64 where that holds them all, or else int64.
-
-    No entry is larger than `largest`, for those who know it.
-    """
+    """Exact squared norms of integer rows: float64 where that holds them all, or else int64. No
+    entry is larger than `largest`, for those who know it."""
     largest = largest_of(rows) if largest is None else largest
     # Float64 is much faster, and just as exact while no sum can exceed 2**53.
     if rows.shape[1] * largest * largest >= 2.0**53:
@@ -135,9 +120,7 @@ class Grid:
 
     def quantize(self, X: np.ndarray, radius: float) -> np.ndarray:
         """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``.
-
-        Integers as float64, C-contiguous. `radius` is public or released.
-        """
+        Integers as float64, C-contiguous. `radius` is public or released."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which

@@ -27,8 +27,6 @@ from ._entries import (
     unwrapped,
 )
 
-__all__ = ["check_container", "check_one_kind", "code_groups", "group_keys"]
-
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
 _NUMBERS = {int, float, bool, complex, Decimal, Fraction}
 _PLAIN = (date, time, timedelta, Enum)
@@ -125,11 +123,8 @@ def _key(value: Any, kind: str | None) -> Any:
 
 
 def check_one_kind(keys: Iterable[Any]) -> None:
-    """Refuse dates beside ids of another type: one person in two parts would be two units.
-
-    `keys` are those of :func:`group_keys`, of all parts. In one list :func:`code_groups` refuses
-    them.
-    """
+    """Refuse dates beside ids of another type: one person in two parts would be two units. `keys`
+    are those of :func:`group_keys`, of all parts. In one list :func:`code_groups` refuses them."""
     kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
     if len(kinds) > 1:
         raise TypeError("groups must be of the same type in all parts if they are dates.")
@@ -161,11 +156,8 @@ def _code_array(values: np.ndarray) -> np.ndarray:
 
 
 def _code_list(ids: list[Any]) -> np.ndarray:
-    """Codes of Python objects, by hash and equality.
-
-    A dict keeps the order of the first rows, and it compares hashes first: it is as fast as the
-    hash of the ids is good.
-    """
+    """Codes of Python objects, by hash and equality. A dict keeps the order of the first rows, and
+    it compares hashes first: it is as fast as the hash of the ids is good."""
     kinds = set(map(type, ids))
     if kinds in ({_DATES[0]}, {_DATES[1]}) and len({each.dtype for each in ids}) == 1:
         return _code_array(np.array(ids))

@@ -8,14 +8,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "best_guess",
-    "in_per_cent",
-    "in_plain_words",
-    "secret_in_words",
-    "what_can_be_told",
-]
-
 _WORDS = {
     "bound": "how far the rows reach",
     "sum and count": "center of all rows, and their number",

@@ -15,11 +15,6 @@ from typing import Any
 from ._guarantee_text import in_plain_words
 from ._parallel_composition import maximum_cost
 
-__all__ = [
-    "bar", "bars_table", "cell", "columns_of", "cost_of", "document", "facts", "framed", "line",
-    "lines_of", "paths_of", "per_cent", "table", "times", "unbroken",
-]  # fmt: skip
-
 # Of Okabe and Ito, told apart with any color vision; names and shares stand beside them in words.
 _COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999",
@@ -95,10 +90,8 @@ def columns_of(releases: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def framed(content: str, fitted: bool = True) -> str:
-    """A box in the look of scikit-learn's, on light and dark pages.
-
-    `content` is HTML, escaped where it has to be. Blue if `fitted`, otherwise orange.
-    """
+    """A box in the look of scikit-learn's, on light and dark pages. `content` is HTML, escaped
+    where it has to be. Blue if `fitted`, otherwise orange."""
     return f'{_STYLE}<div class="sk-dp{" fitted" * fitted}">{content}</div>'
 
 
@@ -199,9 +192,7 @@ def paths_of(row: Mapping[str, Any]) -> list[str]:
 
 def cost_of(rows: Sequence[Mapping[str, Any]]) -> float:
     """rho of releases of one name; about disjoint parts of the units, of their dearest chain.
-
-    Without a part, a line is about all units.
-    """
+    Without a part, a line is about all units."""
     return float(
         maximum_cost(
             (tuple(row["part"].split("/")) if "part" in row else (), row["rho"]) for row in rows
@@ -225,10 +216,8 @@ def per_cent(share: float) -> str:
 
 
 def bar(shares: Mapping[str, float]) -> str:
-    """One bar with a piece for each share, and what is left of the whole.
-
-    Shares of disjoint parts of the units may add up to more than the whole: then all shrink.
-    """
+    """One bar with a piece for each share, and what is left of the whole. Shares of disjoint parts
+    of the units may add up to more than the whole: then all shrink."""
     whole = max(1.0, sum(shares.values()))
     pieces = [
         f'<span style="width:{100 * share / whole:.3f}%;background:{_fill(i)}" '
@@ -242,10 +231,8 @@ def bar(shares: Mapping[str, float]) -> str:
 def lines_of(
     lines: Sequence[tuple[str, float, str]], left: float | None, words_of_left: str = "not spent"
 ) -> str:
-    """A line for each piece of the bar, which unfolds to a table; and one for what is left.
-
-    Lines are words, a share, and the table as HTML. `left` is None where there is no whole.
-    """
+    """A line for each piece of the bar, which unfolds to a table; and one for what is left. Lines
+    are words, a share, and the table as HTML. `left` is None where there is no whole."""
     texts = [
         line(words, share, content, _key(_fill(i)))
         for i, (words, share, content) in enumerate(lines)

@@ -25,8 +25,6 @@ from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
 from ._officer_page import page_of_ledger
 
-__all__ = ["DisjointLedgers", "PrivacyLedger", "no_charges", "open_ledger"]
-
 _CLOSED: ContextVar[bool] = ContextVar("sklearn_dp_no_charges", default=False)
 
 
@@ -423,9 +421,7 @@ def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
 @contextmanager
 def no_charges() -> Iterator[None]:
     """Refuse all charges of this thread in this block: for code of users on blocks or single rows.
-
-    How often that is called is private, and so is which of its calls a ledger can still pay for.
-    """
+    How often that is called is private, and so is which of its calls a ledger can still pay for."""
     token = _CLOSED.set(True)
     try:
         yield
@@ -443,11 +439,9 @@ def _check_may_charge() -> None:
 def open_ledger(
     ledger: str | os.PathLike[str] | PrivacyLedger | bool | None,
 ) -> PrivacyLedger | None:
-    """The ledger that an estimator's `ledger` parameter means; none for None and for False.
-
-    A `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
-    fresh budget.
-    """
+    """The ledger that an estimator's `ledger` parameter means; none for None and for False. A
+    `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
+    fresh budget."""
     if ledger is None or ledger is False:
         return None
     _check_may_charge()

@@ -43,8 +43,6 @@ from ._ledger_terms import LedgerState, LedgerTerms
 from ._process import process_mark
 from ._random_words import fresh_bytes
 
-__all__ = ["FileBook", "LostBook", "MemoryBook"]
-
 Execute = Callable[..., sqlite3.Cursor]
 Make = Callable[[LedgerState], str | None]
 """The next entry of a ledger, or None for none; it raises where the ledger does not admit it."""
@@ -78,6 +76,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_TRIGGERS = {statement for statement in _SCHEMA if statement.startswith("CREATE TRIGGER")}
 
 
 class MemoryBook:
@@ -152,11 +151,9 @@ class FileBook:
         self._told = "" if self.path == Path(name) else f" ({name!r} in the working directory)"
 
     def create(self, terms: LedgerTerms) -> None:
-        """Make the file, readable and writable by its owner only; never replaces one.
-
-        A process that dies between the two steps leaves an empty file, which is no ledger and is
-        refused as that: it is never taken for one with nothing spent.
-        """
+        """Make the file, readable and writable by its owner only; never replaces one. A process
+        that dies between the two steps leaves an empty file, which is no ledger and is refused as
+        that: it is never taken for one with nothing spent."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
@@ -247,9 +244,7 @@ class FileBook:
 
     def _check_file(self) -> None:
         """Raise unless this is one file under one name beside which a journal would be found.
-
-        `os.stat` and not `open`: closing any handle of the file would drop this process's locks.
-        """
+        `os.stat` and not `open`: closing any handle of the file would drop this process's locks."""
         try:
             found = os.stat(self.path)
             folder = os.stat(self.path.resolve().parent)
@@ -286,13 +281,13 @@ class FileBook:
                 f"{_VERSION}"
             )
         rows = execute("SELECT number, content, hash FROM entry ORDER BY number").fetchall()
-        triggers = execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        triggers = execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         last = execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
         try:
             state = LedgerState.of([content for _, content, _ in rows])
             written = [(number, head) for number, _, head in rows]
             intact = written == [*enumerate(state.heads, 1)] and last == (len(rows),)
-            intact &= {name for (name,) in triggers} == _TRIGGERS
+            intact &= {statement for (statement,) in triggers} == _TRIGGERS
         except Exception:  # whatever is wrong with an entry that no ledger has written
             intact = False
         if not intact:

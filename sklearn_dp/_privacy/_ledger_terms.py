@@ -121,8 +121,6 @@ from ._neighbors import check_relation, check_unit, in_words
 from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
 
-__all__ = ["COMPOSITIONS", "LedgerCharge", "LedgerState", "LedgerTerms"]
-
 COMPOSITIONS = ("basic", "zcdp", "gaussian")
 
 _FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}

@@ -20,8 +20,6 @@ from ._disjoint import EVERYONE, payers_in_words
 from ._ledger_terms import LedgerCharge
 from ._plan import PrivacyPlan
 
-__all__ = ["LOGGER", "log_charge", "log_plan", "log_release"]
-
 LOGGER = logging.getLogger("sklearn_dp")
 LOGGER.addHandler(logging.NullHandler())
 _UNNAMED = "session"

@@ -13,16 +13,6 @@ from __future__ import annotations
 
 from ._checks import check_choice
 
-__all__ = [
-    "RELATIONS",
-    "UNITS",
-    "check_relation",
-    "check_unit",
-    "condition_in_words",
-    "in_words",
-    "is_part_of",
-]
-
 UNITS = ("row", "group")
 
 # The last two: the units are clients that take part, and add noise, whatever rows they hold.

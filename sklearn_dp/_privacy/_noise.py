@@ -122,26 +122,19 @@ class NoiseSource:
     # -- rounded continuous noise -------------------------------------------------------------
 
     def rounded_gaussian(self, sigma: Any, size: Any = None) -> np.ndarray:
-        """round(sigma Z) with ideal standard Gaussian Z, as int64.
-
-        Of shape `size`, or for None of that of `sigma`. Sigma is in grid steps, positive and at
-        most `MAX_SCALE`.
-        """
+        """round(sigma Z) with ideal standard Gaussian Z, as int64. Of shape `size`, or for None of
+        that of `sigma`. Sigma is in grid steps, positive and at most `MAX_SCALE`."""
         return self._rounded(GAUSSIAN, sigma, size, "sigma")
 
     def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
-        """round(scale L), where the ideal L has density exp(-abs(x)) / 2.
-
-        Parameters and result are those of :meth:`rounded_gaussian`, with the scale of the law (its
-        standard deviation is the root of 2 times that) in the place of sigma.
-        """
+        """round(scale L), where the ideal L has density exp(-abs(x)) / 2. Parameters and result are
+        those of :meth:`rounded_gaussian`, with the scale of the law (its standard deviation is the
+        root of 2 times that) in the place of sigma."""
         return self._rounded(LAPLACE, scale, size, "scale")
 
     def _rounded(self, law: _SymmetricLaw, scale: Any, size: Any, name: str) -> np.ndarray:
-        """Signed rounded draws: the fast path for blocks, the exact one where that is unsure.
-
-        `law` is GAUSSIAN or LAPLACE; `name` is that of the scale, for errors.
-        """
+        """Signed rounded draws: the fast path for blocks, the exact one where that is unsure. `law`
+        is GAUSSIAN or LAPLACE; `name` is that of the scale, for errors."""
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
         note_draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size)
@@ -192,11 +185,9 @@ class NoiseSource:
         return int(chosen[0])
 
     def _accepted_trials(self, gaps: np.ndarray, rate: float) -> np.ndarray:
-        """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law.
-
-        An accepted proposal is i with probability proportional to exp(-rate gaps[i]), since
-        proposals are uniform; so is the first one of a round, as rounds are independent.
-        """
+        """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law. An
+        accepted proposal is i with probability proportional to exp(-rate gaps[i]), since proposals
+        are uniform; so is the first one of a round, as rounds are independent."""
         index = self.uniform_integers(len(gaps), BLOCK)
         return index[self._accept(gaps[index], rate)]
 
@@ -224,11 +215,9 @@ def noise_source(seed: int | None, tag: str) -> NoiseSource:
 
 
 def gaussian_tail(sigma: float, low: int) -> float:
-    """P[round(sigma Z) >= low] = Q((low - 1/2) / sigma), correctly rounded, down to underflow.
-
-    The half is the rounding: round(x) >= low where x >= low - 1/2. With Q(low / sigma) a threshold
-    for cells of one unit would let too many of them through.
-    """
+    """P[round(sigma Z) >= low] = Q((low - 1/2) / sigma), correctly rounded, down to underflow. The
+    half is the rounding: round(x) >= low where x >= low - 1/2. With Q(low / sigma) a threshold for
+    cells of one unit would let too many of them through."""
     sigma = float(_checked_scale(sigma, "sigma"))
     low = operator.index(low)
     if low <= 0:
@@ -237,11 +226,8 @@ def gaussian_tail(sigma: float, low: int) -> float:
 
 
 def _checked_scale(scale: Any, name: str) -> np.ndarray:
-    """Scales as float64, positive and at most `MAX_SCALE`.
-
-    At that scale a draw is known to a few steps only before the exact path decides it, which it
-    then does for nearly every draw.
-    """
+    """Scales as float64, positive and at most `MAX_SCALE`. At that scale a draw is known to a few
+    steps only before the exact path decides it, which it then does for nearly every draw."""
     scale = np.asarray(scale, dtype=np.float64)
     if not ((scale > 0) & (scale <= MAX_SCALE)).all():
         raise ValueError(f"{name} must be positive and at most 2**50 grid steps.")

@@ -19,8 +19,6 @@ from typing import Any
 from .._version import __version__
 from ._html import cell, columns_of, document, facts, table
 
-__all__ = ["OfficerPage", "Section", "page_of_ledger", "page_of_report"]
-
 FORMAT = "sklearn-dp privacy report, version 1"
 _UNIT = {
     "row": "one row of the table. A person with several rows is not protected as a whole: each row "

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["extra"]
-
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:

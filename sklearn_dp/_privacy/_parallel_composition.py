@@ -22,14 +22,10 @@ from typing import Any
 
 from ._rounding import exact_sum
 
-__all__ = ["maximum_cost"]
-
 
 def maximum_cost(charges: Iterable[tuple[tuple[Any, ...], float]]) -> Fraction:
-    """Exact largest sum of charges, (part, cost), along a chain of parts.
-
-    A part is a tuple of labels; () is all the units.
-    """
+    """Exact largest sum of charges, (part, cost), along a chain of parts. A part is a tuple of
+    labels; () is all the units."""
     charges = list(charges)
     return max(
         (

@@ -33,15 +33,11 @@ from ._plan_pages import PlanPages
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
 
-__all__ = ["Mechanism", "PlanEntry", "PlanError", "PrivacyPlan", "require"]
-
 
 class Mechanism(StrEnum):
-    """What pays a plan entry is spent on, in the words of the report.
-
-    A plan of Gaussian releases only is accounted exactly; every other one by zCDP, except for a
-    single step of approximate DP, which needs no conversion.
-    """
+    """What pays a plan entry is spent on, in the words of the report. A plan of Gaussian releases
+    only is accounted exactly; every other one by zCDP, except for a single step of approximate DP,
+    which needs no conversion."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -58,10 +54,8 @@ class Mechanism(StrEnum):
 
 
 class PlanError(RuntimeError):
-    """A release that the plan does not hold, or to which its proof does not apply.
-
-    A bug of an estimator, never of its user; the message quotes no data.
-    """
+    """A release that the plan does not hold, or to which its proof does not apply. A bug of an
+    estimator, never of its user; the message quotes no data."""
 
 
 def require(holds: object, premise: str) -> None:
@@ -182,11 +176,9 @@ class PrivacyPlan(PlanPages):
 
     @cached_property
     def one_step(self) -> bool:
-        """Whether all is one (epsilon, delta)-DP step, which needs no conversion to its target.
-
-        The zCDP cost of such a step increases with its epsilon, so a cap of at most the cost of
-        the target's epsilon says that the step's epsilon is at most the target's.
-        """
+        """Whether all is one (epsilon, delta)-DP step, which needs no conversion to its target. The
+        zCDP cost of such a step increases with its epsilon, so a cap of at most the cost of the
+        target's epsilon says that the step's epsilon is at most the target's."""
         if len(self.entries) != 1:
             return False
         step, target = self.entries[0], self.target
@@ -199,11 +191,9 @@ class PrivacyPlan(PlanPages):
         )
 
     def _maximum(self, cost: str) -> Fraction:
-        """Largest sum of a cost ("rho" or "delta") along a path, as a Fraction.
-
-        An entry without paths is on all of them. rho and delta are maximized one by one: together
-        they may belong to no path, and then the plan states a little more than it costs.
-        """
+        """Largest sum of a cost ("rho" or "delta") along a path, as a Fraction. An entry without
+        paths is on all of them. rho and delta are maximized one by one: together they may belong to
+        no path, and then the plan states a little more than it costs."""
         paths = {path for entry in self.entries for path in entry.paths} or {""}
         return max(
             exact_sum(

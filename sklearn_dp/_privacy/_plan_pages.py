@@ -10,8 +10,6 @@ from ._communication_cost import CommunicationCost, Workload
 from ._optional import extra
 from ._report import PrivacyReport
 
-__all__ = ["PlanPages"]
-
 
 class PlanPages:
     """The methods of a plan that show it; nothing is decided by them."""

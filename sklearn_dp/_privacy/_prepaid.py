@@ -35,16 +35,6 @@ from ._ledger_terms import LedgerCharge
 from ._process import process_mark
 from ._rounding import sum_up
 
-__all__ = [
-    "Part",
-    "charges_together",
-    "identity",
-    "is_paid",
-    "paid_together",
-    "shared_budget",
-]
-
-
 _Account = tuple[Any, Payers, str, str]
 """A ledger, its payers, a unit and a relation: parts that agree in these are charged together."""
 
@@ -72,11 +62,9 @@ class Part:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """Whether it is for such a fit, and the charge of that is no more, in any composition.
-
-        That of another estimator may be small too, but then the one that was paid for would pay
-        once more.
-        """
+        """Whether it is for such a fit, and the charge of that is no more, in any composition. That
+        of another estimator may be small too, but then the one that was paid for would pay once
+        more."""
         return (
             account == self.account
             and charge.label == self.label
@@ -138,11 +126,9 @@ def _charge(parts: list[Part]) -> LedgerCharge:
 
 @contextmanager
 def paid_together(parts: Iterable[Part], budget: PrivacyBudget | None = None) -> Iterator[None]:
-    """Charge the parts now; fits of this thread, in this block, may take them.
-
-    `budget`: of all fits together, in rho, where it is known. It is for words alone.
-    Inside another such block nothing is charged: its parts are for all fits in it.
-    """
+    """Charge the parts now; fits of this thread, in this block, may take them. `budget`: of all
+    fits together, in rho, where it is known. It is for words alone. Inside another such block
+    nothing is charged: its parts are for all fits in it."""
     if _UNTAKEN.get() is not None:
         yield
         return

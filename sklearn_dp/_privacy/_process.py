@@ -19,18 +19,14 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["process_mark"]
-
 _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 
 _forks = 0
 
 
 def _wiped_page() -> Any:
-    """A page that holds a zero in every child, or None where the system does not offer it.
-
-    An old Linux refuses the advice; forks behind Python's back are then not seen.
-    """
+    """A page that holds a zero in every child, or None where the system does not offer it. An old
+    Linux refuses the advice; forks behind Python's back are then not seen."""
     if not sys.platform.startswith("linux"):
         return None
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

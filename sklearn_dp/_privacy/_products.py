@@ -11,8 +11,6 @@ from scipy.sparse import csr_array
 
 from ._rounding import exact_integers
 
-__all__ = ["MOST_SUMMED", "NearRows", "Products", "common_row", "row_of_each_entry"]
-
 MOST_SUMMED = 2**19
 """Rows that a sum of products may have."""
 

@@ -24,8 +24,6 @@ from ._disjoint import check_one_value
 from ._report import EXACT, PrivacyReport
 from ._rounding import sum_up
 
-__all__ = ["total_of", "without_guarantee", "worst_of"]
-
 _COSTS = ("epsilon", "delta", "rho", "spent_rho")
 _ROUNDING = 1 - 1e-9  # by which a later day may cost less, so that it never costs more
 _NOISES = (
@@ -38,10 +36,8 @@ _NOISES = (
 
 
 def worst_of(earlier: PrivacyReport, later: PrivacyReport) -> PrivacyReport:
-    """The report of a stream, of those of all days before and of one more.
-
-    The releases are those of the day that costs more; where both cost the same, of the last.
-    """
+    """The report of a stream, of those of all days before and of one more. The releases are those
+    of the day that costs more; where both cost the same, of the last."""
     _check_alike([("the days before", earlier), ("this day", later)])
     both = earlier, later
     dearest = later if later.epsilon >= earlier.epsilon * _ROUNDING else earlier

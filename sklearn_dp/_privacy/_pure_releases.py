@@ -15,11 +15,6 @@ from ._sealed import Sealed
 from .mechanisms import laplace as laplace_law
 from .mechanisms import selection
 
-__all__ = [
-    "above_threshold", "choose", "exponential", "first_above", "laplace", "leader",
-    "release_laplace", "report_leader_if_stable",
-]  # fmt: skip
-
 
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
     """The number of an entry that is about the largest; see :func:`exponential`."""
@@ -53,22 +48,18 @@ def exponential(
     sensitivity: float,
     epsilon: float,
 ) -> int:
-    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
-
-    There is an int64 score for each public candidate; none changes by more than `sensitivity`
-    between neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
-    """
+    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)). There
+    is an int64 score for each public candidate; none changes by more than `sensitivity` between
+    neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
     return int(session._release(entry, selection.exponential(scores, sensitivity, epsilon)))
 
 
 def above_threshold(
     session: Any, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
 ) -> int | None:
-    """Index of the first query that is about above a public threshold, or None; epsilon-DP.
-
-    Exact integer queries, each of which moves by at most `sensitivity` between neighbors.
-    Epsilon is for the whole search, however many queries there are.
-    """
+    """Index of the first query that is about above a public threshold, or None; epsilon-DP. Exact
+    integer queries, each of which moves by at most `sensitivity` between neighbors. Epsilon is for
+    the whole search, however many queries there are."""
     release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
     return _index(session._release(entry, release))
 
@@ -76,11 +67,9 @@ def above_threshold(
 def report_leader_if_stable(
     session: Any, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
 ) -> int | None:
-    """Index of the best of some public candidates if its lead is clear, or None.
-
-    At least two int64 scores; none moves by more than `sensitivity` between neighbors.
-    (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.mechanisms.selection`.
-    """
+    """Index of the best of some public candidates if its lead is clear, or None. At least two int64
+    scores; none moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
+    :mod:`sklearn_dp._privacy.mechanisms.selection`."""
     return _index(session._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
 
 

@@ -24,8 +24,6 @@ import numpy as np
 
 from ._process import process_mark
 
-__all__ = ["BLOCK", "Stream", "fresh_bytes"]
-
 BLOCK = 4096
 """Words in a block."""
 
@@ -69,11 +67,9 @@ class Stream:
         return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False, casting="same_kind")
 
     def claim(self, size: int) -> tuple[Block, slice]:
-        """A block and a slice of at most `size` of its words, which nobody else gets.
-
-        Under a lock: two threads that got the same words would publish two numbers with the same
-        noise, and their difference would be exact.
-        """
+        """A block and a slice of at most `size` of its words, which nobody else gets. Under a lock:
+        two threads that got the same words would publish two numbers with the same noise, and their
+        difference would be exact."""
         with self.lock:
             if self.position == BLOCK:
                 self.block = Block(self._words(self.counter))

@@ -19,8 +19,6 @@ from ._noise import NoiseSource
 from ._plan import require
 from ._trace import Event
 
-__all__ = ["AlgorithmicRandomness", "UnitDraws", "blocks_of_draws", "sampling_rng", "seed_of"]
-
 _MOST_BLOCKS = 2**32
 _AT_A_TIME = 2**16  # draws
 
@@ -91,29 +89,23 @@ class AlgorithmicRandomness:
         self._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
 
     def unit_draws(self, n_units: int, tag: str = "units") -> np.ndarray:
-        """64 random bits for each unit, independent of the data and of those of other tags.
-
-        Units have numbers; a unit that is added at the end changes no other's bits. The same tag
-        twice gives the same bits twice.
-        """
+        """64 random bits for each unit, independent of the data and of those of other tags. Units
+        have numbers; a unit that is added at the end changes no other's bits. The same tag twice
+        gives the same bits twice."""
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
         return self._record(Event("draws", output=draws))
 
     def addressed_draws(self, n_units: int, tag: str = "units") -> UnitDraws:
-        """The same draws, to be asked for by the numbers of units, where the units are.
-
-        Nothing is drawn here but in an audit, which has to know the draws of all units.
-        """
+        """The same draws, to be asked for by the numbers of units, where the units are. Nothing is
+        drawn here but in an audit, which has to know the draws of all units."""
         known = None if self._trace is None else self.unit_draws(n_units, tag)
         return UnitDraws(self._algorithm_seed, tag, known)
 
     def copies(self, copies: np.ndarray) -> None:
-        """Note the number of copies of each unit, where blocks are drawn with replacement.
-
-        No release. What several copies cost is a formula of group privacy, so an audit leaves out
-        pairs that differ in a unit of several.
-        """
+        """Note the number of copies of each unit, where blocks are drawn with replacement. No
+        release. What several copies cost is a formula of group privacy, so an audit leaves out
+        pairs that differ in a unit of several."""
         self._record(Event("copies", value=copies))
 
     def random_order(self, points: np.ndarray) -> np.ndarray:
@@ -132,10 +124,8 @@ class AlgorithmicRandomness:
 
     def rng(self, tag: str) -> np.random.Generator:
         """A generator for restarts and inner fits; the same for neighbors by construction.
-
         Generators of different tags are independent. Never for noise: its floating-point draws have
-        no exact law.
-        """
+        no exact law."""
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 

@@ -29,8 +29,6 @@ from ._sealed import Sealed, SealedCells, SealedNames, opened
 from .mechanisms import gaussian, histograms
 from .mechanisms._release import lengths
 
-__all__ = ["Releases"]
-
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 
@@ -58,9 +56,7 @@ class Releases:
         self, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Release the cells that exceed a threshold, in units, and those that are shown anyway.
-
-        Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`.
-        """
+        Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`."""
         (cells, counts), claim = self._opened(sealed), sealed.claim
         n_hidden = sealed.n_cells - sealed.n_shown
         first = np.searchsorted(cells, n_hidden)

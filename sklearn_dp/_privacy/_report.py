@@ -31,8 +31,6 @@ from ._officer_page import page_of_report
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
-__all__ = ["EXACT", "PaidBy", "PrivacyReport"]
-
 PaidBy = tuple[str, str, Payers, str]
 """Which ledger was charged, its head after that, the units that paid, and a name of the fit."""
 EXACT = "Gaussian DP (exact)"

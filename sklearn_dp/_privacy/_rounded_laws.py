@@ -27,8 +27,6 @@ from ._exact_arithmetic import (
     smallest_at_most,
 )
 
-__all__ = ["GAUSSIAN", "LAPLACE", "SIGN", "guarded_round"]
-
 SIGN = np.uint64(2**63)
 _FEWEST = 2.0**32  # tail numerators below this go to the exact path: their interval is too wide
 
@@ -55,9 +53,7 @@ def guarded_round(
     ideal: np.ndarray, radius: np.ndarray, scale: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rounded products as int64, and the indices where the error bound does not vouch for them.
-
-    Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps.
-    """
+    Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps."""
     product = ideal * scale
     rounded = np.rint(product)
     product -= rounded  # exact: the difference of a double and the nearest integer
@@ -67,11 +63,9 @@ def guarded_round(
 
 
 class _SymmetricLaw(NamedTuple):
-    """The top bit of a word is the sign, the others are the tail probability's numerator.
-
-    A named tuple, so that laws are compared and hashed by their fields: blocks keep one transform
-    for each law.
-    """
+    """The top bit of a word is the sign, the others are the tail probability's numerator. A named
+    tuple, so that laws are compared and hashed by their fields: blocks keep one transform for each
+    law."""
 
     tail_bits: int  # the tail probability is numerator 2^-tail_bits
     quantile: Callable[..., Any]  # minus the magnitude of a tail probability, in doubles
@@ -89,11 +83,9 @@ class _SymmetricLaw(NamedTuple):
         return ideal, radius
 
     def exact(self, word: int, scale: Fraction, guess: int, more: Callable[[], int]) -> int:
-        """The rounded magnitude that belongs to `word`, by integer arithmetic.
-
-        `scale` is exactly the float that the fast path used, `guess` what that gave; `more` gives
-        further random words.
-        """
+        """The rounded magnitude that belongs to `word`, by integer arithmetic. `scale` is exactly
+        the float that the fast path used, `guess` what that gave; `more` gives further random
+        words."""
         lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
 
         def exceeds(

@@ -29,27 +29,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ROUNDING",
-    "bounded_integers",
-    "exact_integers",
-    "exact_sum",
-    "float_down",
-    "float_up",
-    "floats_up",
-    "formula_down",
-    "formula_up",
-    "in_steps",
-    "largest_of",
-    "move_until",
-    "round_down",
-    "round_up",
-    "steps_down",
-    "steps_up",
-    "sum_down",
-    "sum_up",
-]
-
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
 ROUNDING = 16 * sys.float_info.epsilon
 
@@ -151,10 +130,8 @@ def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> f
 
 
 def round_up(value: Any) -> Any:
-    """Floats no smaller than the real numbers that `value` is the rounding of.
-
-    Two places further: enough for up to two operations, each off by half a place.
-    """
+    """Floats no smaller than the real numbers that `value` is the rounding of. Two places further:
+    enough for up to two operations, each off by half a place."""
     if isinstance(value, float):
         return math.nextafter(math.nextafter(value, math.inf), math.inf)
     moved = np.nextafter(np.nextafter(np.asarray(value, dtype=np.float64), np.inf), np.inf)
@@ -216,11 +193,9 @@ def exact_integers(value: Any) -> np.ndarray:
 
 
 def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None) -> np.ndarray:
-    """Whole numbers as integers of a type that holds them all; the others are refused.
-
-    Cheaper than `exact_integers`: whether they are whole is for the caller to know. No entry is
-    larger than `largest`, for those who have looked.
-    """
+    """Whole numbers as integers of a type that holds them all; the others are refused. Cheaper than
+    `exact_integers`: whether they are whole is for the caller to know. No entry is larger than
+    `largest`, for those who have looked."""
     largest = largest_of(whole) if largest is None else largest
     if not largest <= np.iinfo(kind).max:  # nor is it where one is NaN
         raise TypeError("a statistic must consist of integers.")

@@ -20,8 +20,6 @@ from ._plan import PlanError, PrivacyPlan
 from ._rounding import round_up
 from ._units import UnitFacts
 
-__all__ = ["Claim", "Sealed", "SealedCells", "SealedNames", "entry_of", "exact_of", "opened"]
-
 _set = object.__setattr__  # objects refuse that of their own
 
 
@@ -92,9 +90,7 @@ class Sealed:
 
 class SealedCells(Sealed):
     """Exact counts of those of `n_cells` public cells that hold anything. Which do is not public.
-
-    The last `n_shown` cells are released whatever they count.
-    """
+    The last `n_shown` cells are released whatever they count."""
 
     __slots__ = ("n_cells", "n_shown")
 
@@ -111,10 +107,8 @@ class SealedCells(Sealed):
 
 
 class SealedNames(Sealed):
-    """Exact counts of those cells that hold anything, by names that nobody could list.
-
-    A unit counts once in each of at most `cells` of them.
-    """
+    """Exact counts of those cells that hold anything, by names that nobody could list. A unit
+    counts once in each of at most `cells` of them."""
 
     __slots__ = ("cells",)
 

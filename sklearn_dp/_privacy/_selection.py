@@ -42,13 +42,7 @@ from scipy.special import erfcx, ndtr
 from ._checks import check_delta, check_non_negative, check_positive
 from ._gaussian_dp import LOG_MARGIN, gaussian_delta, gaussian_mu
 from ._rounding import round_down
-from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
-
-__all__ = [
-    "selection_delta",
-    "selection_mu",
-    "selection_refit",
-]
+from ._selection_rules import Geometric, Thin
 
 GRID = np.linspace(-9.0, 9.0, 18001)
 """Normal quantiles of the cells' edges: within 0.4% of the limit in mu (3,601 lose 1.4%)."""
@@ -65,13 +59,11 @@ def selection_delta(
     mu_total: float,
     mu_select: float,
     epsilon: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
 ) -> float:
-    """Delta of releasing the winner of a rule's runs, at `epsilon`, rounded up.
-
-    Each run is mu_select-GDP, its score included; `mu_total` is ``hypot(mu_select, mu_other)``,
-    with ``mu_other`` that of all Gaussian releases besides.
-    """
+    """Delta of releasing the winner of a rule's runs, at `epsilon`, rounded up. Each run is
+    mu_select-GDP, its score included; `mu_total` is ``hypot(mu_select, mu_other)``, with
+    ``mu_other`` that of all Gaussian releases besides."""
     mu_total, mu_select = (
         check_positive("mu_total", mu_total),
         check_positive("mu_select", mu_select),
@@ -91,13 +83,11 @@ def selection_delta(
 
 
 def _lines(
-    mu_select: float, epsilon: float, rule: Thin | NegativeBinomial | CappedGeometric
+    mu_select: float, epsilon: float, rule: Thin | Geometric
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lines over ``l`` that lie above ``l rate(g(u)) - c rate(u)`` for all u, by cells of u.
-
-    `rate` rises. So over a cell the first term is largest at its right end, the second smallest at
-    its left end: slope of the one, intercept of the other.
-    """
+    """Lines over ``l`` that lie above ``l rate(g(u)) - c rate(u)`` for all u, by cells of u. `rate`
+    rises. So over a cell the first term is largest at its right end, the second smallest at its
+    left end: slope of the one, intercept of the other."""
     edges = np.concatenate([[-np.inf], GRID, [np.inf]])
     slopes = rule.rate(edges[1:] + mu_select)
     intercepts = math.exp(epsilon) * rule.rate(edges[:-1])
@@ -142,11 +132,9 @@ def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
 
 
 def _log_curves(a: np.ndarray, mu: float) -> np.ndarray:
-    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`.
-
-    The formulas are those of `_gaussian_dp`, which explains them: with the Mills ratio M, delta is
-    ``phi(a) (M(a) - M(a + mu))``, an integral where the difference would cancel.
-    """
+    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`. The formulas are
+    those of `_gaussian_dp`, which explains them: with the Mills ratio M, delta is ``phi(a) (M(a) -
+    M(a + mu))``, an integral where the difference would cancel."""
     capped = np.minimum(a, _FAR)
     if mu < 0.25:
         x = capped[:, None] + mu / 2 * (1 + _NODES)
@@ -172,7 +160,7 @@ def _mills(x: np.ndarray) -> np.ndarray:
 def selection_mu(
     epsilon: float,
     delta: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
     mu_other: float = 0.0,
 ) -> float:
     """Largest mu that each run may have, rounded down; a ValueError if nothing is left.
@@ -194,15 +182,13 @@ def selection_mu(
 def selection_refit(
     epsilon: float,
     delta: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
+    rule: Thin | Geometric,
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:
-    """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down.
-
-    As for `selection_mu`; `mu_other` is that of the releases before the choice. A ValueError if the
-    choice leaves nothing.
-    """
+    """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down. As for
+    `selection_mu`; `mu_other` is that of the releases before the choice. A ValueError if the choice
+    leaves nothing."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
     total = _largest(

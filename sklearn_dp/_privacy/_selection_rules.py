@@ -21,8 +21,6 @@ from ._checks import check_positive
 from ._noise import NoiseSource
 from ._rounding import exact_integers
 
-__all__ = ["CappedGeometric", "Fixed", "NegativeBinomial", "Thin", "choose_rule"]
-
 WORDS = 2**63
 """Probabilities of a rule are multiples of one over this: a random word decides exactly."""
 
@@ -63,11 +61,9 @@ class Thin:
         object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``.
-
-        A drawn candidate wins when each rival is absent or scores lower. The last term is the
-        single run that is made when none was drawn.
-        """
+        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``. A drawn candidate wins when each
+        rival is absent or scores lower. The last term is the single run that is made when none was
+        drawn."""
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
             rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
@@ -88,130 +84,59 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret.
-
-        `source` is the session's noise: the number of runs is protected like noise.
-        """
+        """Candidates of the runs, in an order that tells nothing; a secret. `source` is the
+        session's noise: the number of runs is protected like noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
 
 
-class Fixed(Thin):
-    """All candidates, each once: the number of runs is no secret, and that costs."""
-
-    def __init__(self, m: int) -> None:
-        super().__init__(m, 1.0)
-
-
 @dataclass(frozen=True)
-class NegativeBinomial:
-    """A truncated negative binomial number of runs, each of a candidate drawn at random.
-
-    `gamma` is one over the expected number of runs where `eta` is 1, the geometric distribution. It
-    is at most 1/2 where `eta` is larger. The family has members between integers too: random words
-    cannot decide them exactly, so they are refused.
-    """
+class Geometric:
+    """A geometric number of runs, each of a candidate drawn at random; or `cap` of them if that is
+    smaller, for a search of constant time."""
 
     m: int  # candidates
-    gamma: float  # in (0, 1], rounded down to a multiple of 2^-63
-    eta: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "m", _count("m", self.m))
-        object.__setattr__(self, "eta", _count("eta", self.eta))
-        # Above, most draws of `_number` would be zeros, which it leaves out.
-        most = 1.0 if self.eta == 1 else 0.5
-        object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, most))
-
-    def rate(self, t: np.ndarray) -> np.ndarray:
-        """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``.
-
-        With ``k`` runs each wins with probability ``u^(k-1)``, and ``k p_k u^(k-1)`` is what the
-        derivative adds up.
-        """
-        reach = self.gamma + (1 - self.gamma) * ndtr(-np.asarray(t))
-        return self._scale() * reach ** -(self.eta + 1)
-
-    def _scale(self) -> float:
-        """``eta (1-gamma) / (gamma^-eta - 1)``; its limit where gamma is 1."""
-        if self.gamma == 1.0:
-            return 1.0
-        return self.eta * (1 - self.gamma) / math.expm1(-self.eta * math.log(self.gamma))
-
-    @property
-    def expected_runs(self) -> float:
-        return self._scale() * self.gamma ** -(self.eta + 1)
-
-    @property
-    def coverage(self) -> float:
-        """Probability that a given candidate is tried at least once."""
-        if self.gamma == 1.0:
-            return 1 / self.m
-        missed = 1 - 1 / self.m
-        none = (1 - (1 - self.gamma) * missed) ** -self.eta - 1
-        return 1 - none / math.expm1(-self.eta * math.log(self.gamma))
-
-    def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs; a secret. As for `Thin`."""
-        return _uniform_candidates(source, self.m, self._number(source))
-
-    def _number(self, source: NoiseSource) -> int:
-        """Runs: failures before `eta` successes, drawn anew until there is one.
-
-        The failures before one success are geometric, and the sum of `eta` such numbers is
-        negative binomial. Leaving out the zeros truncates it. For ``eta = 1`` what is left is a
-        geometric number that begins at one, which needs no second draw.
-        """
-        if self.eta == 1:
-            return _geometric(source, self.gamma)
-        number = 0
-        while number == 0:
-            number = sum(_geometric(source, self.gamma) - 1 for _ in range(self.eta))
-        return number
-
-
-@dataclass(frozen=True)
-class CappedGeometric:
-    """A geometric number of runs, or `cap` if that is smaller: for a search of constant time."""
-
-    m: int  # candidates
-    gamma: float  # as for `NegativeBinomial`
-    cap: int
+    gamma: float  # in (0, 1], rounded down to a multiple of 2^-63: one over the expected number
+    cap: float = math.inf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", _count("m", self.m))
         object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, 1.0))
-        object.__setattr__(self, "cap", _count("cap", self.cap))
+        if self.cap != math.inf:
+            object.__setattr__(self, "cap", _count("cap", self.cap))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """``sum of k p_k u^(k-1)`` at ``u = Phi(t)``, by Horner's rule: all terms are positive."""
-        u = ndtr(t)
-        last = (1 - self.gamma) ** (self.cap - 1)
-        total = np.full(np.shape(u), self.cap * last)
-        for k in range(self.cap - 1, 0, -1):
+        """``sum of k p_k u^(k-1)`` at ``u = Phi(t)``: of k runs each wins with probability
+        ``u^(k-1)``. With a cap by Horner's rule: all terms are positive."""
+        if self.cap == math.inf:
+            reach = self.gamma + (1 - self.gamma) * ndtr(-np.asarray(t))
+            return self.gamma / np.square(reach)
+        u, cap = ndtr(t), int(self.cap)
+        total = np.full(np.shape(u), cap * (1 - self.gamma) ** (cap - 1))
+        for k in range(cap - 1, 0, -1):
             total = total * u + k * self.gamma * (1 - self.gamma) ** (k - 1)
         return total
 
     @property
     def expected_runs(self) -> float:
-        return -math.expm1(self.cap * math.log1p(-self.gamma)) / self.gamma
+        return (1 - (1 - self.gamma) ** self.cap) / self.gamma
 
     @property
     def coverage(self) -> float:
         """Probability that a given candidate is tried at least once."""
         missed = 1 - 1 / self.m
         q = (1 - self.gamma) * missed
-        none = self.gamma * missed * (1 - q ** (self.cap - 1)) / (1 - q)
-        return 1 - none - missed * q ** (self.cap - 1)
+        left = q ** (self.cap - 1)
+        return 1 - self.gamma * missed * (1 - left) / (1 - q) - missed * left
 
     def draw(self, source: NoiseSource) -> np.ndarray:
         """Candidates of the runs; a secret. As for `Thin`."""
         number = _geometric(source, self.gamma, self.cap)
-        return _uniform_candidates(source, self.m, number)
+        return exact_integers(source.uniform_integers(self.m, number))
 
 
-def _geometric(source: NoiseSource, gamma: float, cap: float = math.inf) -> int:
+def _geometric(source: NoiseSource, gamma: float, cap: float) -> int:
     """Trials until the first success, each decided by a random word of its own."""
     number = 1
     while number < cap and not _happens(source, gamma):
@@ -219,13 +144,7 @@ def _geometric(source: NoiseSource, gamma: float, cap: float = math.inf) -> int:
     return number
 
 
-def _uniform_candidates(source: NoiseSource, m: int, number: int) -> np.ndarray:
-    return exact_integers(source.uniform_integers(m, number))
-
-
-def choose_rule(
-    m: int, coverage: float = 0.9, *, constant_time: bool = False
-) -> Thin | NegativeBinomial | CappedGeometric:
+def choose_rule(m: int, coverage: float = 0.9, *, constant_time: bool = False) -> Thin | Geometric:
     """The cheapest rule for `m` candidates, 2 at least, that tries each with a wanted probability.
 
     `coverage`, in (0, 1) and at least 1 / m, is the probability that the best candidate is among
@@ -240,9 +159,7 @@ def choose_rule(
     if m <= 5:
         return Thin(m, _thinning(m, coverage))
     gamma = (1 - coverage) / (coverage * (m - 1))
-    if constant_time:
-        return CappedGeometric(m, gamma, round(2 / gamma))
-    return NegativeBinomial(m, gamma)
+    return Geometric(m, gamma, round(2 / gamma) if constant_time else math.inf)
 
 
 def _thinning(m: int, coverage: float) -> float:

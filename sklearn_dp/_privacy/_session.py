@@ -46,8 +46,10 @@ from ._warn import warn
 from .mechanisms import fits
 from .mechanisms._release import Release
 
-__all__ = ["PrivacySession"]
-
+_SEEDED = (
+    "random_state is set: the noise can be reproduced, and the privacy guarantee does not hold "
+    "against anyone who knows the seed. Use random_state=None for real data."
+)
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 
@@ -68,15 +70,10 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self.plan, self._label = plan, label
         self._outermost, self._shared = plan, shared_budget()
         seed = seed_of(random_state)
+        if seed is not None:  # before the charge, for those who make an error of it
+            warn(_SEEDED, SeededNoiseWarning)
         # Before anything else: a fit that fails later has been paid for all the same.
         self._of_ledger = self._charge_ledger(ledger, label)
-        if seed is not None:
-            warn(
-                "random_state is set: the noise can be reproduced, and the privacy guarantee "
-                "does not hold against anyone who knows the seed. Use random_state=None for "
-                "real data.",
-                SeededNoiseWarning,
-            )
         self._altered = altered()
         self.noise = "altered" if self._altered else "system" if seed is None else "seeded"
         self._trace, self._nested = active_trace(), False
@@ -92,12 +89,9 @@ class PrivacySession(Releases, AlgorithmicRandomness):
 
     @property
     def _noise(self) -> NoiseSource:  # type: ignore[override]
-        """The source of noise.
-
-        A forked child gets none: what it drew would be paid for once only, by the ledger and in the
-        accounts that its parent goes on with. Nor does a context that an audit has altered since:
-        the report would not say so.
-        """
+        """The source of noise. A forked child gets none: what it drew would be paid for once only,
+        by the ledger and in the accounts that its parent goes on with. Nor does a context that an
+        audit has altered since: the report would not say so."""
         if self._process != process_mark():
             raise RuntimeError(
                 "a fit cannot continue in a forked child process: both processes would spend the "
@@ -113,11 +107,9 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         )
 
     def _branch(self) -> Self:
-        """A session on the same noise, the same records and the same plan.
-
-        Both add to one report and one trace. What each may spend is up to the caller, who gives the
-        branch accounts of its own.
-        """
+        """A session on the same noise, the same records and the same plan. Both add to one report
+        and one trace. What each may spend is up to the caller, who gives the branch accounts of its
+        own."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -245,10 +237,8 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         return other
 
     def _charge_ledger(self, ledger: Any, label: str) -> tuple[tuple[str, float, float], ...]:
-        """Charge all that the plan may cost, in every currency that a ledger may count in.
-
-        For each cost that the ledger counts: its name, what was charged, and the ledger's total.
-        """
+        """Charge all that the plan may cost, in every currency that a ledger may count in. For each
+        cost that the ledger counts: its name, what was charged, and the ledger's total."""
         book = open_ledger(ledger)
         if book is None:
             return ()
@@ -266,25 +256,19 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         return self._accounts.spent
 
     def remaining(self, entry: str | None = None) -> float:
-        """rho that an entry (or the whole plan) can still pay, rounded down.
-
-        A function of released values alone, so later releases may depend on it.
-        """
+        """rho that an entry (or the whole plan) can still pay, rounded down. A function of released
+        values alone, so later releases may depend on it."""
         return self._accounts.remaining(entry)
 
     def waive(self, entry: str) -> None:
         """Spend no more on an entry, by released values alone: others may take what it has left.
-
-        Their own caps, and the total of the plan, stay as they are.
-        """
+        Their own caps, and the total of the plan, stay as they are."""
         self._accounts.waive(entry)
 
     def _charge(self, entry: str, release: Release) -> None:
-        """Pay for one release; the caps are checked before anything is drawn.
-
-        While parts are out, what they have spent is not in these accounts: a release of the whole
-        could then overspend, so it has to wait until they have been joined.
-        """
+        """Pay for one release; the caps are checked before anything is drawn. While parts are out,
+        what they have spent is not in these accounts: a release of the whole could then overspend,
+        so it has to wait until they have been joined."""
         if self._parts:
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
@@ -294,22 +278,17 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         return self.remaining(name) if rho is None else float(rho)
 
     def _release(self, entry: str, release: Release) -> Any:
-        """Pay, then draw: the output of a release, in grid steps, as its law says it.
-
-        In an audit, what the trace puts in its place.
-        """
+        """Pay, then draw: the output of a release, in grid steps, as its law says it. In an audit,
+        what the trace puts in its place."""
         self._charge(entry, release)
         output = self._drawn_output(entry, release)
         self._note(entry, release)
         return output
 
     def pay_step(self, entry: str, *, epsilon: float, delta: float) -> None:
-        """Pay for a step that is (epsilon, delta)-DP as a whole.
-
-        Charged once, as zCDP. The caller proves that all the draws of the step together are so: see
-        :mod:`._composite_mechanism`. The entry is for approximate DP, or for what
-        :func:`~._accounting.approx_dp_zcdp` converts.
-        """
+        """Pay for a step that is (epsilon, delta)-DP as a whole. Charged once, as zCDP. The caller
+        proves that all the draws of the step together are so: see :mod:`._composite_mechanism`. The
+        entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts."""
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         public = {"epsilon": epsilon, "delta": delta}
         self._release(

@@ -17,11 +17,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-__all__ = [
-    "Draw", "Event", "Shares", "Trace", "active_trace", "altered", "altering", "drawn",
-    "note_draw", "trace",
-]  # fmt: skip
-
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 _ALTERED = ContextVar("sklearn_dp_altered", default=_NOTHING)
 _ACTIVE = ContextVar("sklearn_dp_trace", default=None)

@@ -19,8 +19,6 @@ import numpy as np
 from ._groups import check_container, code_groups
 from ._rounding import exact_integers
 
-__all__ = ["UnitFacts", "Units", "unit_of"]
-
 _WEIGHT_STEPS = 2**20
 
 
@@ -83,11 +81,9 @@ class Units:
     def of_sizes(
         cls, index: np.ndarray, sizes: np.ndarray, numbers: np.ndarray | None = None
     ) -> Self:
-        """Units of some rows, whose groups may have more rows elsewhere.
-
-        `sizes` are numbers of rows everywhere, `index` is the group of each row, `numbers` the
-        number of each group, in all parts the same.
-        """
+        """Units of some rows, whose groups may have more rows elsewhere. `sizes` are numbers of
+        rows everywhere, `index` is the group of each row, `numbers` the number of each group, in
+        all parts the same."""
         units = cls(len(index))
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
         units.numbers, units.unit = numbers, "group"
@@ -105,9 +101,7 @@ class Units:
         excess: np.ndarray | None = None,
     ) -> Self:
         """Units of some rows that have weights already: `index` is the unit of each, out of `size`.
-
-        The weights of a unit sum to at most ``facts.scale``.
-        """
+        The weights of a unit sum to at most ``facts.scale``."""
         units = cls(len(index))
         units.index, units.size, units.weights, units.excess = index, size, weights, excess
         units.scale, units.unit_weight = facts.scale, facts.unit_weight
@@ -158,9 +152,7 @@ class Units:
 
     def of_points(self) -> Units:
         """The same units, where one point stands for each: with the weight that its rows have.
-
-        Without weights of their own all units are alike, and a point counts as one.
-        """
+        Without weights of their own all units are alike, and a point counts as one."""
         alone = Units(self.size)
         alone.unit = self.unit
         if self.own_weights:
@@ -176,10 +168,8 @@ class Units:
     @property
     def totals(self) -> np.ndarray:
         """Unreleased: sums over all rows, in steps, to each of which a unit adds at most `scale`.
-
         Of the weight; where rows have weights of their own, of the squared weight of units, or what
-        is no less, and of the excess, too.
-        """
+        is no less, and of the excess, too."""
         if self.weights is None:
             return np.array([self.n_rows])
         weight = int(self.weights.sum())
@@ -207,11 +197,9 @@ class Units:
         return per_unit if self.index is None else per_unit[self.index]
 
     def weigh(self, rows: np.ndarray) -> np.ndarray:
-        """Rows times their weights, rounded toward zero: |row| never grows.
-
-        Integer-valued rows (n_rows, d) of norm at most 2**26. The rows of one unit together have a
-        norm of at most the longest of them.
-        """
+        """Rows times their weights, rounded toward zero: |row| never grows. Integer-valued rows
+        (n_rows, d) of norm at most 2**26. The rows of one unit together have a norm of at most the
+        longest of them."""
         if self.weights is None:
             return rows
         # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
@@ -234,9 +222,7 @@ class Units:
 
 def unit_of(groups: Any) -> str:
     """What a fit with these groups protects; wrong types are refused, and no value is looked at.
-
-    Asked before the ledger is charged, which has to know the unit.
-    """
+    Asked before the ledger is charged, which has to know the unit."""
     if groups is None:
         return "row"
     check_container(groups)

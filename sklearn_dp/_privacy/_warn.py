@@ -3,8 +3,6 @@
 import sys
 import warnings
 
-__all__ = ["warn"]
-
 # Frames of these are between a user's line and a warning: this package, and what calls it for a
 # user, as pipelines, searches, decorators and threads do.
 _BETWEEN = {

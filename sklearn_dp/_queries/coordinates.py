@@ -15,7 +15,7 @@ from .._rows.table import Part, PartSource
 from ._query import Public, Step, applied
 from .handles import TableRows
 
-__all__ = ["ColumnSource", "Columns", "InColumns"]
+__all__ = ["AsTheyCame", "ColumnSource", "Columns", "InColumns"]
 
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 
@@ -122,3 +122,13 @@ class InColumns(Step):
 
     def on(self, part: Part) -> Part:
         return part.reading(ColumnSource(part.source, self.columns))
+
+
+class AsTheyCame(Step):
+    """Rows are in the units of the table again."""
+
+    def on(self, part: Part) -> Part:
+        source = part.source
+        while isinstance(source, ColumnSource):
+            source = source.source
+        return part.reading(source)

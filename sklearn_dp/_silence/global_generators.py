@@ -29,9 +29,8 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 @contextmanager
 def own_streams() -> Iterator[Callable[[int], None]]:
     """Yield a function that starts a new stream, from a seed below 2**32, in both generators. One
-    thread of the process at a time is in this block, with those that it starts.
-
-    No ledger is charged in it: that is a state which blocks share, too."""
+    thread of the process at a time is in this block, with those that it starts. No ledger is
+    charged in it: that is a state which blocks share, too."""
     with _turn(), _restored(), no_charges():
 
         def start(seed: int) -> None:

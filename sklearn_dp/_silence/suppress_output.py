@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -119,199 +119,112 @@ def inside(context: SilencedContext | None) -> Iterator[None]:
 
 
 # -- output channels -------------------------------------------------------------------------------
-# Each function makes a patch. It gets the original, and the object that installs the patches: a
-# patch that has let another thread change filters or streams asks it to close again what is open.
-# Private names of the standard library are patched too, as public functions are not their only
-# callers. A name that a version of Python does not have is passed over.
+# What a silent thread does in the place of a function: `context` is its context, `original` the
+# function. Private names of the standard library are replaced too, as public functions are not
+# their only callers. A name that a version of Python does not have is passed over.
 
 
-def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """A function of effects only (a handler, the finalizers' hook): nothing in a silent thread."""
-
-    def patch(*arguments: Any, **options: Any) -> Any:
-        return None if context_of_thread() is not None else original(*arguments, **options)
-
-    return patch
+def _nothing(context: Any, original: Any, *arguments: Any, **options: Any) -> None:
+    """In the place of a function of effects only: a handler, the finalizers' hook."""
 
 
-def _log(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`Logger._log`: what a silent thread logs, an audit may note."""
-
-    def patch(self: Any, level: int, msg: object, args: Any, **options: Any) -> Any:
-        context = context_of_thread()
-        if context is None:
-            return original(self, level, msg, args, **options)
-        return context.log(msg, args)
-
-    return patch
+def _log(
+    context: Any, original: Any, logger: Any, level: int, msg: Any, args: Any, **_: Any
+) -> Any:
+    """What a silent thread logs, an audit may note."""
+    return context.log(msg, args)
 
 
-def _handle(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`Logger.handle`: the same for a record that code has made by itself."""
-
-    def patch(self: Any, record: Any) -> Any:
-        context = context_of_thread()
-        return original(self, record) if context is None else context.log(record.msg, record.args)
-
-    return patch
+def _handle(context: Any, original: Any, logger: Any, record: Any) -> Any:
+    """The same for a record that code has made by itself."""
+    return context.log(record.msg, record.args)
 
 
-def _is_enabled(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`Logger.isEnabledFor`: an audit notes every level, as somebody may turn it on."""
-
-    def patch(self: Any, level: int) -> Any:
-        context = context_of_thread()
-        return (context is not None and context.heard is not None) or original(self, level)
-
-    return patch
+def _is_enabled(context: Any, original: Any, logger: Any, level: int) -> Any:
+    """An audit notes every level, as somebody may turn it on."""
+    return context.heard is not None or original(logger, level)
 
 
-def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`warnings._showwarnmsg`: a warning of a silent thread goes to its context, whose filters
-    decide."""
-
-    def patch(message: Any) -> Any:
-        context = context_of_thread()
-        return original(message) if context is None else context.show(message)
-
-    return patch
+def _show(context: Any, original: Any, message: Any) -> Any:
+    """A warning goes to the context, whose filters decide."""
+    return context.show(message)
 
 
-def _add_filter(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`simplefilter` and `filterwarnings`: those of a silent thread are its context's, but for
-    filters for a module (the fourth entry of an item): which one a warning came from is not told.
-    """
-
-    def patch(*item: Any, append: Any) -> None:
-        context = context_of_thread()
-        if context is None:
-            original(*item, append=append)
-            interception.tighten()
-        elif item[3] is None:
-            context.filters.insert(len(context.filters) if append else 0, item)
-
-    return patch
+def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
+    """Filters are the context's, but for those for a module (the fourth entry of an item): which
+    one a warning came from is not told."""
+    if item[3] is None:
+        context.filters.insert(len(context.filters) if append else 0, item)
 
 
-def _reset_filters(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`resetwarnings`: a silent thread forgets its own filters."""
-
-    def patch() -> None:
-        context = context_of_thread()
-        if context is None:
-            original()
-            interception.tighten()
-        else:
-            context.filters.clear()
-
-    return patch
+def _reset_filters(context: Any, original: Any) -> None:
+    """A silent thread forgets its own filters."""
+    context.filters.clear()
 
 
-def _enter_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`catch_warnings`: a silent thread notes its own filters, and gets a log if it asks for one.
+def _enter_catch(context: Any, original: Any, block: Any) -> Any:
+    """A silent thread notes its own filters, and gets a log if it asks for one.
 
     The original would put a copy of the process's filters back at the exit, and undo what others
     have set. What is needed there is kept on the object itself: the context, a copy of its filters,
     the list that the process had, and the log; so nested blocks undo each other in order.
     """
-
-    def patch(self: Any) -> Any:
-        context = context_of_thread()
-        if context is None:
-            with interception.lock:
-                found = original(self)
-                interception.tighten()
-            return found
-        log: list | None = [] if getattr(self, "_record", False) else None
-        self._silent = context, list(context.filters), warnings.filters, log
-        if log is not None:
-            context.logs.append(log)
-        if getattr(self, "_filter", None) is not None:
-            warnings.simplefilter(*self._filter)
-        return log
-
-    return patch
+    log: list | None = [] if getattr(block, "_record", False) else None
+    block._silent = context, list(context.filters), warnings.filters, log
+    if log is not None:
+        context.logs.append(log)
+    if getattr(block, "_filter", None) is not None:
+        warnings.simplefilter(*block._filter)
+    return log
 
 
-def _exit_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """The end of `catch_warnings`, in the context it was entered in, even if that has ended."""
-
-    def patch(self: Any, *error: Any) -> None:
-        entered = vars(self).pop("_silent", None)
-        with interception.lock:
-            if entered is None:
-                original(self, *error)
-            else:
-                context, context.filters, filters, log = entered
-                if log is not None:
-                    context.logs[:] = [other for other in context.logs if other is not log]
-                # Code that assigns ``warnings.filters = [...]`` inside of the block trusts it to
-                # restore the old list. A list that another thread has put there in between is
-                # known, and stays.
-                if warnings.filters is not filters and not interception.known(warnings.filters):
-                    warnings.filters = filters  # put there by hand, in reliance on this exit
-            interception.tighten()
-
-    return patch
+def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
+    """In any thread: a block ends in the context it was entered in, even if that has ended."""
+    entered = vars(block).pop("_silent", None)
+    if entered is None:
+        original(block, *error)
+        return
+    context, context.filters, filters, log = entered
+    if log is not None:
+        context.logs[:] = [other for other in context.logs if other is not log]
+    # Code that assigns ``warnings.filters = [...]`` inside of the block trusts it to restore the
+    # old list. A list that another thread has put there in between is known, and stays.
+    if warnings.filters is not filters and not INTERCEPTION.known(warnings.filters):
+        warnings.filters = filters  # put there by hand, in reliance on this exit
 
 
-class _Redirected:
-    """The earlier target of a stream that a silent thread redirects: on the redirection's own
-    stack."""
+class _Redirected(NamedTuple):
+    """The earlier target of a stream that a silent thread redirects, on the redirection's stack."""
 
-    def __init__(self, context: SilencedContext, name: str) -> None:
-        self.context, self.name, self.target = context, name, context.targets.get(name)
-
-    def put_back(self) -> None:
-        self.context.targets[self.name] = self.target
+    context: SilencedContext
+    target: Any
 
 
-def _enter_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own context. On the
-    stack `_old_targets` is the stream behind: a stand-in would be put back after the patches are
-    gone.
-    """
-
-    def patch(self: Any) -> Any:
-        context = context_of_thread()
-        if context is not None:
-            self._old_targets.append(_Redirected(context, self._stream))
-            context.targets[self._stream] = self._new_target
-            return self._new_target
-        with interception.lock:
-            found = original(self)
-            # The stream behind a stand-in: at the exit, there may be no patches.
-            self._old_targets[-1] = interception.behind(self._old_targets[-1])
-            interception.tighten()
-        return found
-
-    return patch
+def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
+    """In any thread: a silent one redirects in its own context. On the stack of others is the
+    stream behind a stand-in, which would be put back after the patches are gone."""
+    if context is not None:
+        block._old_targets.append(_Redirected(context, context.targets.get(block._stream)))
+        context.targets[block._stream] = block._new_target
+        return block._new_target
+    found = original(block)
+    block._old_targets[-1] = INTERCEPTION.behind(block._old_targets[-1])
+    return found
 
 
-def _exit_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """The end of a redirection; the top of the stack tells whether a silent thread began it."""
-
-    def patch(self: Any, *error: Any) -> None:
-        if isinstance(self._old_targets[-1], _Redirected):
-            self._old_targets.pop().put_back()
-            return
-        with interception.lock:
-            original(self, *error)
-            interception.tighten()
-
-    return patch
+def _exit_redirect(context: Any, original: Any, block: Any, *error: Any) -> None:
+    """In any thread: the top of the stack tells whether a silent one began the redirection."""
+    if isinstance(block._old_targets[-1], _Redirected):
+        context, target = block._old_targets.pop()
+        context.targets[block._stream] = target
+    else:
+        original(block, *error)
 
 
-def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+def _start(context: Any, original: Any, thread: Any) -> Any:
     """A thread that a silent one starts is as silent, until its block ends (see `SECURITY.md`)."""
-
-    def patch(self: Any) -> Any:
-        context = context_of_thread()
-        if context is not None:
-            self.run = _silent_run(context, self.run)
-        return original(self)
-
-    return patch
+    thread.run = _silent_run(context, thread.run)
+    return original(thread)
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
@@ -330,21 +243,24 @@ def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[
     return silent_run
 
 
-# Each output channel: who owns it, its name there, and what makes its patch.
-CHANNELS: tuple[tuple[Any, str, Callable[[Any, Any], Any]], ...] = (
-    (warnings, "_showwarnmsg", _show),
-    (warnings, "_add_filter", _add_filter),
-    (warnings, "resetwarnings", _reset_filters),
-    (warnings.catch_warnings, "__enter__", _enter_catch),
-    (warnings.catch_warnings, "__exit__", _exit_catch),
-    (logging.Logger, "isEnabledFor", _is_enabled),
-    (logging.Logger, "_log", _log),
-    (logging.Logger, "handle", _handle),
-    (logging, "basicConfig", _closed),
-    (sys, "unraisablehook", _closed),
-    (contextlib._RedirectStream, "__enter__", _enter_redirect),
-    (contextlib._RedirectStream, "__exit__", _exit_redirect),
-    (threading.Thread, "start", _start),
+# Who meets a patch: silent threads; others too, which may open by the original what is closed; or
+# any thread meets what is in its place.
+_SILENT, _OPENS, _ANY = range(3)
+# Each output channel: who owns it, its name there, what silent threads do, and who meets it.
+CHANNELS: tuple[tuple[Any, str, Callable[..., Any], int], ...] = (
+    (warnings, "_showwarnmsg", _show, _SILENT),
+    (warnings, "_add_filter", _add_filter, _OPENS),
+    (warnings, "resetwarnings", _reset_filters, _OPENS),
+    (warnings.catch_warnings, "__enter__", _enter_catch, _OPENS),
+    (warnings.catch_warnings, "__exit__", _exit_catch, _ANY),
+    (logging.Logger, "isEnabledFor", _is_enabled, _SILENT),
+    (logging.Logger, "_log", _log, _SILENT),
+    (logging.Logger, "handle", _handle, _SILENT),
+    (logging, "basicConfig", _nothing, _SILENT),
+    (sys, "unraisablehook", _nothing, _SILENT),
+    (contextlib._RedirectStream, "__enter__", _enter_redirect, _ANY),
+    (contextlib._RedirectStream, "__exit__", _exit_redirect, _ANY),
+    (threading.Thread, "start", _start, _SILENT),
 )
 
 
@@ -479,16 +395,35 @@ class _Interception:
             for name in _STREAMS:
                 self._wrap(name)
 
-    def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
+    def _close(self, owner: Any, name: str, silent: Callable[..., Any], whom: int) -> None:
         """Put a patch up, unless there is one of ours already. `name` is looked for in the owner
         itself, not in what it inherits, so that it can be put back."""
         original = vars(owner).get(name)
         if original is None or id(original) in self._patches:
             return
-        patch = make(original, self)
+        patch = self._patched(original, silent, whom)
         self._originals.append((owner, name, original, patch))
         self._patches.add(id(patch))
         setattr(owner, name, patch)
+
+    def _patched(self, original: Any, silent: Callable[..., Any], whom: int) -> Any:
+        """A function by whose context a thread meets the original, or what is silent."""
+
+        def patch(*arguments: Any, **options: Any) -> Any:
+            context = context_of_thread()
+            if context is not None and whom != _ANY:
+                return silent(context, original, *arguments, **options)
+            if whom == _SILENT:
+                return original(*arguments, **options)
+            with self.lock:
+                if whom == _ANY:
+                    found = silent(context, original, *arguments, **options)
+                else:
+                    found = original(*arguments, **options)
+                self.tighten()
+            return found
+
+        return patch
 
     def _lead(self, filters: list) -> None:
         """Put our filter in front of all others, as the first one that matches decides. Lists are
@@ -581,11 +516,9 @@ def suppress_output() -> Iterator[None]:
 
 @contextmanager
 def overheard() -> Iterator[StringIO]:
-    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here.
-
-    At every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one,
-    which change no filters but those of the thread. So audits may listen side by side.
-    """
+    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here. At
+    every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one, which
+    change no filters but those of the thread. So audits may listen side by side."""
     heard = StringIO()
     context = SilencedContext(heard)
     with INTERCEPTION, inside(context):

@@ -1,4 +1,4 @@
-"""Audit private estimators: replay fits on neighbors, test the noise, search for leaks, plant bugs.
+"""Audit private estimators: replay fits on neighbors, test the noise, search for leaks.
 
 Use these audits on the estimators of this package or on your own (any estimator that derives from
 the base class and releases through a session):
@@ -14,8 +14,7 @@ the base class and releases through a session):
 * :func:`certify`: a black-box test that gives a lower bound of epsilon from thousands of fits, for
   any estimator;
 * :func:`record_releases` and :func:`replay_releases`: the hooks behind the replays, for auditors
-  with their own comparison;
-* :func:`killer` and :func:`mutant`: planted bugs, which show that the audits above can fail.
+  with their own comparison.
 
 None of them proves a guarantee. A replay and the noise tests together check the premises of a
 proof: that statistics are as close as claimed, that the noise has the claimed distribution, that
@@ -31,19 +30,16 @@ from .._privacy._trace import Draw, Event
 from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
 from ._drawn import all_estimators, drawn_audit
-from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbors import Neighbor, neighboring_pairs
 from ._noise_law import noise_audit
 from ._observe import scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [
-    "MUTANTS",
     "Certificate",
     "Draw",
     "Event",
     "Finding",
-    "Mutant",
     "Neighbor",
     "Pair",
     "ReplayResult",
@@ -51,8 +47,6 @@ __all__ = [
     "certify",
     "check_dp_estimator",
     "drawn_audit",
-    "killer",
-    "mutant",
     "neighboring_pairs",
     "noise_audit",
     "record_releases",

@@ -34,7 +34,6 @@ from ._loss_checks import (
     check_drawn_data,
     check_groups,
     check_missing_groups_are_refused,
-    check_noise_has_entropy,
     check_noise_is_fresh,
     check_noise_law,
     check_refit,
@@ -120,10 +119,8 @@ def check_plan_and_report_agree(estimator: Any) -> None:
 
 
 def check_charge_is_true(estimator: Any) -> None:
-    """Every field of the charge matches the plan, for rows and for groups.
-
-    For groups again, as the unit is one of the fields.
-    """
+    """Every field of the charge matches the plan, for rows and for groups. For groups again, as the
+    unit is one of the fields."""
     assert_none(charge_problems(estimator, check_data(40)))
     if accepts_groups(estimator):
         assert_none(charge_problems(estimator, check_data(40), groups=check_groups(40)))
@@ -143,10 +140,8 @@ def check_total_is_right(estimator: Any) -> None:
 
 
 def check_ledger_is_charged_before_data(estimator: Any) -> None:
-    """The ledger is charged before the data are read, and a failed fit keeps the charge.
-
-    Else an interrupted fit would tell something for free.
-    """
+    """The ledger is charged before the data are read, and a failed fit keeps the charge. Else an
+    interrupted fit would tell something for free."""
     # Each time the values of `watched` are asked for, the number of charges at that moment is
     # noted.
     ledger, seen = rich_ledger(), []
@@ -328,7 +323,6 @@ CHECKS = (
     check_refit,
     check_noise_law,
     check_noise_is_fresh,
-    check_noise_has_entropy,
     check_seeded_noise_is_told,
     check_no_leaks,
     check_pickle,

@@ -56,11 +56,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def epsilon_of_gaussian(rho: float, delta: float) -> float:
-    """Smallest epsilon at a delta of Gaussian releases that cost `rho` together.
-
-    Gaussian releases compose exactly: rho adds up, and their privacy loss is that of one release
-    with ``mu^2 = 2 rho``. The root is found by doubling and bisection of `gaussian_delta`.
-    """
+    """Smallest epsilon at a delta of Gaussian releases that cost `rho` together. Gaussian releases
+    compose exactly: rho adds up, and their privacy loss is that of one release with ``mu^2 = 2
+    rho``. The root is found by doubling and bisection of `gaussian_delta`."""
     mu = math.sqrt(2 * rho)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0

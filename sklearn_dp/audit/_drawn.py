@@ -166,12 +166,9 @@ class Case:
 
 
 def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
-    """Cases in strata, so that what is rare is met as often as possible.
-
-    Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to 5,000,
-    by their logarithms, then one of few columns and clusters beyond 2^16. Each d
-    from 1 to 24 twice in the first 48.
-    """
+    """Cases in strata, so that what is rare is met as often as possible. Of 54 in a row, each n
+    from 0 to 48 once, then one in each quarter of the numbers up to 5,000, by their logarithms,
+    then one of few columns and clusters beyond 2^16. Each d from 1 to 24 twice in the first 48."""
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
     sizes: list[int] = []
@@ -218,27 +215,19 @@ def drawn_audit(
 
     Notes
     -----
-    What a trigger needs to be met, with the default 54 cases: a leak at one n up to 48, or at one
-    d up to 24, is met for certain, at n by three cases (at n - 1, n and n + 1); one at all n from
-    1,574 to 5,000, or beyond 2^16 (with up to 3 columns and 2 clusters), for certain too; one at a
-    single n between 49 and 5,000 with a probability of 2.6 / n; one that needs a certain n and a
-    certain number of clusters (of 6) with probability 1 - (5/6)^3 = 0.42; a certain n and d with
-    0.12;
-    a certain storage, kind of groups or bounds with at least 1 - (8/9)^54 = 0.998. Four times
-    as many cases make 0.89 of 0.42. All tests of noise scales together have a false alarm with a
-    probability of 1e-6, of which each case has an equal part. Noise whose scale is wrong in a
-    single case is found if that fit has some 80 numbers (halved) or 500 (by 1.25), or none of the
-    noise is left in a few fine ones; there is no other test of the noise here.
+    What the default 54 cases meet: for certain, a leak at one n up to 48 or at one d up to 24, and
+    one at all n from 1,574 to 5,000 or beyond 2^16 (with up to 3 columns and 2 clusters); with a
+    probability of 2.6 / n, one at a single n between 49 and 5,000; with 0.12, one that needs a
+    certain n and a certain d; with 0.998 and more, one that needs a certain storage, kind of groups
+    or bounds. All tests of noise scales together have a false alarm with a probability of 1e-6.
+    Noise whose scale is wrong in a single case is found if that fit has some 80 numbers (halved) or
+    500 (by 1.25).
 
-    What can pass although its trigger is met: a wrong *sensitivity*. A replay detects it only if a
-    pair of neighbors moves the statistic by more than is claimed. If the sensitivity is halved for
-    17 columns only, two cases of 54 have 17 columns, with two neighbors each. If every row moves a
-    sum by nearly the whole clipping radius, that is plenty. In estimators that release functions of
-    *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`, :class:`~sklearn_dp.SampleAndAggregate`) the
-    result of a block has to move by more than half of what is claimed, and one row among several
-    rarely does that: such a bug can pass this audit. In that case, audit that number of columns
-    separately, with many pairs (``replay_audit(estimator, X, repeats=50)``) or with an inner
-    estimator that looks for a single row, as the pairs of :func:`certify` do.
+    A wrong *sensitivity* can pass although its trigger is met: a replay sees it only if a pair of
+    neighbors moves the statistic by more than is claimed. In estimators that release functions of
+    *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`, :class:`~sklearn_dp.SampleAndAggregate`) one row
+    among several rarely does that. Audit them with many pairs (``replay_audit(estimator, X,
+    repeats=50)``), or with an inner estimator that looks for a single row.
     """
     cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
     total = ReplayResult(type(estimator).__name__)
@@ -252,10 +241,8 @@ def drawn_audit(
 def _audit_case(
     estimator: Any, case: Case, pairs: int, random_state: int, false_alarm: float
 ) -> ReplayResult:
-    """Replays of a few neighbors of one case, and the test of its noise scales.
-
-    Each violation begins with the case, so it can be repeated.
-    """
+    """Replays of a few neighbors of one case, and the test of its noise scales. Each violation
+    begins with the case, so it can be repeated."""
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
     rng = np.random.default_rng([4, case.n, case.d, case.seed])

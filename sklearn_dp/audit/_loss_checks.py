@@ -26,14 +26,7 @@ from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning, UtilityWarning
 from ._drawn import drawn_audit
 from ._neighbors import neighboring_pairs
-from ._noise_law import (
-    FINGERPRINT_BITS,
-    entropy_problems,
-    fingerprint,
-    fork_problems,
-    kernel_problems,
-    noise_audit,
-)
+from ._noise_law import kernel_problems, noise_audit
 from ._observe import (
     Explosion,
     Outcome,
@@ -62,11 +55,9 @@ def rich_ledger(plan: PrivacyPlan | None = None) -> PrivacyLedger:
 
 
 def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
-    """Fit a clone with a ledger and compare each field of the charge with the plan. Exact.
-
-    A field that the audit does not know is a problem too. The unit is compared with what the fit
-    was given, and `gaussian` with the kinds of the releases, besides the plan.
-    """
+    """Fit a clone with a ledger and compare each field of the charge with the plan. Exact. A field
+    that the audit does not know is a problem too. The unit is compared with what the fit was given,
+    and `gaussian` with the kinds of the releases, besides the plan."""
     unit = "row" if groups is None else "group"
     plan = prepared(estimator).privacy_plan(n_features_seen(estimator, X), unit=unit)
     ledger, recorder = rich_ledger(plan), Trace()
@@ -152,9 +143,7 @@ def succeed(outcome: Outcome, context: str = "") -> None:
 
 def released_state(estimator: Any, *but: str) -> bytes:
     """Return the contents of a pickle, but for the parameters that may differ or have no pickle.
-
-    And but for attributes whose names end in one of `but`.
-    """
+    And but for attributes whose names end in one of `but`."""
     state, left_out = estimator.__getstate__(), ("ledger", "n_jobs")
     return pickle.dumps(
         {name: state[name] for name in state if name not in left_out and not name.endswith(but)}
@@ -162,10 +151,8 @@ def released_state(estimator: Any, *but: str) -> bytes:
 
 
 def hard_groups(n: int) -> dict[str, Any]:
-    """Groups with ids of which an array or a sort would make something else, by what they are.
-
-    Of about three rows each, so that neither a merged nor a split unit goes unnoticed.
-    """
+    """Groups with ids of which an array or a sort would make something else, by what they are. Of
+    about three rows each, so that neither a merged nor a split unit goes unnoticed."""
     big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
     sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
     mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
@@ -176,10 +163,8 @@ def hard_groups(n: int) -> dict[str, Any]:
 
 
 class Watched:
-    """An array-like whose shape is public, and that tells when its values are asked for.
-
-    `rows` are the values, for the audit alone: no estimator knows this name.
-    """
+    """An array-like whose shape is public, and that tells when its values are asked for. `rows` are
+    the values, for the audit alone: no estimator knows this name."""
 
     def __init__(self, X: Any, touch: Callable[[], Any]) -> None:
         self.rows, self._touch = X, touch
@@ -244,10 +229,8 @@ def refit_problems(
 
 
 def _other_rows(X: Any) -> np.ndarray:
-    """Rows of the same shape that are unlike the usual data.
-
-    Far from the usual data, and of another spread: a row that is left over moves every sum.
-    """
+    """Rows of the same shape that are unlike the usual data. Far from the usual data, and of
+    another spread: a row that is left over moves every sum."""
     rng = np.random.default_rng(1)
     return 50 + 7 * ndtri(rng.random(np.shape(X)))
 
@@ -319,9 +302,7 @@ def check_replay(estimator: Any) -> None:
 
 def check_replay_of_hard_groups(estimator: Any) -> None:
     """Units stay what they are with ids that cannot be sorted, converted or printed faithfully.
-
-    Without strangers, whose ids are plain numbers: `check_replay` has them.
-    """
+    Without strangers, whose ids are plain numbers: `check_replay` has them."""
     if accepts_groups(estimator):
         for groups in list(hard_groups(20).values())[HARD_GROUPS]:
             assert_none(_replayed(estimator, check_data(20, 20), groups=groups, strangers=False))
@@ -383,19 +364,15 @@ def check_missing_groups_are_refused(estimator: Any) -> None:
 
 
 def _replayed(estimator: Any, X: Any, **options: Any) -> list[str]:
-    """Return the violations that a replay audit finds.
-
-    An audit in which no pair could be compared has passed nothing: that is a violation too.
-    """
+    """Return the violations that a replay audit finds. An audit in which no pair could be compared
+    has passed nothing: that is a violation too."""
     result = replay_audit(estimator, X, stop_at_first=True, **options)
     return result.violations or ([] if result.passed else ["all pairs are voided"])
 
 
 def check_drawn_data(estimator: Any) -> None:
     """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random: for triggers.
-
-    Each n up to 48 and each d up to 24 is met; see :func:`drawn_audit` for other chances.
-    """
+    Each n up to 48 and each d up to 24 is met; see :func:`drawn_audit` for other chances."""
     assert_none(drawn_audit(estimator, stop_at_first=True).violations)
 
 
@@ -421,30 +398,6 @@ def check_noise_law(estimator: Any) -> None:
     assert_none(noise_audit(estimator, check_data(300, d=128), fits=wide))
     if accepts_groups(estimator):
         assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=grouped))
-
-
-def check_noise_has_entropy(estimator: Any) -> None:
-    """Many short fits without a seed, and forked processes, all have noise of their own.
-
-    See `entropy_problems` for how few bits of entropy would be found.
-    """
-    moderate, X = telling_fit(estimator)
-    assert_none(entropy_problems(moderate, X))
-    assert_none(fork_problems(moderate, X))
-
-
-def telling_fit(estimator: Any) -> tuple[Any, np.ndarray]:
-    """A short fit with the first budget at which its noise has enough bits, and few rows of 8
-    columns."""
-    tables = [(check_data(3, d=8), 1.0), (check_data(3, d=8), 1000.0)]
-    tables += [(check_data(60, d=8), 30.0), (check_data(60, d=8), 1000.0)]
-    # A list of what is frequent has noise where there is something frequent.
-    tables += [(np.tile(np.arange(600.0)[:, None] % 5, 8), 1.0)]
-    for X, epsilon in tables:
-        moderate = prepared(estimator, epsilon=epsilon, rho=None)
-        if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
-            break
-    return moderate, X
 
 
 def check_noise_is_fresh(estimator: Any) -> None:

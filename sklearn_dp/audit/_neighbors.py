@@ -12,18 +12,14 @@ from scipy.special import ndtri
 
 
 def ids(groups: Any) -> list[Any]:
-    """The ids of any array-like as a list of Python objects, as they are.
-
-    No array is made of them, which might convert them: numpy makes equal texts of 1 and "1".
-    """
+    """The ids of any array-like as a list of Python objects, as they are. No array is made of them,
+    which might convert them: numpy makes equal texts of 1 and "1"."""
     return list(groups)
 
 
 def unit_numbers(groups: Any) -> np.ndarray:
-    """The number of the unit of each row: how many units come first before it.
-
-    By a dictionary over the ids as given: with no array, no sorting and no conversion.
-    """
+    """The number of the unit of each row: how many units come first before it. By a dictionary over
+    the ids as given: with no array, no sorting and no conversion."""
     seen: dict[object, int] = {}
     numbers = []
     for value in ids(groups):

@@ -7,11 +7,8 @@ the mean or in the independence then shows in exact tests: see :mod:`sklearn_dp.
 for what each of them can see.
 """
 
-import operator
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -25,9 +22,7 @@ from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._pure_releases import laplace
 from .._privacy._session import PrivacySession
-from .._privacy._trace import Event, Shares, Trace, trace
-from .._silence.suppress_output import overheard
-from ._observe import prepared
+from .._privacy._trace import Event, Trace, trace
 from ._replay import record
 from .mechanisms import law_of
 
@@ -73,10 +68,8 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
 
 
 def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place.
-
-    The standard numbers of each release come in its own shape.
-    """
+    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place. The
+    standard numbers of each release come in its own shape."""
     found: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
@@ -89,10 +82,7 @@ def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, floa
 
 def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
     """Pairs of numbers of one release that a faulty sampler would tie together, disjoint within a
-    kind.
-
-    The release has its own shape: rows are known by the last axis.
-    """
+    kind. The release has its own shape: rows are known by the last axis."""
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
@@ -137,11 +127,8 @@ def pair_tests(
     what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
 ) -> Iterator[tuple[str, float]]:
     """Test pairs: of independent N(0, 1), sums and differences have a ratio of squares that follows
-    F.
-
-    `what` says how the partners were chosen. A correlation c makes the ratio about (1 + c) / (1 -
-    c), seen from about 45 / c^2 pairs on.
-    """
+    F. `what` says how the partners were chosen. A correlation c makes the ratio about (1 + c) / (1
+    - c), seen from about 45 / c^2 pairs on."""
     size = len(first)
     if not size:
         return
@@ -153,10 +140,8 @@ def pair_tests(
 def between_tests(
     fits: list[list[np.ndarray]], lags: Iterable[int], where: str
 ) -> Iterator[tuple[str, float]]:
-    """Releases some steps apart, in pairs without common members, cut to the same length.
-
-    `fits` are sequences of releases, as standard numbers.
-    """
+    """Releases some steps apart, in pairs without common members, cut to the same length. `fits`
+    are sequences of releases, as standard numbers."""
     for lag in lags:
         pairs = []
         for numbers in fits:
@@ -187,8 +172,6 @@ _FINE = 2.0**14  # steps; coarser numbers agree too often
 _LONGEST = 8  # numbers of a run
 _MOST_PARTNERS = 100  # of a place: noise of few values agrees everywhere, and some runs are enough
 _MOST = 40_000  # numbers that are compared with each other
-FINGERPRINT_BITS = 90
-"""No two of a million fingerprints agree by chance, but for 2^-51."""
 
 
 def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
@@ -249,11 +232,9 @@ def _longest_run(numbers: np.ndarray, radii: np.ndarray, fits: np.ndarray, sign:
 
 
 def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius.
-
-    A sign of -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9.
-    At most 100 partners of each place.
-    """
+    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius. A sign of
+    -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9. At most
+    100 partners of each place."""
     order = np.argsort(numbers)
     ranked, reach = numbers[order], 2 * float(radii.max())
     low = np.searchsorted(ranked, sign * numbers - reach)
@@ -264,113 +245,6 @@ def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.nda
     first = order[np.repeat(low, sizes) + inside]
     keep = first < second
     return first[keep], second[keep]
-
-
-# -- fingerprints of fits --------------------------------------------------------------------------
-
-
-_LOST, _LOST_OF_FEW = 0.1, 4  # part of the fits that may say nothing, and how many more of them
-
-
-class _Enough(BaseException):
-    """Stops a fit whose noise has shown who it is; no handler for errors may catch it."""
-
-
-class _Fingerprint(Shares):
-    """Collects noise until it has enough bits, and then stops the fit."""
-
-    def __init__(self) -> None:
-        self.marks: list[Any]
-        self.marks, self.bits, self._added = [], 0.0, {}
-
-    def record(self, event: Event) -> Any:
-        if event.kind == "share":
-            self.add_share(event)
-        elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
-            noise = np.ravel(np.asarray(event.output - event.value))
-            scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-            self.marks += noise.tolist()
-            # Bits that tell it apart: two draws agree with probability at most 1 / (2 scale).
-            self.bits += float(np.sum(np.log2(np.maximum(2 * scale, 1.0))))
-        elif event.kind == "stability":
-            # Of the cells that are published; the lower half of the noise may stay hidden.
-            counts = dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
-            seen = list(zip(*map(np.ndarray.tolist, event.output), strict=True))
-            self.marks += [value - counts[cell] for cell, value in seen]
-            self.bits += len(seen) * float(np.log2(max(event.scale, 1.0)))
-        if self.bits >= FINGERPRINT_BITS:
-            raise _Enough
-        return event.output
-
-
-def fingerprint(estimator: Any, X: Any) -> tuple[tuple[Any, ...], float]:
-    """First noise of a fit, without a seed, and how many bits at least should tell it apart.
-
-    The fit is stopped as soon as that is known.
-    """
-    recorder = _Fingerprint()
-    copy = prepared(estimator, random_state=None)
-    with overheard(), trace(recorder), suppress(_Enough):
-        copy.fit(X)
-    return tuple(recorder.marks), recorder.bits
-
-
-def entropy_problems(estimator: Any, X: Any, *, fits: int = 1300) -> list[str]:
-    """Whether short fits without a seed ever have the same noise; false alarms below 2^-60.
-
-    By birthday: with an entropy of b bits all fits differ with a probability of exp(-fits^2 / 2^(b
-    + 1)) only, so 1300 fits see 16 bits but for 3e-6, 18 bits but for 4%, and nothing above 22
-    bits.
-    """
-    told: set[tuple[Any, ...]] = set()
-    for number in range(fits):
-        marks, bits = fingerprint(estimator, X)
-        if marks in told:
-            return [f"fit {number + 1} without a seed has the noise of another one"]
-        # Released values may lead a fit down a shorter way, with less noise: it tells nothing. That
-        # happens to 2% of some fits, so to 6 of 10 with a probability of 3e-8.
-        if bits >= FINGERPRINT_BITS:
-            told.add(marks)
-        if number + 1 - len(told) > _LOST * fits + _LOST_OF_FEW:
-            return ["too little noise to tell fits apart"]
-    return []
-
-
-def fork_problems(estimator: Any, X: Any, *, children: int = 3) -> list[str]:
-    """Whether forked processes have the noise of each other or of their parent."""
-    if not hasattr(os, "fork"):
-        return []
-    marks = [
-        _longest(estimator, X),
-        *(_in_fork(estimator, X) for _ in range(children)),
-        _longest(estimator, X),
-    ]
-    return [] if len(set(marks)) == len(marks) else ["forked processes have the same noise"]
-
-
-def _longest(estimator: Any, X: Any) -> Any:
-    """The fingerprint with most bits of eight: one fit in ten may say nothing (:data:`_LOST`)."""
-    return max((fingerprint(estimator, X) for _ in range(8)), key=operator.itemgetter(1))[0]
-
-
-def _in_fork(estimator: Any, X: Any) -> tuple[int, ...]:
-    """Return a fingerprint that a child makes. It ends by ``os._exit``: no buffer of the parent is
-    written twice."""
-    read, write = os.pipe()
-    with overheard():  # a DeprecationWarning: threads, of which the child has none
-        child = os.fork()
-    if child == 0:
-        try:
-            os.write(write, repr(_longest(estimator, X)).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    if not text:
-        raise RuntimeError("a forked fit failed")
-    return tuple(number for number in map(int, text.strip("(),").split(", ")))
 
 
 # -- noise law -------------------------------------------------------------------------------------
@@ -428,8 +302,7 @@ def noise_audit(
     Not tested: tails beyond 4 sigma, or beyond 3 if fits release fewer than some 9000 numbers
     (:func:`kernel_problems` tests the kernel's own sampler with more of them); a wrong distribution
     of a single entry that releases one number, if the difference is too small for the number of
-    fits; noise with too few bits behind it (:func:`sklearn_dp.audit._noise_law.entropy_problems`);
-    wrong sensitivities (replay).
+    fits; noise with too few bits behind it (``tests/entropy.py``); wrong sensitivities (replay).
     """
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
@@ -504,10 +377,8 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
 
 
 def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
-    """The tests that fail: less likely than the false alarm over their number (Bonferroni).
-
-    A chance that is no number is a failure too.
-    """
+    """The tests that fail: less likely than the false alarm over their number (Bonferroni). A
+    chance that is no number is a failure too."""
     limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 

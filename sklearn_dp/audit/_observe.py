@@ -7,7 +7,6 @@ face, byte by byte, whatever their data are: this is what :mod:`~sklearn_dp.audi
 
 from __future__ import annotations
 
-import dis
 import inspect
 import io
 import pickle
@@ -31,9 +30,7 @@ from .._silence.suppress_output import overheard
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
 
-_PACKAGE = __package__.split(".")[0]
 _LIBRARIES = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "dp_accounting"}
-_PLANTED = f"{__package__}._mutation"  # calls broken code, and is no part of the audit
 
 
 class Explosion(Exception):
@@ -50,44 +47,25 @@ def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
     """
     if isinstance(error, AssertionError | Explosion):
         return False
-    modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    modules = [module_of(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
     if inside_fit:
         while modules and _is_audit(modules[0]):
             modules.pop(0)
-    last = next((name for name in reversed(modules) if not _is_library(name)), "")
+    last = next((name for name in reversed(modules) if not is_library(name)), "")
     return _is_audit(last)
 
 
-def is_of_mutant(error: BaseException) -> bool:
-    """Whether a mutant raised an exception by mistake: with no code of the package running, and no
-    ``raise``.
-
-    The first frame of the traceback is the call of the mutant.
-    """
-    modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own, audit = f"{_PACKAGE}.", f"{__package__}."
-    if any(f"{name}.".startswith(own) and not f"{name}.".startswith(audit) for name in modules):
-        return False
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    if last is None or _is_library(_module(last.tb_frame)):
-        return True
-    code = last.tb_frame.f_code.co_code
-    return code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
-
-
-def _module(frame: Any) -> str:
+def module_of(frame: Any) -> str:
     return frame.f_globals.get("__name__", "")
 
 
-def _is_library(name: str) -> bool:
+def is_library(name: str) -> bool:
     top = name.split(".")[0]
     return top != "__main__" and (top in _LIBRARIES or top in sys.stdlib_module_names)
 
 
 def _is_audit(name: str) -> bool:
-    return f"{name}.".startswith(f"{__package__}.") and not name.startswith(_PLANTED)
+    return f"{name}.".startswith(f"{__package__}.")
 
 
 # -- observe ---------------------------------------------------------------------------------------
@@ -137,10 +115,8 @@ class Outcome:
     printed: str = ""  # what went to the standard streams and to the log
 
     def face(self, html: bool = False) -> dict[str, Any]:
-        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error.
-
-        To render the HTML display too is slow.
-        """
+        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error. To
+        render the HTML display too is slow."""
         error = (
             ""
             if self.error is None
@@ -232,10 +208,8 @@ def _takes_rows(function: Callable[..., Any]) -> bool:
 
 
 def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
-    """Return the result, error and warnings of one method of the fitted estimator, as bytes.
-
-    `rows` are for methods that take rows.
-    """
+    """Return the result, error and warnings of one method of the fitted estimator, as bytes. `rows`
+    are for methods that take rows."""
     given = (rows,) if _takes_rows(getattr(method, "__func__", method)) else ()
     with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -427,10 +401,8 @@ def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
 
 
 def spoiled_data(X: Any) -> list[tuple[str, Any]]:
-    """Data that has to be refused, with the values of `X` in it.
-
-    Each has a value that is a needle, beside what has to be refused.
-    """
+    """Data that has to be refused, with the values of `X` in it. Each has a value that is a needle,
+    beside what has to be refused."""
     nan, infinite = X.copy(), X.copy()
     nan[-1, 0], infinite[-1, 0] = np.nan, np.inf
     mixed = X.astype(object)

@@ -33,10 +33,8 @@ _SAME_COST = 1e-12  # relative: two formulas for one cost agree to a few places 
 
 
 def paid(events: list[Any]) -> list[Any]:
-    """The events that cost something: not randomness that is no noise, nor what a step draws.
-
-    An event that is nested in another one is covered by what that one costs.
-    """
+    """The events that cost something: not randomness that is no noise, nor what a step draws. An
+    event that is nested in another one is covered by what that one costs."""
     return [
         event for event in events if law_of(event).rho is not None and "nested" not in event.public
     ]
@@ -96,10 +94,8 @@ class _Charges:
 def _over_caps(
     names: list[str], charges: list[tuple[tuple[str, ...], float]], plan: Any
 ) -> Iterator[str]:
-    """Which plan entries, or whether the whole plan, get more charges than is allowed.
-
-    A charge is a part and a cost; `names` are the plan entries of the charges.
-    """
+    """Which plan entries, or whether the whole plan, get more charges than is allowed. A charge is
+    a part and a cost; `names` are the plan entries of the charges."""
     made = defaultdict(list)
     for name, charge in zip(names, charges, strict=True):
         made[name].append(charge)
@@ -138,10 +134,8 @@ def _ratio(event: Any) -> float:
 
 
 def _of_choice(event: Any) -> float:
-    """Above threshold, with noise of `scale` and of twice that; or the exponential mechanism.
-
-    The scale of the latter is a rate: log-ratios lie in a range of twice rate times sensitivity.
-    """
+    """Above threshold, with noise of `scale` and of twice that; or the exponential mechanism. The
+    scale of the latter is a rate: log-ratios lie in a range of twice rate times sensitivity."""
     if "threshold" in event.public:
         return rho_of_pure(2 * _ratio(event))
     return rho_of_range(2 * float(event.sensitivity) * float(event.scale))
@@ -164,10 +158,8 @@ filters; a "fit" is what the plan of an inner fit may spend."""
 
 
 def _rho(event: Any) -> float:
-    """Cost from sensitivity and scale; what only a theorem of its caller tells, as told.
-
-    An UnknownLawError for any other kind: to believe what it says of itself would be no recount.
-    """
+    """Cost from sensitivity and scale; what only a theorem of its caller tells, as told. An
+    UnknownLawError for any other kind: to believe what it says of itself would be no recount."""
     if event.kind in TOLD:
         return float(event.cost)
     if event.kind not in _COSTS:
@@ -186,10 +178,8 @@ def _delta(event: Any) -> float:
 
 
 def rho_released(events: list[Any]) -> tuple[float, ...]:
-    """zCDP cost and failure probability of the releases of a recording.
-
-    Both are those of the unit that is in the most expensive parts.
-    """
+    """zCDP cost and failure probability of the releases of a recording. Both are those of the unit
+    that is in the most expensive parts."""
     made = paid(events)
     return tuple(
         float(maximum_cost((part_of(event), cost(event)) for event in made))
@@ -274,10 +264,8 @@ def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> 
 
 
 def _one_step(events: list[Any], report: Any) -> Iterator[str]:
-    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own.
-
-    It has no other release that is paid for: whatever else is found is a violation.
-    """
+    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own. It
+    has no other release that is paid for: whatever else is found is a violation."""
     for event in paid(events):
         if (
             event.kind != "step"
@@ -289,9 +277,7 @@ def _one_step(events: list[Any], report: Any) -> Iterator[str]:
 
 def library_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     """The total by dp-accounting (which has to be installed): numerical convolution, or orders.
-
-    Sees what is too generous by more than two parts in a thousand.
-    """
+    Sees what is too generous by more than two parts in a thousand."""
     rho, failure = rho_released(events)
     left = report.delta - failure
     if rho <= 0 or plan.one_step:
@@ -307,10 +293,8 @@ def library_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
 
 @cache
 def _by_convolution(rho: float, delta: float) -> float:
-    """Epsilon by the privacy loss distribution of one Gaussian of the same mu = sqrt(2 rho).
-
-    That is of sigma = 1 / sqrt(2 rho) at sensitivity 1; the grid is rounded upward.
-    """
+    """Epsilon by the privacy loss distribution of one Gaussian of the same mu = sqrt(2 rho). That
+    is of sigma = 1 / sqrt(2 rho) at sensitivity 1; the grid is rounded upward."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     make = partial(pld.from_gaussian_mechanism, use_connect_dots=True)

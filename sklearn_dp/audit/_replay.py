@@ -404,10 +404,8 @@ def record(
     random_state: int | None = 0,
     internal: bool = False,
 ) -> Recording:
-    """Fit a clone under a trace and check what it released against what it says.
-
-    `internal` leaves out scikit-learn's validation, for an empty `X`.
-    """
+    """Fit a clone under a trace and check what it released against what it says. `internal` leaves
+    out scikit-learn's validation, for an empty `X`."""
     recorder = Recorder()
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
@@ -571,11 +569,9 @@ def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
 def _compare(
     original: Recording, face: dict[str, bytes], pair: Neighbor, html: bool, result: ReplayResult
 ) -> None:
-    """Replay one neighbor and enter what comes out of it into the result.
-
-    `face` is what the recorded fit shows; `html` compares HTML displays. A pair is voided where the
-    recording is one of the outcomes that delta pays for: then a difference proves nothing.
-    """
+    """Replay one neighbor and enter what comes out of it into the result. `face` is what the
+    recorded fit shows; `html` compares HTML displays. A pair is voided where the recording is one
+    of the outcomes that delta pays for: then a difference proves nothing."""
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     rows = stored(pair.X, original.storage)

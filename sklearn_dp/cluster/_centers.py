@@ -306,6 +306,7 @@ class BaseDPCenters(
 ):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
+    _centers = "cluster_centers_"
     _asks = True
     _replaces = "KMeans"
     _score_is_a_mean = False

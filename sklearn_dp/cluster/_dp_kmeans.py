@@ -94,9 +94,10 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster, computed from
         released counts and spreads, in the unit of the column. It covers privacy noise, sampling
-        variability, and about how far one more iteration would move the center. It does not cover
-        the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
-        the others. Infinite if, without bounds, only a single value is visible in the column.
+        variability, about how far one more iteration would move the center, and the clipping of far
+        rows as far as released distances and squares show it: a few rows in a long tail may be
+        hidden in their noise. Infinite if, without bounds, only a single value is visible in the
+        column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have since moved to other
         centers.
@@ -126,9 +127,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
-        lie beyond one; "constant" where a single value is visible; or "unknown" where the rows are
-        too few to find the units of fewer than eight columns. With a ball or a
-        box of similar sides, columns are assumed to have similar scales.
+        lie beyond one; "constant" where a single value is visible; or "unknown" where noise hides
+        the spread of the column, or the rows are too few to find the units of fewer than eight
+        columns. With a ball or a box of similar sides, columns are assumed to have similar scales.
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.moments.codes import at_bound_codes, status_of_joint
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
-from .._aggregate.moments.ellipsoid import matrix_errors
 from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
@@ -38,14 +37,17 @@ METHODS = ("whiten", "friendly_core", "gram")
 class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseRoutes):
     """Differentially private covariance and mean of data of any location, scale and condition.
 
-    No bound on the norm is needed: the noise is proportional to the covariance itself, in every
-    direction. The mean and the standard deviation of each column are released first, as by
-    `DPStandardScaler`. Then rows in these units are whitened by what has been released so far,
-    clipped in the whitened norm, and released again, until no direction is mostly noise;
-    most of the budget goes to the last round. The effect of clipping is corrected for as if the
-    data were normal. Finally, variances are combined with those of the columns by themselves. A
-    column with far values, such as a rare flag, thus keeps its own variance, and the other columns
-    lose nothing by it.
+    No bound on the norm is needed. The mean and the standard deviation of each column are released
+    first, as by `DPStandardScaler`. Then rows in these units are whitened by what has been released
+    so far, clipped in the whitened norm, and released again, until no direction is mostly noise:
+    the noise is then proportional to the covariance itself, in every direction. The effect of
+    clipping is corrected for as if the data were normal, and variances are combined with those of
+    the columns by themselves.
+
+    Where the released values show that the rows have no normal law, as those of flags, shares and
+    amounts have none, clips of such a law are not used. Means and variances are then those of the
+    columns, which are measured a second time, and one release of rows in their units adds the
+    correlations.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
     path_ : str
         "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
-        the first guess, by releases.
+        the first guess, by releases. "columns": rows have no normal law, see above.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport
@@ -230,7 +232,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         # What the columns leave goes to the joint moments.
         return (
             *first,
-            *(entry if entry.name == DISTANCES else replace(entry, max_rho=rho) for entry in last),
+            *(
+                replace(entry, uses=2 if entry.name == DISTANCES else None, max_rho=rho)
+                for entry in last
+            ),
         )
 
     @with_max_weight
@@ -287,7 +292,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.precision_ = self._precision() if self.store_precision else None
         self.location_, self.location_std_error_ = found.mean, found.mean_error
         end, unit = found.end, table.units.unit_weight
-        self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
+        self.covariance_std_error_ = found.errors
         self.column_scale_ = known.scale
         self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))

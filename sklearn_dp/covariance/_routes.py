@@ -14,8 +14,21 @@ import numpy as np
 from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
-from .._aggregate.moments.known_columns import KnownColumns, PublicColumns, known_moments
-from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
+from .._aggregate.moments.known_columns import (
+    ColumnsAlone,
+    KnownColumns,
+    PublicColumns,
+    known_moments,
+    may_be_normal,
+)
+from .._aggregate.moments.rounds import (
+    MomentRounds,
+    fit_gram,
+    measured_once,
+    refine,
+    refine_normal,
+    rows_in_bounds,
+)
 from .._aggregate.shared.centering import noise_sd
 from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
@@ -116,40 +129,55 @@ class BaseRoutes(OpenBounds, BaseByDays):
     def _by_rounds(self, table, domain, session, progress):
         """Columns by themselves, a first guess, and rounds that whiten by what is released."""
         centered = bool(self.assume_centered)
-        found = known_moments(session, table, *self._ends(table.n_features))
+        found, again = known_moments(session, table, *self._ends(table.n_features))
         known = KnownColumns.of(found, domain, centered=centered)
         progress("location")
-        noise = noise_sd(session.remaining()) / max(found.size, 1.0)
-        ball, rows = known.read(table, noise)
+        ball, rows = self._read(known, table, session)
         if known.unseen.all():  # and there is nothing to add up
             self.path_ = "whiten"
             self.messages_ = Status([] if found.single.all() else [_NOTHING])
             return known, known.nothing(ball, rows), rows, ball.center
-        start = self._start(session, known.start(ball, rows), rows, centered)
+        square = found.weights.square
+        end = None
+        if may_be_normal(found):
+            start = self._start(session, known.start(ball, rows), rows, centered)
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
+            end = refine_normal(rounds, start, partial(known.all_as_wide, rows))
         progress("core")
-        rounds = MomentRounds(session, rows, centered=centered, square=found.weights.square)
-
-        def repair(guesses, number):
-            return [known.as_wide(guess, rows) for guess in guesses]
-
-        (end,), _ = refine(rounds, [start], pool=True, repair=repair)
+        normal = end is not None
+        if end is None:
+            self.path_ = "columns"
+            known = KnownColumns.of(again(), domain, centered=centered)
+            ball, rows = self._read(known, table, session)
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
+            end = measured_once(rounds, known.start(ball, rows))
         assert end.errors is not None
         self.messages_ = found.weights.told(Status())
         if not end.weight > _FEWEST * end.errors.weight:
             self.messages_ = Status([_NOTHING])
             return known, end.unknown(), rows, ball.center
+        alone = ColumnsAlone(known)
         known = known.learned(end, rows, ball.center)
         if self._no_days() is None:
-            first = known.joined(end, rows, ball.center).end
-            # Columns say nothing of later days, nor of tails in these.
-            errors, unseen = first.errors, end.errors.unseen_second
-            assert errors is not None
-            second = np.maximum(errors.second, unseen)
-            more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
-            first = replace(first, errors=replace(errors, **more))
-            days = EarlierDays.of([first], found.weights.square, rows.unit, ball.center)
-            self._earlier_days = replace(days, columns=known)
-        return known, end, rows, ball.center
+            self._earlier_days = self._first_day(known, end, rows, ball.center)
+        return known if normal else alone, end, rows, ball.center
+
+    def _first_day(self, known, end, rows, origin):
+        """What later days start from."""
+        first = known.joined(end, rows, origin).end
+        # Columns say nothing of later days, nor of tails in these.
+        errors, unseen = first.errors, end.errors.unseen_second
+        assert errors is not None
+        second = np.maximum(errors.second, unseen)
+        more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
+        first = replace(first, errors=replace(errors, **more))
+        days = EarlierDays.of([first], known.moments.weights.square, rows.unit, origin)
+        return replace(days, columns=known)
+
+    def _read(self, known, table, session):
+        """Rows in the coordinates of columns, and their box."""
+        noise = noise_sd(session.remaining()) / max(known.moments.size, 1.0)
+        return known.read(table, noise)
 
     def _start(self, session, start, rows, centered):
         """The friendly core's covariance, or the columns alone where that gives none."""

@@ -5,21 +5,22 @@ laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matr
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._aggregate.columns.look import Profile
-from .._aggregate.friendly.column_moments import fit_column_means
+from .._aggregate.columns.answer import codes_of_means, status_of
+from .._aggregate.columns.moments import fit_moments
 from .._aggregate.moments.codes import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.column_codes import told_of_rule
-from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
 from .._privacy._checks import is_integer
+from .._privacy._domain import column_ends
 from .._privacy._session import PrivacySession
 from .._status import Message, Severity, Status, extent, in_short
 
@@ -161,7 +162,6 @@ class BaseComponentErrors(BaseDPEstimator):
         session: PrivacySession,
         table: Table,
         place: CenterRadius,
-        seen: Profile | None,
         variances: np.ndarray,
     ) -> None:
         """The mean, with noise of each column's own where the plan pays for it; and its status.
@@ -175,18 +175,15 @@ class BaseComponentErrors(BaseDPEstimator):
             self.components_std_error_ = np.ones_like(self.components_)
             self._set_errors(self._total[0], math.inf, *self._total[2:])
             self.column_status_ = np.full(table.n_features, "noise", dtype="<U8")
-        elif seen is not None or unequal(domain):
-            error = self.mean_std_error_
-            found = fit_column_means(session, table, domain, place, error, seen, names)
-            self.mean_, self.mean_std_error_ = found.mean, found.std_error
-            self.messages_ = self.messages_ or found.status
-            codes = found.codes
-            if domain is None and seen is not None:
-                codes = np.where(seen.known, np.where(seen.single, "constant", codes), "noise")
-                # Nearly all rows have the one value, and nothing limits what the others have.
-                better = seen.single & (seen.columns.scale < self.mean_std_error_)
-                self.mean_ = np.where(better, seen.center, self.mean_)
-                self.mean_std_error_ = np.where(better, math.inf, self.mean_std_error_)
+        elif self._unequal(table.n_features):
+            ends = column_ends(self.bounds, table.n_features)
+            found = fit_moments(session, table, *ends, spreads=False)
+            # Noise may hide from means what the second moment shows.
+            found = replace(found, least=np.maximum(found.least, self._spreads(variances)))
+            codes, known = codes_of_means(found), found.known | found.single
+            self.messages_ = self.messages_ or status_of(found, codes, names, session.budget_for)
+            self.mean_ = np.where(known, found.mean, self.mean_)
+            self.mean_std_error_ = np.where(known, found.error, self.mean_std_error_)
             self.column_status_ = codes
         else:
             self._set_mean_codes(domain, variances)
@@ -195,8 +192,7 @@ class BaseComponentErrors(BaseDPEstimator):
     def _tell(self, domain, variances):
         """The status and codes, with what bounds, noise and clips may hide."""
         names, sd = self._column_names, self._column_noise()
-        # What the noise may have added to a variance makes no column wider here.
-        spreads = np.sqrt(np.maximum(variances - _CLEAR * sd, 0.0))
+        spreads = self._spreads(variances)
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         cut = codes, domain, self.mean_, spreads, names
@@ -205,6 +201,10 @@ class BaseComponentErrors(BaseDPEstimator):
         self._rule = told_of_rule(spreads, names, "components")
         self._status = self._told_of_tails(status)
         self.messages_ = self._told_of_noise(self._status)
+
+    def _spreads(self, variances):
+        """Standard deviations of columns, without what the noise may have added to them."""
+        return np.sqrt(np.maximum(variances - _CLEAR * self._column_noise(), 0.0))
 
     def _column_noise(self):
         """Standard deviation of the noise of the variances of columns."""

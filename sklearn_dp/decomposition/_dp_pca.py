@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.columns.look import column_entries, look_at_columns
-from .._aggregate.friendly.column_moments import column_mean_entries
+from .._aggregate.columns.moments import rho_entries
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
 from .._aggregate.shared.advice import advice, is_known
@@ -45,7 +44,7 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
-_COLUMN_SHARE, _MEAN_SHARE = 0.03, 0.15  # for the scales of columns, and for the mean of each
+_MEAN_SHARE = 0.18  # for the mean of each column
 
 
 class DPPCA(
@@ -236,8 +235,8 @@ class DPPCA(
             return moment_entries(rho)
         first = center_radius_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
-            columns = column_entries(_COLUMN_SHARE * rho)
-            first = (*first, *columns, *column_mean_entries(_MEAN_SHARE * rho))
+            bounded = self.bounds is not None
+            first = (*first, *rho_entries(_MEAN_SHARE * rho, bounded, spreads=False, most=rho))
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (
             *first,
@@ -286,8 +285,6 @@ class DPPCA(
         if self._earlier() is not None:
             return self._fit_day(table, session)
         d = table.n_features
-        seen = look_at_columns(session, table) if self._unequal(d) else None
-        seen = seen if seen is not None and seen.known.any() else None
         place = adaptive_center_radius(session, table, self._domain(d), kept=False)
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
         self.rows_beyond_ = place.beyond * table.units.unit_weight
@@ -313,7 +310,7 @@ class DPPCA(
             action = advice(times, session.budget_for, size)
             text = "no direction stands out from the noise"
             self.messages_ = Status([Message("no_direction", text, (), action, "all")])
-        self._set_mean(session, table, place, seen, np.diag(moment) * unit)
+        self._set_mean(session, table, place, np.diag(moment) * unit)
         self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)
 
     def _post_processed(self, n_components):

@@ -43,8 +43,6 @@ from .._queries.outputs import LengthScores, Usable, Working
 from .._status import Code, Message, Status
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
-__all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
-
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
 _WORKING_SHARE, _BOUND_SHARE = 0.02, 0.1
 _HELD = 0.9  # of the outputs, in the ball that stands for bounds
@@ -92,11 +90,9 @@ class Aggregation:
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """The rho for everything, and the part of delta for failures.
-
-        A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs some for
-        the conversion. A mean within public bounds has Gaussian releases only.
-        """
+        """The rho for everything, and the part of delta for failures. A target in zCDP gives all of
+        its delta to failures; one in (epsilon, delta) needs some for the conversion. A mean within
+        public bounds has Gaussian releases only."""
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
@@ -150,10 +146,7 @@ class Aggregation:
 
     def run(self, session, outputs, n_blocks):
         """Release the aggregate of the outputs of a public number of blocks, a handle of points;
-        the plan holds `entries`.
-
-        The row of a block whose fit did not work is not finite.
-        """
+        the plan holds `entries`. The row of a block whose fit did not work is not finite."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())

@@ -19,8 +19,6 @@ from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .._status import Message, Status, extent, in_short, names_at
 
-__all__ = ["Output", "WithTarget", "clip_features", "labels_of", "probe", "target_column"]
-
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
 _TOLD = 1.96  # standard errors within which a coefficient may be zero
@@ -36,11 +34,9 @@ _USUAL = (
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows.
-
-    Blocks are made of rows; with the target among them, it needs no blocks of its own. `classes`:
-    labels of a classifier, whose places are what the last column holds.
-    """
+    """An estimator that takes the target from the last column of its rows. Blocks are made of rows;
+    with the target among them, it needs no blocks of its own. `classes`: labels of a classifier,
+    whose places are what the last column holds."""
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -136,11 +132,9 @@ class Output:
         )
 
     def hidden(self, vector, error, *, bounded):
-        """The status of released outputs, of which the noise may hide most.
-
-        They have no size to be compared with but their own errors. A location may well be 0, and
-        within public bounds any noise may hide it: then nothing of it can be relied on.
-        """
+        """The status of released outputs, of which the noise may hide most. They have no size to be
+        compared with but their own errors. A location may well be 0, and within public bounds any
+        noise may hide it: then nothing of it can be relied on."""
         if bounded and (np.abs(vector) < _TOLD * error).all():
             text = "mostly noise: no output can be told from zero"
             action = "use closer output_bounds, more rows or a larger epsilon"

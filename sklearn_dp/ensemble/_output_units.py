@@ -26,8 +26,6 @@ from .._queries.handles import TableRows
 from .._queries.outputs import MiddleScores
 from .._status import Message, Status
 
-__all__ = ["UNITS", "blocks_for_units", "hidden_units", "release_units", "unit_entries"]
-
 UNITS = "units"
 """Name of the plan entry that pays for them."""
 
@@ -58,10 +56,8 @@ def _enough(rho: float, n_choices: int) -> int:
 
 
 def blocks_for_units(rho: float, n_outputs: int, n_blocks: float) -> float:
-    """`n_blocks`, or as many as units take: at most three times as many.
-
-    More blocks have fewer rows each. Where it takes still more, there are no units.
-    """
+    """`n_blocks`, or as many as units take: at most three times as many. More blocks have fewer
+    rows each. Where it takes still more, there are no units."""
     for choices in (3 * n_outputs, n_outputs):
         enough = _enough(rho, choices)
         if enough <= 3 * n_blocks:
@@ -109,10 +105,8 @@ def release_units(session: PrivacySession, outputs: TableRows, n_working: float)
 
 def hidden_units(error: np.ndarray, spreads: bool) -> Status:
     """The status of outputs with an error in their units: spreads over the blocks, or magnitudes.
-
     The noise is about the same in all columns. Above one spread it tells less than a block does. A
-    magnitude is up to twice the size of most outputs: half of it may be all of an output.
-    """
+    magnitude is up to twice the size of most outputs: half of it may be all of an output."""
     part = float(np.median(error))
     if part <= (1.0 if spreads else 0.5):
         return Status()

@@ -21,9 +21,7 @@ from .._intervals import StandardErrors
 from .._partitions import rowwise
 from .._silence.global_generators import row_by_row
 from .._silence.suppress_output import attempt_silently, suppress_output
-from .._sklearn_compat import complete_kmeans
-
-__all__ = ["BaseReleasedMethods", "completed"]
+from .._sklearn_compat import complete_kmeans, of_rows
 
 _METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 _ERRORS = "needs standard errors of a fit, which this is not: ask SampleAndAggregate for its own"
@@ -43,6 +41,15 @@ def _delegated(method):
         return hasattr(getattr(self, "estimator_", self._inner()), name)
 
     return available_if(there)(method)
+
+
+def _asked(name: str, returned: str) -> Any:
+    """A method of rows that the released estimator has, or not; its numbers are finite."""
+
+    def method(self: Any, X: ArrayLike) -> np.ndarray:
+        return self._ask(name, X)
+
+    return _delegated(rowwise(row_guard(of_rows(method, name, "released estimator", returned))))
 
 
 class _Unavailable:
@@ -137,95 +144,13 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
             missing = error.name
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
-    @_delegated
-    @rowwise
-    @row_guard
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """What the released estimator predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        y : ndarray
-            Of the shape that the estimator gives it, with finite numbers.
-        """
-        return self._ask("predict", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities of the released estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        return self._ask("predict_proba", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Scores of the released estimator, such as distances to a boundary.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        scores : ndarray
-            Of the shape that the estimator gives them, with finite numbers.
-        """
-        return self._ask("decision_function", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """How likely the released estimator calls each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Such as log-likelihoods, with finite numbers.
-        """
-        return self._ask("score_samples", X)
-
-    @_delegated
-    @rowwise
-    @row_guard
-    def transform(self, X: ArrayLike) -> np.ndarray:
-        """What the released estimator makes of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-
-        Returns
-        -------
-        X_transformed : ndarray
-            One row for each row of `X`.
-        """
-        return self._ask("transform", X)
+    predict = _asked("predict", "y : ndarray")
+    predict_proba = _asked(
+        "predict_proba", "probabilities : ndarray of shape (n_samples, n_classes)"
+    )
+    decision_function = _asked("decision_function", "scores : ndarray")
+    score_samples = _asked("score_samples", "scores : ndarray of shape (n_samples,)")
+    transform = _asked("transform", "X_transformed : ndarray")
 
     @available_if(lambda self: hasattr(self._inner(), "transform"))
     def fit_transform(

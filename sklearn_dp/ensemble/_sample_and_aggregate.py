@@ -35,8 +35,6 @@ from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
 from ._targets import TargetsInParts
 
-__all__ = ["SampleAndAggregate"]
-
 SAMPLINGS = ("disjoint", "with_replacement")
 COPY_RATE = 1 / 9
 """Expected copies of a unit where blocks are drawn with replacement: n / 9 draws, as published."""
@@ -370,11 +368,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
-        """The outputs of the blocks, as points; all NaN where a fit did not work.
-
-        The target, if there is one, is the last column of the table. The session is that of the
-        blocks and of seeds for the fits; nothing is released here.
-        """
+        """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if
+        there is one, is the last column of the table. The session is that of the blocks and of
+        seeds for the fits; nothing is released here."""
         fits = BlockFits(
             self._trainable(),
             self.n_blocks_,

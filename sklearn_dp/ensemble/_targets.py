@@ -15,8 +15,6 @@ from .._partitions import (
 from .._rows.table import Part, PartSource, Table
 from ._output import target_column
 
-__all__ = ["TargetsInParts", "with_targets"]
-
 
 class TargetsInParts(InParts):
     """Fits to tables in parts, with a target in the same parts."""

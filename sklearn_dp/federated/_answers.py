@@ -23,10 +23,6 @@ from .._queries.client_rounds import (
     norm_of,
 )
 
-__all__ = [
-    "NO_NAMES", "WRONG_COLUMNS", "WRONG_NAMES", "WRONG_TYPES", "AnswerError", "check_answer",
-]  # fmt: skip
-
 WRONG_TYPES = "a client's rows must be real numbers."
 WRONG_NAMES = "a client's columns must have the public names, in any order."
 NO_NAMES = (

@@ -23,8 +23,6 @@ from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import ANSWERS, LARGEST_ENTRY, Arrays, exact_update, upper_triangle
 from ._client_rows import usable_rows
 
-__all__ = ["client_update", "read_rows"]
-
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard

@@ -32,8 +32,6 @@ from ._client import client_update
 from ._messages import NOTHING, bound_anchors
 from ._state import State
 
-__all__ = ["client_shares", "learn_reach"]
-
 _SIMULATED = 12  # clients made of server points
 _USUAL_ROWS = 50  # of such a client, where nobody says how many there are
 _LEAST_SHARE = 1e-3  # below it, rounding to 2**-20 of the bound would show

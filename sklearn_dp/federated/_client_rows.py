@@ -13,17 +13,13 @@ from .._door import Schema, by_name, check_numbers, lists_rows, rows_of, schema
 from .._rows.single_rows import row_guard
 from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError
 
-__all__ = ["usable_rows"]
-
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard
 def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
-    """Those rows that are `n_features` finite real numbers, as floats.
-
-    The columns of a data frame are taken in the order of `names`. An `AnswerError` for a table of
-    other columns, or of named ones where there are no `names`, by its type alone.
-    """
+    """Those rows that are `n_features` finite real numbers, as floats. The columns of a data frame
+    are taken in the order of `names`. An `AnswerError` for a table of other columns, or of named
+    ones where there are no `names`, by its type alone."""
     if lists_rows(rows):  # its rows may be anything
         return _finite(rows_of(rows, Schema(n_features)))
     given = _told(WRONG_COLUMNS, schema, rows)

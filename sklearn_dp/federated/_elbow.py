@@ -10,8 +10,6 @@ from sklearn.cluster import KMeans
 from .._base import MOST_CLUSTERS, check_integer, check_sklearn_seed
 from ._federated_dp_kmeans import FederatedDPKMeans
 
-__all__ = ["elbow"]
-
 
 def elbow(
     model: FederatedDPKMeans, *, most: int = 15, n_init: int = 10, random_state: Any = 0

@@ -34,8 +34,6 @@ from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerE
 from ._client import client_update, read_rows
 from ._state import Sealed, State
 
-__all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
-
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_WORK: Any = (
     1000  # of numpy's search for a common element of two arrays; strides of rows need one
@@ -107,11 +105,9 @@ def _share(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def partition(X: np.ndarray, units: Units) -> list[_Reader]:
-    """Clients that hold the rows of one array, and read them when they are asked.
-
-    `units` say which client holds each row; without an index, blocks of rows in their order, and
-    the answers add up to the same sums whatever the blocks are.
-    """
+    """Clients that hold the rows of one array, and read them when they are asked. `units` say which
+    client holds each row; without an index, blocks of rows in their order, and the answers add up
+    to the same sums whatever the blocks are."""
     parts: list[Any]
     if units.index is None:
         parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
@@ -131,12 +127,9 @@ class _Reader:
 
 
 class LocalEngine:
-    """Clients of this process, asked through joblib.
-
-    A client is its rows, or a function without arguments that returns them; or an object with a
-    method ``update(kind, message)`` that answers by itself. One that does not answer in `seconds`
-    is given up.
-    """
+    """Clients of this process, asked through joblib. A client is its rows, or a function without
+    arguments that returns them; or an object with a method ``update(kind, message)`` that answers
+    by itself. One that does not answer in `seconds` is given up."""
 
     def __init__(
         self, clients: Sequence[Any], n_jobs: int | None = None, seconds: float | None = None
@@ -149,11 +142,9 @@ class LocalEngine:
         self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Any, BaseException | None]]:
-        """Pairs (answer, error) of all clients, in their order; one of the two is None.
-
-        Each client gets a copy of the message. All have gone when this returns, or have been given
-        up; an answer that a client keeps and changes later is copied in time.
-        """
+        """Pairs (answer, error) of all clients, in their order; one of the two is None. Each client
+        gets a copy of the message. All have gone when this returns, or have been given up; an
+        answer that a client keeps and changes later is copied in time."""
         return ask_all(
             partial(_answer, kind, Sealed(message)),
             list(zip(self.clients, self.shares, strict=True)),
@@ -205,9 +196,7 @@ def total_of(
 
 def _reason(error: BaseException) -> str:
     """What operators are told of an error: words of this package, or the name of its kind alone.
-
-    The words of others may quote rows, and a client may make up names.
-    """
+    The words of others may quote rows, and a client may make up names."""
     if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
         return str(error)
     name = type(error).__name__

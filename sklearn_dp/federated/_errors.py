@@ -28,8 +28,6 @@ from .._status import Status
 from ._prior import nearest_of
 from ._state import State
 
-__all__ = ["FederatedErrors", "center_errors", "count_errors"]
-
 _CODES = ("cluster_centers_status_", "column_status_")
 _WITH_ERRORS = {
     "cluster_centers_": (-math.inf, math.inf),
@@ -57,9 +55,7 @@ class FederatedErrors(StandardErrors):
 
     def _keep_errors(self, state: State, budget: Budget) -> None:
         """Set the standard errors, in the order of the centers, and what they mean for the status.
-
-        `state` is that after the last round.
-        """
+        `state` is that after the last round."""
         for name in (*(f"{name}std_error_" for name in _WITH_ERRORS), *_CODES):
             vars(self).pop(name, None)  # a fit before this one may have had them
         found = center_errors(state)
@@ -93,11 +89,9 @@ class FederatedErrors(StandardErrors):
 
 
 def _columns(state: State, others: np.ndarray) -> Columns:
-    """The units of the columns, as public points or the sides of a box tell them.
-
-    Otherwise the spread of a typical column, of the centers and, by the error `others` of drawing
-    their units, about them.
-    """
+    """The units of the columns, as public points or the sides of a box tell them. Otherwise the
+    spread of a typical column, of the centers and, by the error `others` of drawing their units,
+    about them."""
     setup = state.setup
     if setup.server is not None and len(setup.server) > _FEW_POINTS:
         spread = np.std(setup.server, axis=0)

@@ -33,8 +33,6 @@ from ._parameters import (
 )
 from ._server import first_message, server_update
 
-__all__ = ["FederatedDPKMeans"]
-
 
 class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.

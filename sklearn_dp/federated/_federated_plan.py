@@ -21,8 +21,6 @@ from .._privacy.mechanisms.shares import SHARES_DELTA
 from .._published.feddp_kmeans.split import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count
 
-__all__ = ["entries_of", "laplace_epsilon"]
-
 SHARES = {
     "bound": 0.05,
     "center sum": 0.04,

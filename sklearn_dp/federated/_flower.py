@@ -17,8 +17,6 @@ from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import Arrays
 from ._client import client_update, read_rows
 
-__all__ = ["FlowerEngine", "flower_client", "is_grid"]
-
 _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
 
 
@@ -28,28 +26,22 @@ def is_grid(clients: Any) -> bool:
 
 
 class FlowerEngine:
-    """Asks the nodes of a Flower ``Grid`` (`flwr.serverapp`).
-
-    It waits at most `seconds` for the answers of a round; None: until all are there.
-    """
+    """Asks the nodes of a Flower ``Grid`` (`flwr.serverapp`). It waits at most `seconds` for the
+    answers of a round; None: until all are there."""
 
     def __init__(self, grid: Any, seconds: float | None = None) -> None:
         self.grid, self.seconds = grid, seconds
 
     def check(self) -> None:
-        """Refuse a grid without nodes: which are there is known to everybody who runs it.
-
-        A RuntimeError, before anything is charged.
-        """
+        """Refuse a grid without nodes: which are there is known to everybody who runs it. A
+        RuntimeError, before anything is charged."""
         if not list(self.grid.get_node_ids()):
             raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Arrays | None, Exception | None]]:
-        """Pairs (answer, error), one for each node, in the order of their ids.
-
-        One of the two is None. A node that answers twice has answered once: its first answer
-        counts, else it could move a sum by twice what is claimed of it.
-        """
+        """Pairs (answer, error), one for each node, in the order of their ids. One of the two is
+        None. A node that answers twice has answered once: its first answer counts, else it could
+        move a sum by twice what is claimed of it."""
         nodes = sorted(self.grid.get_node_ids())
         queries = [_query(kind, message, node) for node in nodes]
         found: dict[int, Any] = {}

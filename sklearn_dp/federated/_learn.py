@@ -53,8 +53,6 @@ from ._prior import (
 )
 from ._state import State, begin, inside
 
-__all__ = ["LEARN"]
-
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
 _PROXIES = 40  # public points for each cluster, where there are no server data
@@ -119,11 +117,9 @@ def _learn_moment(
 def _with_public_proxies(
     state: State, values: np.ndarray, sd: float, session: PrivacySession
 ) -> State:
-    """Points of a Gaussian with the released spread, to stand in for server data.
-
-    The state has the released basis, origin and count. `values` are the eigenvalues (d,) of the
-    noisy moment, ascending, in squared steps, `sd` the noise of an entry on its diagonal.
-    """
+    """Points of a Gaussian with the released spread, to stand in for server data. The state has the
+    released basis, origin and count. `values` are the eigenvalues (d,) of the noisy moment,
+    ascending, in squared steps, `sd` the noise of an entry on its diagonal."""
     q = state.basis.shape[1]
     seen = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
@@ -141,10 +137,8 @@ def _public_proxies(
     spread: np.ndarray, n_clusters: int, ball: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Distinct integer points (m, q) of a Gaussian, a little wider than what has been released.
-
     `spread` has the standard deviations along the axes of the subspace, `ball` is the public
-    radius, both in steps.
-    """
+    radius, both in steps."""
     points = normal_points(rng, max(_PROXIES * n_clusters, 200), 1.2 * spread)
     # All rows are within twice the ball's radius of the origin; points of at most that norm keep
     # the search for the nearest one exact.
@@ -199,11 +193,9 @@ def _learn_weights(
 
 
 def _with_number(state: State, sd: float, session: PrivacySession) -> State:
-    """The number of clusters, by the gap statistic of the points that stand out from the noise.
-
-    A point stands for rows about as far from it as the next point is. The state has the released
-    weights, with noise of deviation `sd`; the session is for the references, which are public.
-    """
+    """The number of clusters, by the gap statistic of the points that stand out from the noise. A
+    point stands for rows about as far from it as the next point is. The state has the released
+    weights, with noise of deviation `sd`; the session is for the references, which are public."""
     there = state.weights > _SEEN * sd
     points, weights = np.asarray(state.points)[there], state.weights[there]
     square = np.square(points).sum(axis=1)
@@ -263,11 +255,9 @@ def _learn_average(
 
 
 def _judged(state: State, gain: float) -> State:
-    """A warning where less than half of the centers comes from clients: the mean gain tells.
-
-    The gain is V / (V + noise), so it is a half at a noise smaller by (1 - gain) / gain. Standard
-    deviations fall in proportion to the number of units, and to epsilon.
-    """
+    """A warning where less than half of the centers comes from clients: the mean gain tells. The
+    gain is V / (V + noise), so it is a half at a noise smaller by (1 - gain) / gain. Standard
+    deviations fall in proportion to the number of units, and to epsilon."""
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))

@@ -32,19 +32,15 @@ from .._queries.client_rounds import Arrays, project
 from ._prior import nearest_of
 from ._state import State
 
-__all__ = ["NOTHING", "bound_anchors", "empty_message", "message_of"]
-
 NOTHING = np.empty(0)
 """The value of a field that a round does not need."""
 _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
 
 
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
-    """The fields of every message; what a round asks for is put in their place.
-
-    See the table at the top of this module. `domain` is the public region, None before a radius has
-    been found; `number` is that of the round.
-    """
+    """The fields of every message; what a round asks for is put in their place. See the table at
+    the top of this module. `domain` is the public region, None before a radius has been found;
+    `number` is that of the round."""
     region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
         region |= {"center": domain.center, "radius": np.array([domain.radius])}

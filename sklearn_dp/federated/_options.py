@@ -10,8 +10,6 @@ from .._base import check_real, read_table
 from .._door import by_name
 from .._privacy._checks import check_choice
 
-__all__ = ["METHODS", "FederatedOptions", "check_options", "check_server", "public_points"]
-
 METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")
 """What a fit may do: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
 

@@ -18,8 +18,6 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ._prior import Lifted, lift_points, nearest_of
 
-__all__ = ["OWN_STARTS", "is_faint", "own_start", "subspace_predicts"]
-
 _FAINT = 0.12  # standard deviations of its noise, that the mean weight is less than
 _HALVINGS = 4  # each half of the points predicts the other one
 _STARTS = 5  # of k-means of a half
@@ -64,9 +62,7 @@ def own_start(
 
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
     """Whether k-means in the points' own subspace predicts held-out points better, every time.
-
-    Points are public, about the center of the domain.
-    """
+    Points are public, about the center of the domain."""
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
         return False

@@ -30,17 +30,6 @@ from ._options import METHODS, check_options, check_server
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
 
-__all__ = [
-    "UNITS",
-    "check_parameters",
-    "plan_of",
-    "public_ball",
-    "public_columns",
-    "refuse_clients",
-    "relation_of",
-    "setup_of",
-]
-
 UNITS = ("auto", "row", "client")
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
@@ -78,10 +67,8 @@ def check_parameters(model: Any, n_features: int, server: np.ndarray | None) -> 
 
 
 def public_ball(server: np.ndarray) -> Domain:
-    """The ball about the mean of public points that holds them: bounds that cost nothing.
-
-    Its radius is positive also where all the points are one.
-    """
+    """The ball about the mean of public points that holds them: bounds that cost nothing. Its
+    radius is positive also where all the points are one."""
     center = server.mean(axis=0)
     reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
     # Points of one place have a ball too, as small as `bounds` may be: squares of its steps are
@@ -90,11 +77,9 @@ def public_ball(server: np.ndarray) -> Domain:
 
 
 def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Schema:
-    """The columns: as given, of the server's points, or of the clients that are tables.
-
-    The types, names and numbers of the columns of a table are public; those of all have to agree,
-    in any order of the names.
-    """
+    """The columns: as given, of the server's points, or of the clients that are tables. The types,
+    names and numbers of the columns of a table are public; those of all have to agree, in any order
+    of the names."""
     tables = [("X_server", X_server)] * (X_server is not None)
     tables += [(f"clients[{i}]", each) for i, each in enumerate(clients) if _is_table(each)]
     given = [(name, schema(table, name)) for name, table in tables]
@@ -130,9 +115,7 @@ def _is_table(client: Any) -> bool:
 
 def refuse_clients(X: Any) -> None:
     """Before the charge, clients in the place of one table: by types and numbers of dimensions.
-
-    Only where all entries are tables: one row among others, whatever it is, does not decide.
-    """
+    Only where all entries are tables: one row among others, whatever it is, does not decide."""
     several = isinstance(X, list | tuple) and len(X) > 0
     several = several and all(getattr(one, "ndim", 0) == 2 for one in X)
     if several or (isinstance(X, Mapping) and not issparse(X)):  # one sparse format is a dict
@@ -148,11 +131,9 @@ def setup_of(
     rng: np.random.Generator | None = None,
     names: tuple[str, ...] | None = None,
 ) -> Setup:
-    """The public facts of a fit of a model whose parameters have been checked.
-
-    Without a `domain` a radius is found privately. `per_client`: a client is the unit of privacy.
-    The generator is for public starts; a plan needs none.
-    """
+    """The public facts of a fit of a model whose parameters have been checked. Without a `domain` a
+    radius is found privately. `per_client`: a client is the unit of privacy. The generator is for
+    public starts; a plan needs none."""
     paper, options = model.method == "paper", check_options(model.options)
     start = _start(model, n_features, server, rng)
     if isinstance(model.n_lloyd, str):  # "auto"
@@ -211,11 +192,8 @@ def relation_of(model: Any, unit: str) -> str:
 
 
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
-    """What a fit with these kinds of rounds may release and spend.
-
-    A ValueError for a unit that no such fit has, and for a budget at which the proof of noise in
-    shares does not hold.
-    """
+    """What a fit with these kinds of rounds may release and spend. A ValueError for a unit that no
+    such fit has, and for a budget at which the proof of noise in shares does not hold."""
     if model.privacy_unit == "client" and unit == "row":
         raise ValueError(
             "privacy_unit='client' needs groups, the client of each row, in fit; and unit='group' "

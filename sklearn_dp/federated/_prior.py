@@ -14,17 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-__all__ = [
-    "Lifted",
-    "blend_moment",
-    "lift_points",
-    "nearest_of",
-    "posterior_weights",
-    "shrink_counts",
-    "shrink_moves",
-    "spikes",
-]
-
 _UNLIKE = 3.0  # times the sampling variance, that the moment of public points may be off by
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
 _LEAST_MEAN = 0.1  # of those of a mean weight: points are then alike to within some percent
@@ -74,11 +63,9 @@ def blend_moment(moment: np.ndarray, sd: float, points: np.ndarray) -> tuple[np.
 
 
 def spikes(values: np.ndarray, sd: float) -> np.ndarray:
-    """Eigenvalues of a noisy matrix without their noise: zero below the edge of its spectrum.
-
-    For a symmetric matrix of low rank plus noise with s on the diagonal and s / sqrt(2) off it, an
-    eigenvalue l > s sqrt(d / 2) is seen at l + s^2 d / (2 l); the others are within s sqrt(2 d).
-    """
+    """Eigenvalues of a noisy matrix without their noise: zero below the edge of its spectrum. For a
+    symmetric matrix of low rank plus noise with s on the diagonal and s / sqrt(2) off it, an
+    eigenvalue l > s sqrt(d / 2) is seen at l + s^2 d / (2 l); the others are within s sqrt(2 d)."""
     edge = sd * math.sqrt(2 * len(values))
     root = np.sqrt(np.maximum(np.square(values) - edge**2, 0.0))
     return np.where(values > edge, (values + root) / 2, 0.0)

@@ -25,8 +25,6 @@ from .._queries.client_rounds import Bound, ClientRound
 from ._federated_plan import laplace_epsilon
 from ._state import State
 
-__all__ = ["claims_of", "noise_lines", "release", "round_of"]
-
 
 def round_of(state: State) -> ClientRound:
     """The question of the present round, from its message."""
@@ -45,11 +43,9 @@ def _rho_of(entry: Any) -> float:
 
 
 def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
-    """For clients that add noise: scales of their shares, largest and smallest, and bits.
-
-    One line, in fine steps, for each vector. The two scales differ for a second moment, off whose
-    diagonal less noise does.
-    """
+    """For clients that add noise: scales of their shares, largest and smallest, and bits. One line,
+    in fine steps, for each vector. The two scales differ for a second moment, off whose diagonal
+    less noise does."""
     lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
         scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)

@@ -25,8 +25,6 @@ from ._messages import message_of
 from ._round_sensitivities import noise_lines, release, round_of
 from ._state import Sealed, Setup, State, begin
 
-__all__ = ["ask", "first_message", "server_update"]
-
 
 def first_message(setup: Setup, session: PrivacySession) -> State:
     """The state before the first round.

@@ -10,8 +10,6 @@ from sklearn.cluster import kmeans_plusplus
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ._own_start import OWN_STARTS
 
-__all__ = ["server_kmeans_plusplus", "server_lloyds", "sphere_packing"]
-
 _TRIES = 1000  # for each center of a packing
 
 
@@ -21,10 +19,8 @@ def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: 
 
 
 def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """ServerLloyds: k-means on the server's points, the best of many starts.
-
-    What costs nothing, and so what a fit must not be worse than.
-    """
+    """ServerLloyds: k-means on the server's points, the best of many starts. What costs nothing,
+    and so what a fit must not be worse than."""
     return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
 
 

@@ -21,8 +21,6 @@ from .._privacy._grid import Grid
 from .._queries.client_rounds import BASIS_BITS, Arrays, Bound
 from .._status import Status
 
-__all__ = ["Sealed", "Setup", "State", "begin", "inside"]
-
 
 @dataclass(frozen=True)
 class Setup:
@@ -124,10 +122,8 @@ class Sealed:
 
 @dataclass(frozen=True)
 class State:
-    """What the server knows after some rounds: public facts and releases.
-
-    Arrays are None before the round that learns them.
-    """
+    """What the server knows after some rounds: public facts and releases. Arrays are None before
+    the round that learns them."""
 
     setup: Setup
     round: int = 0  # number of the present round
@@ -219,11 +215,9 @@ class State:
 
 
 def begin(state: State) -> State:
-    """Put public points on the grid, once there is a domain.
-
-    Then there are distinct server points as `points` and `proxy`; public centers as `anchors`,
-    where a fit is nothing but Lloyd rounds.
-    """
+    """Put public points on the grid, once there is a domain. Then there are distinct server points
+    as `points` and `proxy`; public centers as `anchors`, where a fit is nothing but Lloyd
+    rounds."""
     setup, server = state.setup, None
     if setup.server is not None:
         # Two points in one place would make the nearest one a matter of their order.
@@ -238,11 +232,9 @@ def _to_grid(state: State, X: np.ndarray) -> np.ndarray:
 
 
 def inside(state: State, points: np.ndarray) -> np.ndarray:
-    """Points moved into the ball about the center of the domain; they stay about the origin.
-
-    In grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
-    floats. The state has the released origin and the public radius.
-    """
+    """Points moved into the ball about the center of the domain; they stay about the origin. In
+    grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
+    floats. The state has the released origin and the public radius."""
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin
     length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

@@ -219,11 +219,9 @@ def _centers_name(estimator: BaseDPEstimator) -> str:
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int, names: Any
 ) -> np.ndarray | None:
-    """Return the rows to be drawn below the centers, if any; errors quote nothing of them.
-
-    At most one of the two is given. Private rows have a name of their own, so that nobody draws
-    them by putting a table in the wrong place.
-    """
+    """Return the rows to be drawn below the centers, if any; errors quote nothing of them. At most
+    one of the two is given. Private rows have a name of their own, so that nobody draws them by
+    putting a table in the wrong place."""
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
     name = "X_public" if private_rows is None else "private_rows"

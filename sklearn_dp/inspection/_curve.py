@@ -67,12 +67,9 @@ def public_rows(
     n_features: object,
     n_clusters: object,
 ) -> np.ndarray | tuple[int, int]:
-    """The rows of the user, or the shape of a mixture to be made up.
-
-    The shape is the numbers of features and clusters. The estimator says how many clusters there
-    are, where `n_clusters` does not. Both numbers are those of the mixture; None where there are
-    rows.
-    """
+    """The rows of the user, or the shape of a mixture to be made up. The shape is the numbers of
+    features and clusters. The estimator says how many clusters there are, where `n_clusters` does
+    not. Both numbers are those of the mixture; None where there are rows."""
     if X_public is not None:
         for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
             if value is not None:
@@ -97,11 +94,9 @@ def public_rows(
 def synthetic_rows(
     shape: tuple[int, int], n_units: int, *, exact: bool, seed: int | None
 ) -> np.ndarray:
-    """Rows of a mixture of round, separated Gaussian clusters of the same size.
-
-    The shape is the numbers of features and clusters. `n_units` rows are what they stand for: as
-    many are made if `exact`; otherwise fewer, with noise scaled to their number.
-    """
+    """Rows of a mixture of round, separated Gaussian clusters of the same size. The shape is the
+    numbers of features and clusters. `n_units` rows are what they stand for: as many are made if
+    `exact`; otherwise fewer, with noise scaled to their number."""
     n_features, n_clusters = shape
     size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
     X, _ = make_blobs(size, centers=_separated(n_features, n_clusters, seed), random_state=seed)
@@ -125,11 +120,9 @@ def inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
 
 
 def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
-    """Centers at random in a cube, which grows until no two of them are close.
-
-    The cube ends up about as small as can be: clusters a thousand deviations apart would be found
-    by anybody, and their curve would promise too much.
-    """
+    """Centers at random in a cube, which grows until no two of them are close. The cube ends up
+    about as small as can be: clusters a thousand deviations apart would be found by anybody, and
+    their curve would promise too much."""
     side: Any = _SEPARATION
     options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}
     while True:
@@ -218,9 +211,7 @@ def _fitted_twin(
     estimator: BaseDPEstimator, X: np.ndarray, seed: int | None
 ) -> BaseEstimator | None:
     """The class that an estimator takes the place of, fitted on public rows; None without one.
-
-    Parameters of the same meaning carry over; the seed is that of its starts.
-    """
+    Parameters of the same meaning carry over; the seed is that of its starts."""
     name = getattr(estimator, "_replaces", "")
     if not name:
         return None
@@ -474,11 +465,9 @@ def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
 def settings(
     estimator: BaseDPEstimator, epsilons: Sequence[float], shape: tuple[int, int], n_units: int
 ) -> Iterator[Setting]:
-    """For each epsilon, what to fit on public rows in the place of private ones.
-
-    The shape is that of the public rows; there are `n_units` private ones. A ValueError where rows
-    of this number cannot stand for the private ones.
-    """
+    """For each epsilon, what to fit on public rows in the place of private ones. The shape is that
+    of the public rows; there are `n_units` private ones. A ValueError where rows of this number
+    cannot stand for the private ones."""
     n_public, n_features = shape
     for epsilon in epsilons:
         plan = plan_at(estimator, epsilon, n_features)
@@ -503,10 +492,8 @@ def _uncharged(estimator: BaseDPEstimator, **budget: float | None) -> BaseDPEsti
 
 
 def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features: int) -> None:
-    """Refuse a budget at which the estimator would take another way than the private fit.
-
-    Some estimators choose their algorithm by the budget, and a scaled one is no real budget.
-    """
+    """Refuse a budget at which the estimator would take another way than the private fit. Some
+    estimators choose their algorithm by the budget, and a scaled one is no real budget."""
     try:
         found = scaled.privacy_plan(n_features)
     except ValueError as error:
@@ -544,10 +531,8 @@ def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> It
 
 def seeds(random_state: object, n_seeds: int) -> list[int | None]:
     """Seeds of fits and mixtures that do not repeat; None where nothing is to be repeated.
-
     Consecutive integers would not do: curves of neighboring states would share most of their
-    noise.
-    """
+    noise."""
     seed = seed_of(random_state)
     if seed is None:
         return [None] * n_seeds

@@ -40,10 +40,8 @@ def has_matplotlib() -> bool:
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes to draw on, made if there are none, in the look of this package.
-
-    `size` is that of a new figure, in inches. An ImportError without Matplotlib says how to get it.
-    """
+    """The axes to draw on, made if there are none, in the look of this package. `size` is that of a
+    new figure, in inches. An ImportError without Matplotlib says how to get it."""
     # Imported by name when a picture is drawn: the package works without it, and type checkers of
     # those who do not have it need not find it.
     try:
@@ -101,10 +99,8 @@ def title(ax: Axes, text: str, lines_below: int = 0) -> None:
 
 
 def legend_above(ax: Axes, columns: int) -> None:
-    """A legend between title and axes, where no data are, of all artists with labels.
-
-    As many columns as there are artists give one row.
-    """
+    """A legend between title and axes, where no data are, of all artists with labels. As many
+    columns as there are artists give one row."""
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),

@@ -105,7 +105,7 @@ class BudgetSplit:
     # of the last fit of the chosen candidate; 0 where the winning run itself is the answer
     refit: float
     delta: float  # failure probability of each fit, at most
-    # `Thin`, `NegativeBinomial` or `CappedGeometric`; None: all candidates are run, and released
+    # `Thin` or `Geometric`; None: all candidates are run, and released
     rule: object = None
 
 
@@ -117,11 +117,9 @@ def release_all(
     refit: bool,
     n_failing: int,
 ) -> BudgetSplit:
-    """Every candidate is run once, and every model and score is released.
-
-    `prefix_share` is the part of the budget for the shared first steps; `n_failing` fits of single
-    steps have a failure probability.
-    """
+    """Every candidate is run once, and every model and score is released. `prefix_share` is the
+    part of the budget for the shared first steps; `n_failing` fits of single steps have a failure
+    probability."""
     # Half of delta for failures: what is left converts the rest.
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
     total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
@@ -182,10 +180,7 @@ SCORE = "score"
 @dataclass(frozen=True)
 class Fit:
     """The budget of one fit of a candidate's steps, copies with budgets set; the prefix is left
-    out.
-
-    The plan has one entry for each private step, and one for the score where there is one.
-    """
+    out. The plan has one entry for each private step, and one for the score where there is one."""
 
     steps: tuple[Step, ...]
     plan: PrivacyPlan
@@ -239,12 +234,9 @@ class Maker:
         *,
         scored: bool,
     ) -> Fit:
-        """Plan the other steps of a candidate, and its score.
-
-        All `steps` are given, since widths are counted from the first; `size` of them are shared,
-        and fitted elsewhere. `rho` is the split of a run, or of the last fit, which is not
-        `scored`.
-        """
+        """Plan the other steps of a candidate, and its score. All `steps` are given, since widths
+        are counted from the first; `size` of them are shared, and fitted elsewhere. `rho` is the
+        split of a run, or of the last fit, which is not `scored`."""
         score = round_down(rho * self._score_share) if scored else None
         left = sum_down([rho, -(score or 0.0)])
         own = [step for step in steps[size:] if step.private]
@@ -255,11 +247,9 @@ class Maker:
     def _fit(
         self, steps: Sequence[Step], size: int, rho: dict[str, float], score: float | None
     ) -> Fit:
-        """Return the steps of a fit with their budgets, and its plan.
-
-        Steps before `size` are walked over for their widths only. `rho` is that of each private
-        step that this fit pays for, `score` that of the score.
-        """
+        """Return the steps of a fit with their budgets, and its plan. Steps before `size` are
+        walked over for their widths only. `rho` is that of each private step that this fit pays
+        for, `score` that of the score."""
         entries, own = [], []
         for step, columns in widths(steps, self._n_features):
             if step.private and step.name in rho:

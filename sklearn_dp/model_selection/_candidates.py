@@ -214,11 +214,9 @@ def candidate(
 def _pipeline_steps(
     pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
 ) -> list[tuple[str, Any]]:
-    """Names and unfitted steps with their parameters; public steps keep what they have learned.
-
-    A parameter of the grid that changes a public step is refused. Empty steps are left out, so that
-    equal prefixes are found by position.
-    """
+    """Names and unfitted steps with their parameters; public steps keep what they have learned. A
+    parameter of the grid that changes a public step is refused. Empty steps are left out, so that
+    equal prefixes are found by position."""
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
@@ -281,10 +279,8 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
 
 
 def _check_untouched(estimator: Any, where: str) -> None:
-    """Refuse a private step that sets what the search sets.
-
-    Such a value would be overwritten. An error is better than a budget that somebody believes in.
-    """
+    """Refuse a private step that sets what the search sets. Such a value would be overwritten. An
+    error is better than a budget that somebody believes in."""
     params = estimator.get_params(deep=False)
     for name, defaults in _OWN.items():
         value = params.get(name)
@@ -339,10 +335,8 @@ def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
 
 
 def _same_values(one: Any, two: Any, but: Any) -> bool:
-    """Whether two estimators agree in all parameters `but` some.
-
-    Deep parameters, so those of nested estimators are compared under their own names.
-    """
+    """Whether two estimators agree in all parameters `but` some. Deep parameters, so those of
+    nested estimators are compared under their own names."""
     first, second = one.get_params(), two.get_params()
     return first.keys() == second.keys() and all(
         name in but or same(first[name], second[name]) for name in first
@@ -364,18 +358,14 @@ def step_weights(steps: Sequence[Step], weights: dict[str, float] | None) -> dic
 
 
 def with_budget(estimator: Any, rho: float, delta: float) -> Any:
-    """The estimator with the budget that the search has for it.
-
-    In place. Budgets of a search are in rho, since zCDP is what adds up over steps and fits.
-    """
+    """The estimator with the budget that the search has for it. In place. Budgets of a search are
+    in rho, since zCDP is what adds up over steps and fits."""
     return estimator.set_params(rho=rho, delta=delta, epsilon=None)
 
 
 def plan_of(estimator: Any, width: int, unit: str) -> PrivacyPlan:
-    """The plan of a private step with its budget set.
-
-    A plan is made of parameters, width and unit alone; nothing is fitted.
-    """
+    """The plan of a private step with its budget set. A plan is made of parameters, width and unit
+    alone; nothing is fitted."""
     plan: PrivacyPlan = estimator.privacy_plan(width, unit=unit)
     return plan
 
@@ -385,9 +375,7 @@ def plan_of(estimator: Any, width: int, unit: str) -> PrivacyPlan:
 
 def widths(steps: Sequence[Step], n_features: int) -> Iterator[tuple[Any, Any]]:
     """Each step with the public numbers of columns that it may get: one, unless one is chosen.
-
-    Width counts the columns that come in, so what the last step puts out is not asked for.
-    """
+    Width counts the columns that come in, so what the last step puts out is not asked for."""
     columns: tuple[int, ...] = (n_features,)
     for step in steps:
         yield step, columns
@@ -504,10 +492,7 @@ def square_sums(rows: np.ndarray) -> np.ndarray:
 
 class Fitted:
     """The fitted steps of a candidate, as (name, estimator); the last one is the model. A view
-    without copies.
-
-    The only step has the name "" where the candidate is no pipeline.
-    """
+    without copies. The only step has the name "" where the candidate is no pipeline."""
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps
@@ -527,12 +512,8 @@ class Fitted:
 
     @property
     def centers(self) -> np.ndarray:
-        """Released centers (k, q), in the space of the last step; a TypeError if the class has
-        none."""
-        for name in ("cluster_centers_", "means_", "center_"):
-            if hasattr(self.final, name):
-                return np.atleast_2d(np.asarray(getattr(self.final, name), dtype=np.float64))
-        raise TypeError(f"{type(self.final).__name__} has no centers to score by.")
+        """Released centers (k, q), in the space of the last step, whose class has some."""
+        return np.atleast_2d(np.asarray(getattr(self.final, self.final._centers), np.float64))
 
     @property
     def input_centers(self) -> np.ndarray:
@@ -541,19 +522,15 @@ class Fitted:
         return self._back(self.centers)
 
     def last(self, X: Any) -> Any:
-        """Rows in the space of the last step.
-
-        `finite` replaces NaN and infinities, which a step may make of extreme rows.
-        """
+        """Rows in the space of the last step. `finite` replaces NaN and infinities, which a step
+        may make of extreme rows."""
         for _, step in self.steps[:-1]:
             X = transformed(step, X)
         return X
 
     def _back(self, points: Any) -> Any:
-        """Points of the last step's space, in the space of the input.
-
-        A step that has no `inverse_transform` raises AttributeError; which step that is, is public.
-        """
+        """Points of the last step's space, in the space of the input. A step that has no
+        `inverse_transform` raises AttributeError; which step that is, is public."""
         for _, step in reversed(self.steps[:-1]):
             points = finite(step.inverse_transform(points))
         return points

@@ -10,9 +10,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
-from .._compositions import ChargedTogether, check_values, parts_of, private_steps
+from .._compositions import ChargedTogether, parts_of, private_steps
 from .._door import is_vector, schema
-from .._guarantee import Guaranteed
+from .._guarantee import Guaranteed, check_values
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
@@ -173,16 +173,14 @@ def _charges(
     unit: str,
     paid: frozenset[int] | None = None,
 ) -> list[tuple[Any, LedgerCharge]]:
-    """Ledger and charge of each private step of one fit, and of those that are charged together.
-
-    Of several possible widths the most expensive counts. A step without a known output width makes
-    later costs unknown: an error, unless they are `paid` by a composition around them (ids).
-    """
+    """Ledger and charge of each private step of one fit, and of those that are charged together. Of
+    several possible widths the most expensive counts. A step without a known output width makes
+    later costs unknown: an error, unless they are `paid` by a composition around them (ids)."""
     found: list[tuple[Any, LedgerCharge]] = []
     if paid is None and isinstance(estimator, ChargedTogether):
         found, paid = _together(estimator, columns[0], unit)
     paid = paid or frozenset()
-    steps = {id(step) for _, step in private_steps(estimator)}
+    steps = {id(step) for step in private_steps(estimator)}
     if steps and steps <= paid:
         return found
     if isinstance(estimator, Guaranteed):
@@ -199,7 +197,7 @@ def _charges(
         return found
     for place, (name, step) in enumerate(estimator.steps, 1):
         found += _charges(step, columns, unit, paid)
-        after = (each for _, later in estimator.steps[place:] for _, each in private_steps(later))
+        after = (each for _, later in estimator.steps[place:] for each in private_steps(later))
         if isinstance(step, BaseEstimator) and any(id(each) not in paid for each in after):
             private = isinstance(step, BaseDPEstimator)
             try:
@@ -218,8 +216,8 @@ def _together(
     """Return the joint charge of several steps of a composition, and the ids of these steps."""
     steps = [
         (part, step)
-        for name, step in private_steps(estimator)
-        for part in parts_of([(name, step)], width, lambda _: unit == "group")
+        for step in private_steps(estimator)
+        for part in parts_of([step], width, unit == "group")
     ]
     made = charges_together(part for part, _ in steps)
     covered = {id(part) for *_, several in made for part in several}

@@ -38,7 +38,7 @@ import numpy as np
 from .._base import fits_inside
 from .._privacy._composite_mechanism import open_step
 from .._privacy._plan import PrivacyPlan
-from .._privacy._selection_rules import CappedGeometric, Thin
+from .._privacy._selection_rules import Geometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._rows.threads import ask_all, n_threads
@@ -52,10 +52,8 @@ from ._search_plan import SearchPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """The releases of a search.
-
-    `candidates` and all but one of the `scores` are there only where every run is released.
-    """
+    """The releases of a search. `candidates` and all but one of the `scores` are there only where
+    every run is released."""
 
     index: int  # of the chosen candidate
     fitted: Any  # the answer; while the last fit is still to come, the winning run
@@ -65,12 +63,9 @@ class Outcome:
 
 
 class Runner:
-    """Fits of one search, on one table.
-
-    `X` is checked and finite. The session is that of ``search_plan.plan``; `progress` is called
-    with the name of each step that is done, where all runs are released. `names` are those of the
-    columns of `X`.
-    """
+    """Fits of one search, on one table. `X` is checked and finite. The session is that of
+    ``search_plan.plan``; `progress` is called with the name of each step that is done, where all
+    runs are released. `names` are those of the columns of `X`."""
 
     def __init__(
         self,
@@ -91,11 +86,9 @@ class Runner:
         self._prefix: list[tuple[str, Any]] = []
 
     def run(self) -> Outcome:
-        """Make all fits and choose.
-
-        The step is opened first, so that its cost is on the books before any fit. The first steps
-        are fitted before the choice: Theorem 1 counts them as releases before it.
-        """
+        """Make all fits and choose. The step is opened first, so that its cost is on the books
+        before any fit. The first steps are fitted before the choice: Theorem 1 counts them as
+        releases before it."""
         plan = self._plan
         if plan.best_of is not None:
             target = plan.plan.target
@@ -136,11 +129,8 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
-        """Run every candidate once, all of them released.
-
-        Sessions are made here, in the order of the candidates, so noise does not depend on which
-        thread comes first.
-        """
+        """Run every candidate once, all of them released. Sessions are made here, in the order of
+        the candidates, so noise does not depend on which thread comes first."""
         runs = self._plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
@@ -189,15 +179,13 @@ class Runner:
 
     def _surplus(self, drawn: list[int]) -> list[int]:
         """Candidates of the runs that do not count: with them, which are run tells nothing.
-
         Candidates take different times. Where each is drawn once at most, it is all others; where
-        each run draws one, these do too: the law of all is the same whatever number counts.
-        """
+        each run draws one, these do too: the law of all is the same whatever number counts."""
         rule = self._plan.split.rule
         if isinstance(rule, Thin):
             return sorted({*range(rule.m)} - {*drawn})
-        rule = cast(CappedGeometric, rule)
-        surplus = self._session.rng("surplus").integers(rule.m, size=rule.cap)
+        rule = cast(Geometric, rule)
+        surplus = self._session.rng("surplus").integers(rule.m, size=int(rule.cap))
         return surplus[len(drawn) :].tolist()
 
     def _made(
@@ -227,11 +215,9 @@ class Runner:
         return found
 
     def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
-        """A run in silence; one that fails has the lowest score there is.
-
-        That is private only if failures follow from releases, as those of this package do. An error
-        that ended the search would tell that some run was made whose rows made it fail.
-        """
+        """A run in silence; one that fails has the lowest score there is. That is private only if
+        failures follow from releases, as those of this package do. An error that ended the search
+        would tell that some run was made whose rows made it fail."""
         found, error = attempt_silently(self._scored, number, session)
         return found if error is None else (-math.inf, None)
 
@@ -243,11 +229,9 @@ class Runner:
         return noisy_score(session, self._plan.scorer, fitted, *rows), fitted
 
     def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
-        """All fitted steps of a candidate, the shared ones sliced as it wants them.
-
-        Rows are transformed anew for each run, to save memory. Numbers that overflow become finite
-        again: no fit may fail for the sake of one row.
-        """
+        """All fitted steps of a candidate, the shared ones sliced as it wants them. Rows are
+        transformed anew for each run, to save memory. Numbers that overflow become finite again: no
+        fit may fail for the sake of one row."""
         wanted = self._plan.candidates[number].steps
         prefix = [
             (name, _sliced(step, like.estimator))
@@ -261,11 +245,8 @@ class Runner:
     def _fitted(
         self, steps: Sequence[Step], session: PrivacySession, X: Any
     ) -> list[tuple[str, Any]]:
-        """Fit copies of some steps in turn, each on what the one before makes of the rows.
-
-        While a private step is fitted, :func:`fits_inside` makes it ask the run's session for a
-        budget.
-        """
+        """Fit copies of some steps in turn, each on what the one before makes of the rows. While a
+        private step is fitted, :func:`fits_inside` makes it ask the run's session for a budget."""
         done: list[tuple[str, Any]] = []
         for step in steps:
             if done:
@@ -292,9 +273,7 @@ def _sliced(step: Any, like: Any) -> Any:
 
 
 def _noise_of(session: PrivacySession) -> float:
-    """Standard deviation of the noise of the score of a run, as its report tells.
-
-    NaN where the report names no noise. Scales are public, so this tells nothing about the rows.
-    """
+    """Standard deviation of the noise of the score of a run, as its report tells. NaN where the
+    report names no noise. Scales are public, so this tells nothing about the rows."""
     made = (row for row in session.report().releases if row["release"] == SCORE)
     return next((row.get("sigma", math.nan) for row in made), math.nan)

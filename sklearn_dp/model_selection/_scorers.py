@@ -25,8 +25,6 @@ from ..cluster._centers import metric_of
 from ._candidate_plan import SCORE
 from ._candidates import Limits, square_sums
 
-__all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
-
 _LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
 _LOG_DENSITY = 10.0
 """Largest log-density over that of a uniform law, either way: e^10 times as dense."""
@@ -99,12 +97,23 @@ def check_scoring(scoring: Any) -> None:
         raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
 
 
-def scorer_of(scoring: Any, limits: Limits) -> Scorer:
-    """The scorer that a search asks for, or an error.
+def check_can_be_scored(estimator: Any, scoring: Any) -> None:
+    """Raise if the last step of a candidate has, by its class, nothing to score by."""
+    if scoring in ("silhouette", "cost"):
+        able, needed = getattr(estimator, "_centers", None) is not None, "centers"
+    else:
+        needed = {"accuracy": "predict", "reconstruction": "inverse_transform"}.get(scoring, "fit")
+        able = hasattr(estimator, needed)
+    if not able:
+        raise ValueError(
+            f"scoring={scoring!r} needs {needed}, which {type(estimator).__name__} does not have. "
+            "Use another score, or a PrivateScorer."
+        )
 
-    `scoring` is what `check_scoring` lets pass, `limits` are public facts about the space of the
-    rows.
-    """
+
+def scorer_of(scoring: Any, limits: Limits) -> Scorer:
+    """The scorer that a search asks for, or an error. `scoring` is what `check_scoring` lets pass,
+    `limits` are public facts about the space of the rows."""
     if isinstance(scoring, PrivateScorer):
         return Scorer(scoring.name, scoring.low, scoring.high, _row_by_row(scoring))
     return _BUILT_IN[scoring](limits)
@@ -114,23 +123,18 @@ def scorer_of(scoring: Any, limits: Limits) -> Scorer:
 def noisy_score(
     session: PrivacySession, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
 ) -> float:
-    """Release the mean score of the units, up to the unreleased number of units, with noise.
-
-    That is the sum over units of how far a unit's score is above the middle of the range. The entry
-    `SCORE` pays all that it has.
-    """
+    """Release the mean score of the units, up to the unreleased number of units, with noise. That
+    is the sum over units of how far a unit's score is above the middle of the range. The entry
+    `SCORE` pays all that it has."""
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
     rows = TableRows.in_memory(values[:, None], units)
     return float(session.release(SCORE, rows.ask(ScoreSum(scorer.low, scorer.high)))[0])
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
-    """All scores by a user's function of one row.
-
-    Slow on purpose: a user's function that saw all rows at once could make one row's score depend
-    on the others, and nothing would tell. What it draws from the global generators is a function of
-    the row too.
-    """
+    """All scores by a user's function of one row. Slow on purpose: a user's function that saw all
+    rows at once could make one row's score depend on the others, and nothing would tell. What it
+    draws from the global generators is a function of the row too."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         scores, model = np.full(len(X), scorer.low), fitted.model
@@ -176,10 +180,8 @@ def _silhouette(limits: Limits) -> Scorer:
 
 def _cost(limits: Limits) -> Scorer:
     """Minus the squared distance to the nearest center in the space of the input, capped.
-
-    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances are at most the cap,
-    so outliers do not decide.
-    """
+    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances are at most the cap, so
+    outliers do not decide."""
     cap = limits.max_distance("cost")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -192,10 +194,8 @@ def _cost(limits: Limits) -> Scorer:
 
 
 def _reconstruction(limits: Limits) -> Scorer:
-    """Minus the squared distance of a row to what is left of it after transform and back.
-
-    Capped like "cost": the score is in [-cap^2, 0].
-    """
+    """Minus the squared distance of a row to what is left of it after transform and back. Capped
+    like "cost": the score is in [-cap^2, 0]."""
     cap = limits.max_distance("reconstruction")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -206,11 +206,9 @@ def _reconstruction(limits: Limits) -> Scorer:
 
 
 def _log_density(limits: Limits) -> Scorer:
-    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways.
-
-    A log-density has no limits: it is +-infinity where a component collapses, or far out. Relative
-    to a public law, and capped, it is in [-10, 10] for data of any unit and dimension.
-    """
+    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways. A
+    log-density has no limits: it is +-infinity where a component collapses, or far out. Relative to
+    a public law, and capped, it is in [-10, 10] for data of any unit and dimension."""
     uniform = limits.log_uniform_density()
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -220,10 +218,8 @@ def _log_density(limits: Limits) -> Scorer:
 
 
 def _accuracy(limits: Limits) -> Scorer:
-    """Whether a row is predicted to be what `y` says.
-
-    A TypeError without `y`: by the caller's doing, for all rows alike.
-    """
+    """Whether a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
+    doing, for all rows alike."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         if y is None:
@@ -238,11 +234,9 @@ def _accuracy(limits: Limits) -> Scorer:
 
 
 def _hits(found: np.ndarray, y: Any) -> np.ndarray:
-    """1.0 where a label is the one that was found, each entry by itself.
-
-    Entries of an object array may be anything. One that has no truth value (a missing one), or
-    whose comparison fails, must not decide about the other rows.
-    """
+    """1.0 where a label is the one that was found, each entry by itself. Entries of an object array
+    may be anything. One that has no truth value (a missing one), or whose comparison fails, must
+    not decide about the other rows."""
     if y.dtype.kind != "O":
         return (found == y).astype(np.float64)
     hits = np.zeros(len(y))

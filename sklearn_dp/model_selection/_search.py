@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, budget_of, session_inside
+from .._base import MOST_FEATURES, budget_of, session_of
 from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
@@ -22,7 +22,13 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
-from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, with_callbacks
+from .._sklearn_compat import (
+    CallbackSupportMixin,
+    Progress,
+    Versioned,
+    of_rows,
+    with_callbacks,
+)
 from .._status import Message, Status, Told
 from .._validation import check_integer, check_sklearn_seed
 from ._candidate_plan import Shares
@@ -43,6 +49,15 @@ def _answer_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def _of_best(name: str, returned: str) -> Any:
+    """A method of rows that the best estimator has, or not."""
+
+    def method(self: Any, X: Any) -> np.ndarray:
+        return getattr(self._answer(), name)(X)
+
+    return available_if(_answer_has(name))(of_rows(method, name, "best estimator", returned))
 
 
 class BaseDPSearch(
@@ -136,12 +151,7 @@ class BaseDPSearch(
                 first._check_given(X)
         if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
             raise ValueError("y must be given: scoring='accuracy' needs it.")
-        session = session_inside(self, planned.plan) or PrivacySession(
-            planned.plan,
-            random_state=self.random_state,
-            ledger=self.ledger,
-            label=type(self).__name__,
-        )
+        session = session_of(self, planned.plan)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
@@ -191,7 +201,8 @@ class BaseDPSearch(
 
     def _released_parts(self) -> Iterator[tuple[tuple[int, ...], Guaranteed]]:
         """All candidates read the same rows; the steps of one have paid for them one by one."""
-        for model in (self.best_estimator_, *getattr(self, "estimators_", ())):
+        best = getattr(self, "best_estimator_", None)  # none where only its scores were released
+        for model in (best, *getattr(self, "estimators_", ())):
             if isinstance(model, Guaranteed):
                 yield (), model
             for i, (_, step) in enumerate(model.steps if isinstance(model, Pipeline) else ()):
@@ -204,53 +215,15 @@ class BaseDPSearch(
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    @available_if(_answer_has("predict"))
-    def predict(self, X: Any) -> np.ndarray:
-        """Call `predict` of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Output of the estimator.
-        """
-        return self._answer().predict(X)
-
-    @available_if(_answer_has("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Call `predict_proba` of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Output of the estimator.
-        """
-        return self._answer().predict_proba(X)
-
-    @available_if(_answer_has("transform"))
-    def transform(self, X: Any) -> np.ndarray:
-        """Call `transform` of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_features_out)
-            Output of the estimator.
-        """
-        return self._answer().transform(X)
+    predict = _of_best("predict", "labels : ndarray of shape (n_samples,)")
+    predict_proba = _of_best(
+        "predict_proba", "probabilities : ndarray of shape (n_samples, n_classes)"
+    )
+    transform = _of_best("transform", "X_new : ndarray of shape (n_samples, n_features_out)")
+    inverse_transform = _of_best(
+        "inverse_transform", "X_original : ndarray of shape (n_samples, n_features)"
+    )
+    score_samples = _of_best("score_samples", "scores : ndarray of shape (n_samples,)")
 
     @available_if(_answer_has("transform"))
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
@@ -271,38 +244,6 @@ class BaseDPSearch(
             Output of the estimator. As private as the rows: not a release.
         """
         return self.fit(X, y, groups=groups).transform(X)
-
-    @available_if(_answer_has("inverse_transform"))
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Call `inverse_transform` of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_out)
-            Output of `transform`.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-            Rows in the original space.
-        """
-        return self._answer().inverse_transform(X)
-
-    @available_if(_answer_has("score_samples"))
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Call `score_samples` of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Output of the estimator.
-        """
-        return self._answer().score_samples(X)
 
     @available_if(_answer_has("score"))
     def score(self, X: Any, y: Any = None) -> float:
@@ -344,10 +285,8 @@ def _target(y: Any, n: int) -> Any:
 
 
 def _released_size(model: Any) -> float:
-    """Released number of units, or 1 where a model releases none: scores are then sums.
-
-    At least one, as a noisy number may be negative and is divided by.
-    """
+    """Released number of units, or 1 where a model releases none: scores are then sums. At least
+    one, as a noisy number may be negative and is divided by."""
     for name in ("cluster_weights_", "size_", "n_units_"):
         if hasattr(model, name):
             return max(1.0, float(np.sum(getattr(model, name))))
@@ -355,12 +294,9 @@ def _released_size(model: Any) -> float:
 
 
 def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
-    """The table of candidates in the manner of scikit-learn's searches.
-
-    Candidates without a released score share the rank after the last one that is known. So the
-    table of a search with ``selection="best"`` tells nothing of losers, not even which of them were
-    run.
-    """
+    """The table of candidates in the manner of scikit-learn's searches. Candidates without a
+    released score share the rank after the last one that is known. So the table of a search with
+    ``selection="best"`` tells nothing of losers, not even which of them were run."""
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)
@@ -575,38 +511,9 @@ class DPRandomizedSearch(BaseDPSearch):
         ``RandomizedSearchCV``. They must be public.
     n_iter : int, default=10
         Number of candidates.
-    epsilon : float, default=1.0
-        Privacy budget of the whole search.
-    delta : float, default=1e-6
-        Probability that the epsilon limit fails; keep it far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP. Give it in place of `epsilon`.
-    ledger : str, path or PrivacyLedger, optional
-        Ledger with the total budget of many fits. The whole search is one charge.
-    scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
-PrivateScorer, optional
-        Scores of rows, between public limits, are added up and released with noise. None:
-        "log_density" if the estimator has a density and is no step of a Pipeline, "silhouette" if
-        the number of clusters varies, "cost" for other clusterers, otherwise "reconstruction".
-    selection : {"auto", "all", "best"} or BestOf, default="auto"
-        "all": every candidate is fitted once, and all models and scores are released. "best": a
-        secret random number of candidates is fitted, and only the best fit is released, which is
-        cheaper for many candidates. "auto": "all" for up to eight candidates, and whenever "best"
-        is not possible.
-    final : {"auto", "refit", "winner"}, default="auto"
-        "refit": the chosen candidate is fitted again with the rest of the budget. "winner": the
-        winning fit itself is the result. "auto": "refit" for "all", "winner" for "best".
-    public_steps : sequence of str, default=()
-        Steps of the Pipeline that were already fitted on public rows. They are used unchanged.
-    max_distance : float, optional
-        Public cap for distances in "cost" and "reconstruction". None: the radius of the `bounds` of
-        the first step.
-    shares : Shares, optional
-        How the budget is divided.
-    n_jobs : int, optional
-        Number of threads that fit candidates in parallel.
-    random_state : int, RandomState instance or Generator, optional
-        For the noise. Any value other than None voids the guarantee against anyone who knows it.
+    epsilon, delta, rho, ledger, scoring, selection, final, public_steps, max_distance, shares, \
+n_jobs, random_state
+        As for `DPGridSearch`.
     candidates_state : int, RandomState instance or Generator, optional
         For drawing the candidates, which are public; an int makes them reproducible.
 

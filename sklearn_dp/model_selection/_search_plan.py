@@ -55,7 +55,7 @@ from ._candidates import (
     step_weights,
     widths,
 )
-from ._scorers import check_scoring, scorer_of
+from ._scorers import check_can_be_scored, check_scoring, scorer_of
 
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
@@ -109,6 +109,9 @@ def plan_search(
             "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
             "PrivateScorer."
         )
+    for each in candidates if several else ():
+        if isinstance(scoring, str):
+            check_can_be_scored(each.steps[-1].estimator, scoring)
     first = search.estimator
     if isinstance(first, Pipeline):
         first = first.steps[0][1]

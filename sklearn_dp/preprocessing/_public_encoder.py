@@ -195,8 +195,6 @@ class EncodedBounds(float):
         blocks = list(zip(self.columns, points, errors, strict=True))
         wrong = [message for block in blocks if (message := _mismatch(*block, found[2]))]
         model.messages_ = Status([*wrong, *model.messages_])
-        if not model.messages_.trustworthy:
-            return
         alike = [_error_of_alike(*block, found[2]) for block in blocks]
         hidden = np.flatnonzero([error is not None for error in alike])
         if not len(hidden):

@@ -6,8 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Balance"]
-
 _NARROW = 0.02  # of its range: a column whose standard deviation is smaller is not stretched more
 
 

@@ -10,8 +10,6 @@ from scipy.spatial.distance import cdist
 
 from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 
-__all__ = ["moved_covariances", "moved_numbers", "share_covariances", "share_mixtures"]
-
 _UNKNOWN = 0.5
 """Relative error of variances from which on they are taken for noise."""
 
@@ -108,10 +106,8 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms.
-
-    Both in coordinates where the common matrix is the identity.
-    """
+    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms. Both in
+    coordinates where the common matrix is the identity."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)

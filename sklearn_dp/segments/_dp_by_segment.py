@@ -30,8 +30,6 @@ from ._rows import (
     without_column,
 )
 
-__all__ = ["DPBySegment"]
-
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _NO_ROWS = "check that keys equal the values: dates in a key do not, unless they are text"

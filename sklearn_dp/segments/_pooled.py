@@ -16,8 +16,6 @@ from ..mixture import DPGaussianMixture
 from ._covariances import share_covariances, share_mixtures
 from ._shrinkage import matched_centers, share_centers, share_means
 
-__all__ = ["BasePooledStart", "CommonStart"]
-
 _WITH_START = ("whiten", "auto", "coreset")
 """Methods that may start from released covariances or components."""
 
@@ -41,10 +39,8 @@ class BasePooledStart:
 
     def _pools(self):
         """Whether a model of all rows is fitted too: the kind of model that segments borrow from.
-
         "start" of centers, which the fits of the segments start from; "covariance" or "mixture",
-        which theirs are moved toward.
-        """
+        which theirs are moved toward."""
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
@@ -109,11 +105,9 @@ class BasePooledStart:
 
 
 class CommonStart:
-    """Common centers for segments to start from, and how far from them those of segments are.
-
-    All of it follows from what has been released. So the fit of a segment may depend on the
-    segments before it, which are other units.
-    """
+    """Common centers for segments to start from, and how far from them those of segments are. All
+    of it follows from what has been released. So the fit of a segment may depend on the segments
+    before it, which are other units."""
 
     def __init__(self, pooled: Any) -> None:
         self.centers = np.asarray(pooled.cluster_centers_, dtype=np.float64)

@@ -13,8 +13,6 @@ from .._aggregate.shared.single_rows import row_guard
 from .._privacy._optional import extra
 from ._rows import segment_of_rows, without_column
 
-__all__ = ["BaseSegmentMethods"]
-
 
 def _each_has(name: str) -> Callable[[Any], bool]:
     """Whether the estimators of the segments have a method."""

@@ -15,16 +15,6 @@ from .._privacy._entries import dtype_of, is_column, kind_of, places_among
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
 
-__all__ = [
-    "UnitsBySegment",
-    "check_key",
-    "checked_values",
-    "part_labels",
-    "segment_of_rows",
-    "units_in_one_segment",
-    "without_column",
-]
-
 MOST_SEGMENTS = 10_000
 
 
@@ -60,9 +50,7 @@ def part_labels(values: Sequence[Any]) -> list[str]:
 
 def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any]:
     """Rows without the column of the key, and the key; by types and names alone, which are public.
-
-    A table whose column is named by a text is a DataFrame; one by a number may be any table.
-    """
+    A table whose column is named by a text is a DataFrame; one by a number may be any table."""
     if column is None:
         return X, key
     try:
@@ -136,10 +124,8 @@ class UnitsBySegment:
     largest: float | None  # what a whole unit weighs, where they have
 
     def of(self, X: np.ndarray, number: int | None = None) -> tuple[np.ndarray, Units]:
-        """Rows of a segment, or of all of them, and their units; there may be none.
-
-        A unit is in one segment only, so those of a segment have all of their listed rows there.
-        """
+        """Rows of a segment, or of all of them, and their units; there may be none. A unit is in
+        one segment only, so those of a segment have all of their listed rows there."""
         inside = self.segment >= 0 if number is None else self.segment == number
         groups = None if self.groups is None else self.groups[inside]
         if self.weights is None or self.largest is None:

@@ -7,8 +7,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-__all__ = ["matched_centers", "share_centers", "share_means", "shrunk"]
-
 _MEANS = ("mean_", "location_")
 
 
@@ -71,9 +69,8 @@ def _of_one_value(codes: object, errors: np.ndarray) -> np.ndarray:
 
 
 def share_means(models: Sequence[Any]) -> None:
-    """Move the means of the segments toward their common one, with the errors they have then.
-
-    What a clip may have moved a mean by is an upper bound, and nothing that others make better."""
+    """Move the means of the segments toward their common one, with the errors they have then. What
+    a clip may have moved a mean by is an upper bound, and nothing that others make better."""
     for name in _MEANS:
         error = f"{name}std_error_"
         if len(models) > 1 and all(hasattr(model, error) for model in models):
@@ -92,10 +89,8 @@ def share_means(models: Sequence[Any]) -> None:
 
 def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:
     """Centers of the models and their errors (S, k, d), and in which order they stand in a model.
-
     Each of them belongs to the one of `pooled` (k, d) that it is nearest to: one to one, by the
-    smallest sum of squared distances.
-    """
+    smallest sum of squared distances."""
     all_centers = [pooled, *(model.cluster_centers_ for model in models)]
     # In units of the largest number, so that no square overflows.
     unit = max(max(float(np.abs(centers).max()) for centers in all_centers), 1e-150)

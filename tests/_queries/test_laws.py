@@ -21,7 +21,7 @@ from test_architecture import (
 TRUSTED = {"_privacy", "_rows", "_queries", "_base", "_partitions", "_tables", "audit"}
 LATER = {
     *(f"_aggregate.friendly.{name}" for name in (
-        "average", "clip_radius", "column_moments", "later_days", "mean_routes",
+        "average", "clip_radius", "later_days", "mean_routes",
         "points", "refine",
     )),
     *(f"_aggregate.mixture.{name}" for name in ("days", "fit", "parts", "start")),

@@ -41,16 +41,16 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
 
 def test_with_the_last_silent_thread_every_door_is_gone():
     """What was found is put back, and a stand-in that somebody kept leads to the stream behind."""
-    found = [vars(owner)[name] for owner, name, _ in CHANNELS]
+    found = [vars(owner)[name] for owner, name, *_ in CHANNELS]
     out = sys.stdout
     with silence.suppress_output():
         kept = sys.stdout
-        inside = [vars(owner)[name] for owner, name, _ in CHANNELS]
+        inside = [vars(owner)[name] for owner, name, *_ in CHANNELS]
         with silence.suppress_output():
             pass
         assert sys.stdout is kept and interception.INTERCEPTION.behind(kept) is out
     assert all(patch is not original for patch, original in zip(inside, found, strict=True))
-    assert [vars(owner)[name] for owner, name, _ in CHANNELS] == found
+    assert [vars(owner)[name] for owner, name, *_ in CHANNELS] == found
     assert (
         sys.stdout is out
         and kept.write == out.write

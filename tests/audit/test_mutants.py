@@ -2,10 +2,7 @@
 
 import pytest
 from mutants import MUTANTS
-
-from sklearn_dp.audit import killer
-from sklearn_dp.audit._checks import CHECKS
-from sklearn_dp.audit._mutation import complaint
+from mutants.planting import CHECKS, complaint, killer
 
 NOT_FOR_THE_TOY = {
     "selection too sharp",

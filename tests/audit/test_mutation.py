@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from mutants import MUTANTS
+from mutants.planting import Mutant, killer
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import FriendlyMean
@@ -20,9 +21,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import altering
-from sklearn_dp.audit import certify, killer
-from sklearn_dp.audit._certify import equal_rows, less_noise
-from sklearn_dp.audit._mutation import Mutant
+from sklearn_dp.audit._certify import certify, equal_rows, less_noise
 from sklearn_dp.audit._observe import run_fit
 from sklearn_dp.exceptions import UtilityWarning
 

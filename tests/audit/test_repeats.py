@@ -5,18 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
+from entropy import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems, telling_fit
 from scipy.special import ndtri
 
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._loss_checks import telling_fit
-from sklearn_dp.audit._noise_law import (
-    FINGERPRINT_BITS,
-    entropy_problems,
-    fingerprint,
-    fork_problems,
-    repeat_tests,
-)
+from sklearn_dp.audit._noise_law import repeat_tests
 
 
 def release(z, scale):

@@ -11,7 +11,7 @@ from kernel_tools import open_session
 from search_tools import GRID, corners, pipeline, search, spending
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._privacy._selection_rules import CappedGeometric, Thin
+from sklearn_dp._privacy._selection_rules import Geometric, Thin
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
@@ -100,7 +100,7 @@ def test_surplus_runs_are_drawn_like_those_that_count(counted):
     drawn = [int(j) for j in np.random.default_rng(1).integers(8, size=counted)]
     runner, found = object.__new__(_runs.Runner), []
     for seed in range(2):
-        split = SimpleNamespace(rule=CappedGeometric(8, 0.5, 400))
+        split = SimpleNamespace(rule=Geometric(8, 0.5, 400))
         runner._plan = SimpleNamespace(split=split)
         runner._session = open_session(random_state=seed)
         found.append(runner._surplus(drawn))

@@ -8,10 +8,8 @@ Bugs of this package alone: the law and the entropy of the sampler (`law`), the 
 (`units`), charges and the ledger (`charging`, `accounting`), clips and counts (`kernel`), and the
 algorithms (`building_blocks`).
 
-Importing this registers them all in `sklearn_dp.audit.MUTANTS`.
+Importing this registers them all in `MUTANTS`; `planting` plants them.
 """
-
-from sklearn_dp.audit import MUTANTS
 
 from . import (  # noqa: F401 - they register their mutants
     accounting,
@@ -25,5 +23,6 @@ from . import (  # noqa: F401 - they register their mutants
     triggers,
     units,
 )
+from .planting import MUTANTS
 
 __all__ = ["MUTANTS"]

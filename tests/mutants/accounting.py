@@ -8,7 +8,8 @@ from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import MUTANTS, Mutant, mutant
+
+from .planting import MUTANTS, Mutant, mutant
 
 _charge = partial(mutant, killed_by="check_charge_is_true", owner=PrivacyLedger, attribute="charge")
 

@@ -27,9 +27,10 @@ from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._queries.handles import AnyTable
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._status import Message, Status
-from sklearn_dp.audit import mutant
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.cluster._dp_kmeans import DPKMeans
+
+from .planting import mutant
 
 
 def _rows_of(X):

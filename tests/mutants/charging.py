@@ -5,9 +5,9 @@ from dataclasses import replace
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import MUTANTS, Mutant, mutant
 
 from .changes import after_fit
+from .planting import MUTANTS, Mutant, mutant
 
 
 def _release_twice(original):

@@ -21,10 +21,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp.audit._mutation import MUTANTS, Mutant, mutant
 from sklearn_dp.exceptions import UtilityWarning
 
 from .changes import after_fit
+from .planting import MUTANTS, Mutant, mutant
 
 
 # labels_ tell of every training row which cluster it is in: in memory for ported code, no release.

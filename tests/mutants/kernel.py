@@ -9,7 +9,8 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._sealed import opened
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms
-from sklearn_dp.audit import mutant
+
+from .planting import mutant
 
 
 @mutant("clip skipped", "check_replay", _grid, "clip_integer_rows")

@@ -10,7 +10,8 @@ import numpy as np
 
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import mutant
+
+from .planting import mutant
 
 _law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_gaussian")
 _laplace = partial(

@@ -21,7 +21,8 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit._mutation import mutant
+
+from .planting import mutant
 
 
 # A standard deviation where a formula has a scale.

@@ -39,13 +39,14 @@ from sklearn_dp._queries import separated_balls as _separated_balls
 from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
-from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _candidate_plan
 from sklearn_dp.model_selection._runs import Runner
+
+from .planting import Mutant
 
 __all__ = ["OUTSIDE", "Edit"]
 
@@ -323,8 +324,8 @@ OUTSIDE = [
         "surplus runs of the first candidate",
         Runner,
         "_surplus",
-        ".integers(rule.m, size=rule.cap)",
-        ".integers(1, size=rule.cap)",
+        ".integers(rule.m, size=int(rule.cap))",
+        ".integers(1, size=int(rule.cap))",
         "model_selection/test_runs.py::test_surplus_runs_are_drawn_like_those_that_count",
         {"counted": 1},
     ),

@@ -22,10 +22,10 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._privacy.mechanisms import filters, gaussian
 from sklearn_dp._status import Message, Status
-from sklearn_dp.audit._mutation import mutant
 from sklearn_dp.exceptions import UtilityWarning
 
 from .changes import after_fit
+from .planting import mutant
 
 
 # A factor of the formula, as in published code: 1.25 where the tail bound has it, and not

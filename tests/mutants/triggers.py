@@ -19,9 +19,9 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy.mechanisms import gaussian
 from sklearn_dp._status import Message
-from sklearn_dp.audit._mutation import MUTANTS, Mutant, mutant
 
 from .changes import after_fit
+from .planting import MUTANTS, Mutant, mutant
 
 _drawn = partial(
     mutant, killed_by="check_drawn_data", owner=BaseDPEstimator, attribute="_fit_session"

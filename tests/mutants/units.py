@@ -3,7 +3,8 @@
 import numpy as np
 
 from sklearn_dp._privacy import _groups
-from sklearn_dp.audit import mutant
+
+from .planting import mutant
 
 
 @mutant("groups converted to an array", "check_replay_of_hard_groups", _groups, "_code_list")

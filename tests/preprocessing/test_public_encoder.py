@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._status import Message, Status
 from sklearn_dp.preprocessing import PublicEncoder
 
 pandas = pytest.importorskip("pandas")
@@ -257,3 +258,23 @@ def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, sche
         assert model.trustworthy_ == (words is None)
         if words is not None:
             assert str(model.messages_).startswith(words)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("severity", ["note", "part"])
+def test_no_mean_in_far_too_wide_a_range_is_ok_whatever_else_is_wrong(severity):
+    """Hours of 0 to 50 in a range of 3,000: codes stayed "ok" where clusters were missing, too."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"ward": rng.choice(list("abc"), 15_000), "hours": rng.normal(12, 5, 15_000)}
+    )
+    encoder = PublicEncoder({"ward": list("abc"), "hours": (0, 3_000)})
+    rows = encoder.fit_transform(table)
+    model = DPKMeans(3, bounds=encoder.output_bounds, random_state=0).fit(rows)
+    model.cluster_centers_status_[:] = "ok"
+    model.messages_ = Status(
+        [Message("missing_clusters", "clusters may be missing", (), "", severity)]
+    )
+    model.bounds.told_of_fit(model)
+    assert set(model.cluster_centers_status_[:, -1]) == {"unknown"}
+    assert {each.code for each in model.messages_} == {"missing_clusters", "noisy_columns"}

@@ -16,7 +16,7 @@ least together (:meth:`Profile.ends`). All releases are Gaussian: no event of pr
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -105,14 +105,6 @@ class Profile:
     def unseen(self) -> np.ndarray:
         """Whether there is no spread to be seen."""
         return ~self.known | self.single
-
-    def coordinates(self, box: Domain | None) -> Columns:
-        """Those that rows are summed in: of unseen columns by the side of a box, or all at zero."""
-        if box is None:
-            return replace(self.columns, scale=np.where(self.unseen, np.inf, self.spread))
-        public = Columns.of(box, len(self.known))
-        origin = np.where(self.known, self.center, public.origin)
-        return Columns(origin, np.where(self.unseen, public.scale, self.spread), True, box)
 
     def ends(self, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where columns are clipped, low and high, whose squares get so much of the budget; and the

@@ -58,6 +58,7 @@ _LOOKED = 0.7  # of a standard deviation that a look has shown: it is at least s
 _VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a single value by
 _ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
+_HEAVY, _MISSING = 5.0, (2.0, 3.0)  # fourth moments; times an error, in public ends and others
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
 
@@ -87,6 +88,8 @@ class Moments:
     beyond_sd: float
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
+    spread_noise: np.ndarray  # standard deviation of the noise in `spread`
+    ends: Ends | None = None  # after all looks: what rows are measured again between
 
 
 def moment_entries(
@@ -96,8 +99,12 @@ def moment_entries(
     return rho_entries(budget.to_rho(gaussian=True, delta_failure=0.0), bounded, spreads)
 
 
-def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEntry, ...]:
-    """Entries worth `rho`. Whatever is not needed for a look goes to the means."""
+def rho_entries(
+    rho: float, bounded: bool, spreads: bool = True, most: float | None = None
+) -> tuple[PlanEntry, ...]:
+    """Entries worth `rho`. Whatever is not needed for a look goes to the means, and so may be what
+    others leave of `most`."""
+    most = rho if most is None else most
     look, rest = _LOOK[bounded] * rho, (1 - _SIZE - _APPROACH) * rho / 2
     parts = (
         PlanEntry.gaussian("size", _SIZE * rho, "1 unit"),
@@ -109,11 +116,11 @@ def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEn
             uses=None,
             max_rho=2 * _APPROACH * rho,
         ),
-        PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * rho),
-        PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=rho),
+        PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * most),
+        PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=most),
     )
     left = sum_down([rho, *(-entry.rho for entry in parts)])
-    return (*parts, PlanEntry.gaussian(SQUARES, left, "clipping radius", max_rho=rho))
+    return (*parts, PlanEntry.gaussian(SQUARES, left, "clipping radius", max_rho=most))
 
 
 def fit_moments(
@@ -131,6 +138,48 @@ def fit_moments(
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
     return measured(session, table, count, ends, spreads=spreads, keep=keep)
+
+
+def together(first: Moments, second: Moments) -> Moments:
+    """Of two releases of the same rows between the same ends: means and standard deviations by the
+    inverse variances of their noise, all else of the second one."""
+    part, noise = _weighted(first.noise, second.noise)
+    of_spread, spread_noise = _weighted(first.spread_noise, second.spread_noise)
+    mean = second.mean + part * (first.mean - second.mean)
+    spread = second.spread + of_spread * (first.spread - second.spread)
+    # Sampling and clips are about the same in both.
+    both = first, second
+    of_mean = np.where(part > 0.5, *(_without(each.error, each.noise) for each in both))
+    rest = np.where(
+        of_spread > 0.5, *(_without(each.spread_error, each.spread_noise) for each in both)
+    )
+    return replace(
+        second,
+        mean=np.where(second.single, second.mean, mean),
+        noise=noise,
+        error=np.where(np.isfinite(noise), np.hypot(noise, of_mean), second.error),
+        spread=spread,
+        spread_noise=spread_noise,
+        spread_error=np.where(
+            np.isfinite(spread_noise), np.hypot(spread_noise, rest), second.spread_error
+        ),
+        least=np.minimum(np.maximum(first.least, second.least), spread),
+    )
+
+
+def _weighted(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of the first of two numbers of such noise, and the noise of their mean; infinite
+    where nothing is known of either, and the second is taken."""
+    known = np.isfinite(first) | np.isfinite(second)
+    one, other = (np.where(known, np.maximum(noise, 1e-150), 1.0) for noise in (first, second))
+    noise = 1 / np.hypot(1 / one, 1 / other)
+    return np.where(known, np.square(noise / one), 0.0), np.where(known, noise, math.inf)
+
+
+def _without(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """What an error is but for its noise."""
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(np.maximum(np.nan_to_num(np.square(error) - np.square(noise)), 0.0))
 
 
 class Count(NamedTuple):
@@ -378,7 +427,8 @@ def _told(
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
     bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
-    bias += half * _TAIL[0] * tail
+    bias = bias + half * _TAIL[0] * tail
+    long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
     # Few rows have another value than the visible one: a mean that noise hides is no better.
@@ -395,10 +445,11 @@ def _told(
         "error": np.sqrt(error),
         "bias": bias,
         "spread": spread,
-        "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2, spread),
+        "spread_error": np.where(seen, far * _unsure(unsure / most, long, ends.closed[at]), spread),
         "least": least,
-        "fourth": np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most),
+        "fourth": long,
         "reach": far,
+        "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
     for name, values in columns.items():
@@ -409,7 +460,14 @@ def _told(
         high=ends.high,
         radius=first.found.radius,
         beyond_sd=first.found.beyond_sd,
+        ends=ends,
     )
+
+
+def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:
+    """Errors of standard deviations, by their squares. Fourth moments of long tails are too small:
+    rows that matter most may be missing."""
+    return np.sqrt(part) / 2 * np.where(fourth > _HEAVY, np.where(closed, *_MISSING), 1.0)
 
 
 def _bias(
@@ -465,8 +523,10 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread_error=infinite.copy(),
         least=zero.copy(),
         fourth=zero.copy(),
+        spread_noise=infinite.copy(),
         reach=one.copy(),
         radius=math.inf,
         beyond=zero.copy(),
         beyond_sd=math.inf,
+        ends=ends,
     )

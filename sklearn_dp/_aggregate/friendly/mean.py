@@ -58,8 +58,6 @@ _ONE_UNIT = Message(
     "same standard error, which hides columns with a smaller spread",
     action="pass bounds or use more rows",
 )
-REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
-ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search

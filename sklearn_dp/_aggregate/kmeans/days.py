@@ -153,11 +153,8 @@ class StreamState:
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
-        """Return the state of a stream after the engine's result.
-
-        Rows that were seen far out are left out: components have no inertia, and wait until a
-        status is trustworthy.
-        """
+        """Return the state of a stream after the engine's result. Rows that were seen far out are
+        left out: components have no inertia, and wait until a status is trustworthy."""
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -225,7 +222,7 @@ def fit_day(
     final = replace(final, distances=seen.clip.norms(likely))
     known = measured(day, final, domain, len(centers), domain)
     if keep < 1:  # rows that the first day has shown far out may be forgotten
-        known = known._replace(lost=None)
+        known = known._replace(lost=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
@@ -297,9 +294,7 @@ def _update(
     context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move the centers by what the window shows; where it ends, merge and split clusters too.
-
-    Returns `since` and `weighed` as they are now, which the stream has where a window ends.
-    """
+    Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
     seen, before, tuning = stream.window, stream.state, context.tuning
     assert seen is not None
     counts = np.maximum(before.count, 0.0)
@@ -311,7 +306,7 @@ def _update(
     weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
-    state.farthest, state.counted = seen.clip.reach, before.centers
+    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, before.centers
     state.count = fade * before.count + seen.counts
     state.count_sd = np.hypot(fade * before.count_sd, seen.counts_sd)
     n, _ = state.certain_counts(tuning.certain_count_sd)

@@ -475,11 +475,9 @@ def _initial_budget_fraction(facts: SizedFacts) -> float:
 
 
 def _misleads(facts: SizedFacts, start: Start) -> bool:
-    """Whether a start of the fit's own is better than one where some centers may be misplaced.
-
-    A misplaced center costs what half a cluster does or more, an own start what the noise hides: as
-    much where the noise is so large that looking for it gets the least (`lean_noise`).
-    """
+    """Whether a start of the fit's own is better than one where some centers may be misplaced. A
+    misplaced center costs what half a cluster does or more, an own start what the noise hides: as
+    much where the noise is so large that looking for it gets the least (`lean_noise`)."""
     most = 2 * facts.tuning.lean_noise * math.sqrt(start.misplaced)
     return facts.noise_of_center <= most
 

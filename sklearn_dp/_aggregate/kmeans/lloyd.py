@@ -191,10 +191,8 @@ def merge_and_split(
     most: int,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
-
     `needed` is from the cost of the cheapest merger to the number of standard deviations that a
-    gain must exceed. At most `most` moves.
-    """
+    gain must exceed. At most `most` moves."""
     done, mergers = 0, _Mergers(state, tuning)
     while done < most:
         cost = mergers.cheapest()[1]
@@ -274,11 +272,9 @@ def _merge(state: LloydState, a: int, b: int) -> None:
 
 
 def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float) -> None:
-    """Put the halves of cluster j into slot j and the free one, at the offset on either side.
-
-    Where the halves really are is known up to about the offset of which this is a `part`: it
-    becomes their variance, so that the next Kalman update believes nearly all that it sees.
-    """
+    """Put the halves of cluster j into slot j and the free one, at the offset on either side. Where
+    the halves really are is known up to about the offset of which this is a `part`: it becomes
+    their variance, so that the next Kalman update believes nearly all that it sees."""
     state.centers[free] = state.centers[j] - offset
     state.centers[j] = state.centers[j] + offset
     state.count[[j, free]] = state.count[j] / 2
@@ -442,7 +438,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     spread = asked and not last
     moves = state.precise and not last
     seen = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
-    state.farthest, state.counted = seen.clip.reach, state.centers
+    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, state.centers
     state.distances = seen.clip.norms(context.size.n)
     state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last

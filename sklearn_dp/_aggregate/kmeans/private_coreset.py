@@ -236,10 +236,8 @@ class KMeansPasses:
 
     def cost(self, work: Workload) -> CommunicationCost:
         """Return the cost of the passes, without the look at far rows that a long tail asks for.
-
         The parts are assumed to be alike. Where a fit may look for its clusters in a projection,
-        what it needs there is added to what it needs without.
-        """
+        what it needs there is added to what it needs without."""
         d, k = self.n_features, self.n_clusters
         q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
         may = may_project(d, k, TUNING) and not self.started and not size.small

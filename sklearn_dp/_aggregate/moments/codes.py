@@ -34,12 +34,9 @@ def at_bound_codes(
     means: np.ndarray,
     errors: np.ndarray,
     spreads: np.ndarray,
-    few: np.ndarray | bool = False,
 ) -> np.ndarray:
-    """Codes, with columns at bounds; means, their errors and spreads in the units of the table. Of
-    columns with few values, one may well be a bound."""
+    """Codes, with columns at bounds; means, their errors and spreads in the units of the table."""
     near, cut = near_bounds(domain, means, errors), cut_by_bounds(domain, means, spreads)
-    near, cut = near & ~np.asarray(few), cut & ~np.asarray(few)
     near = near & (codes != "noise")  # one value at a bound is a sign that rows lie beyond it
     return np.where(near | cut & ~np.isin(codes, ("constant", "noise")), "bound", codes)
 

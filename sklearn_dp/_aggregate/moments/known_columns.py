@@ -4,17 +4,19 @@
 Rows are then read in standard deviations from the means, so that joint moments start from a
 covariance with a diagonal that is known, and a far value of one column costs the others nothing.
 
-What the joint moments show in the end is brought together with the columns (:meth:`joined`):
+Rounds believe in a normal law. If none has a public end within that of a column
+(:func:`may_be_normal`) and distances are those of such a law (:func:`.rounds.refine_normal`), the
+joint moments and the columns are weighted by the inverse variances of their noise
+(:meth:`KnownColumns.joined`). That of joint moments is in proportion to the covariance in every
+direction, so a variance that is known better moves all entries that go with it, and no direction
+loses its scale.
 
-* A column whose rows are clipped as far out gets its own deviation back, and its correlations stay
-  (it is `short`): a flag with few ones, an income with a long tail.
-* All others are weighted with the columns by the inverse variances of their noise. That of joint
-  moments is in proportion to the covariance in every direction, so a variance that is known better
-  moves all entries that go with it, and no direction loses its scale.
+All other rows have columns that are measured again, and one release of joint moments, of which the
+correlations are taken (:class:`ColumnsAlone`): what clips take of rare flags, no law tells.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -24,16 +26,32 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.coordinates import Columns
+from ..._queries._query import applied
+from ..._queries.coordinates import AsTheyCame, Columns
 from ..._status import Status
-from ..columns.answer import beyond_bounds, told_beyond
+from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond
 from ..columns.look import COLUMNS
-from ..columns.moments import Moments, counted, located, measured, rho_entries
+from ..columns.moments import (
+    SQUARES,
+    Moments,
+    Place,
+    counted,
+    located,
+    measured,
+    rho_entries,
+    together,
+)
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .codes import codes_of
-from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile, symmetric
-from .piled import with_rare
+from .ellipsoid import (
+    NARROWEST,
+    Ellipsoid,
+    Errors,
+    matrix_errors,
+    normal_quantile,
+    symmetric,
+)
 
 _SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
@@ -47,10 +65,13 @@ _LIKELY = 2.0  # standard deviations of a difference, beyond which clips have a 
 # That noise alone makes any column differ; one deviation will do where fourth moments are as large.
 _CHANCE = 0.005
 _HEAVY = 5.0
-_MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and in released ones
 # Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
 _PART, _MORE = 0.75, 2.5
 _VERY = 15.0  # fourth moments that are told, without bounds
+_ALIKE = 1.3  # standard deviations of a difference
+_TAKEN = 0.1  # of a variance, that clips of joint moments may take beyond what is known
+_JOINT = 0.6  # of what is left after the columns, for joint moments of rows of any law
+_INSIDE = 2.5  # standard deviations: nearer ends are within a normal law
 _START = 0.9  # of a normal law, in the first clip
 
 
@@ -59,17 +80,39 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
     size, *entries = rho_entries(_share(d) * rho, bounded)
     most = None if bounded else _LOOK * rho
     look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
-    return replace(size, rho=_SIZE * rho), *look
+    # A second time, see `measured_again`.
+    twice = (
+        replace(e, uses=2 * (e.uses or 1), max_rho=rho)
+        if e.name in ("distances", "mean", SQUARES)
+        else e
+        for e in look
+    )
+    return replace(size, rho=_SIZE * rho), *twice
 
 
 def known_moments(
     session: PrivacySession, table: Table, low: np.ndarray, high: np.ndarray
-) -> Moments:
-    """Moments of columns, which leave most of the plan to those of all of them together."""
+) -> tuple[Moments, Callable[[], Moments]]:
+    """Moments of columns, which leave most of the plan to those of all of them together; and what
+    measures them again, about what the first have shown, with a part of what is then left."""
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
     keep = session.remaining() * (1 - _share(len(low)))
-    return measured(session, table, count, ends, keep=keep)
+    first = measured(session, table, count, ends, keep=keep)
+
+    def again() -> Moments:
+        table.update(applied, AsTheyCame(), None)
+        same = first.ends or ends
+        place, keep = Place.known(same, first.mean, first.spread), _JOINT * session.remaining()
+        return together(first, measured(session, table, count, same, keep=keep, place=place))
+
+    return first, again
+
+
+def may_be_normal(found: Moments) -> bool:
+    """Whether rows may be of a normal law: no public end is within that of a column."""
+    near = np.minimum(found.mean - found.low, found.high - found.mean)
+    return not (found.public & (near < _INSIDE * found.spread)).any()
 
 
 def _share(d: int) -> float:
@@ -86,6 +129,7 @@ class Joined(NamedTuple):
     mean_error: np.ndarray
     codes: np.ndarray  # see :mod:`.codes`
     end: Ellipsoid  # in grid steps, with errors of columns
+    errors: np.ndarray  # (d, d), of the covariance
 
 
 @dataclass(frozen=True)
@@ -116,7 +160,8 @@ class PublicColumns:
         error = end.errors.mean * np.sqrt(np.diag(covariance))
         if self.centered:
             mean, error = 0 * mean, np.zeros(len(mean))
-        return Joined(covariance, whitening, mean, error, codes_of(end), end)
+        errors = np.asarray(matrix_errors(covariance, end.errors.second, "full"))
+        return Joined(covariance, whitening, mean, error, codes_of(end), end, errors)
 
     def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, which says it all."""
@@ -224,13 +269,18 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
+    def all_as_wide(
+        self, rows: GridTable, guesses: list[Ellipsoid], number: int
+    ) -> list[Ellipsoid]:
+        """The same in every round."""
+        return [self.as_wide(guess, rows) for guess in guesses]
+
     def learned(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Self:
         """With columns in which the joint moments differ by more than noise: clips make variances
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
         stretched."""
         away = -2 * np.log(end.deviations * rows.unit)
-        clear = -float(ndtri(_CHANCE / len(self.scale)))
-        surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, clear)
+        surely = -float(ndtri(_CHANCE / len(self.scale)))
         apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
         short = apart & (away > 0)
         if self.later:  # long tails stay, all else may change
@@ -246,7 +296,8 @@ class KnownColumns:
     def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
         found, scale = self.moments, self.scale
-        errors = self._with_rare(end, rows, origin)
+        errors = end.errors
+        assert errors is not None
         stretch = rows.unit * self.factor[:, None]
         factor, whitening = end.factor * stretch, end.axes / (end.scales * stretch)
         mean = (origin + end.center * rows.unit + self.shift) * ~self.unseen
@@ -259,9 +310,6 @@ class KnownColumns:
             self._weigh(joint, end, errors.mean, at)
         if not self.later:  # what the columns show is in these
             errors = replace(errors, clipped=None, unseen=0.0, unseen_second=joint.unseen)
-            # Fourth moments of long tails are too small: rows that matter most may be missing.
-            missing = np.where(found.public, _MISSING[True], _MISSING[False])
-            joint.second *= np.where(found.fourth > _HEAVY, missing, 1.0)
         mean_error = joint.of_mean / _widths(joint.factor)
         errors = replace(errors, mean=mean_error, second=joint.second)
         end = joint.ended(end, errors, rows.unit, origin)
@@ -270,13 +318,16 @@ class KnownColumns:
         mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
         of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
         known = 0.0 if self.centered else 1.0
+        covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
+        second = joint.second + nothing
         return Joined(
-            symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale),
+            covariance,
             joint.whitening / scale[:, None],
             mean * known,
             of_mean * known if self.centered else of_mean + nothing,
             codes,
-            replace(end, errors=replace(errors, second=joint.second + nothing)),
+            replace(end, errors=replace(errors, second=second)),
+            np.asarray(matrix_errors(covariance, second, "full")),
         )
 
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
@@ -308,19 +359,6 @@ class KnownColumns:
         joint.mean[at] += deviations * (like @ change)
         joint.of_mean[at] = deviations * np.sqrt(after + sampled)
 
-    def _with_rare(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Errors:
-        """Those of joint moments, with rows that may be at the far end of a box, where columns do
-        not tell."""
-        errors = end.errors
-        assert errors is not None
-        if self.box is None:
-            return errors
-        ends = (np.array(self._domain().ends) - origin) / rows.unit
-        wider, lost = with_rare(end, ends, rows.ball), self.later | ~(self.error < _SEEN)
-        pairs = (wider.mean, errors.mean), (wider.second, errors.second)
-        mean, second = (np.where(lost, *pair) for pair in pairs)
-        return replace(errors, mean=mean, second=second)
-
     def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, with columns whose tails reach beyond what was found without bounds; those
         of which many rows are beyond the bounds are what is wrong."""
@@ -342,6 +380,71 @@ class KnownColumns:
         codes = np.where(self.unseen | unknown, "noise", codes)
         codes[self._hidden] = "constant"
         return np.where(beyond_bounds(self.moments) > 0, "bound", codes)
+
+
+@dataclass(frozen=True)
+class ColumnsAlone:
+    """Columns whose rows are of no normal law. What clips take of these nobody knows, so of joint
+    moments only the correlations count, and variances as far as they are like those of columns."""
+
+    known: KnownColumns
+
+    @property
+    def scale(self) -> np.ndarray:
+        """The unit of each column."""
+        return self.known.scale
+
+    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+        """Means and variances of the columns, with correlations."""
+        known, found, errors, scale = self.known, self.known.moments, end.errors, self.scale
+        assert errors is not None
+        own, joint, spread = known.error, errors.second, end.deviations
+        rough = np.hypot(joint, _TAKEN)
+        away = 2 * np.log(spread * rows.unit)
+        like = (np.abs(away) < _ALIKE * np.hypot(own, rough)) & np.isfinite(joint)
+        part = np.where(like, np.square(own) / (np.square(own) + np.square(rough)), 0.0)
+        # What clips take of the joint ones is not known: they make none more certain.
+        second = np.hypot(own, part * away)
+        deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
+        factor = end.factor * (deviations / spread)[:, None]
+        covariance = symmetric(factor @ factor.T)
+        of_mean = found.error + np.where(known.unseen, math.inf, 0.0)
+        if known.centered:
+            of_mean = np.zeros(len(scale))
+        codes = codes_of_scales(found)
+        codes = np.where(codes == "scale", "variance", codes)
+        codes = np.where((codes == "ok") & ~(joint < _SEEN), "covariance", codes)
+        codes[known._hidden] = "constant"
+        second = second + np.where(known.unseen, math.inf, 0.0)
+        told = Errors(of_mean / deviations, second, errors.weight)
+        return Joined(
+            covariance,
+            end.axes / (end.scales * (deviations / spread)[:, None]),
+            found.mean * (not known.centered),
+            of_mean,
+            codes,
+            replace(end, errors=told),
+            _errors_of_both(covariance, second, joint),
+        )
+
+    def told(self, status: Status, names: Sequence[object]) -> Status:
+        """The status, as that of other columns."""
+        return self.known.told(status, names)
+
+
+def _errors_of_both(covariance: np.ndarray, second: np.ndarray, of_joint: np.ndarray) -> np.ndarray:
+    """Standard errors (d, d) of a covariance with variances and correlations of two sources, of
+    these relative errors (d,): of variances, and of the variances that the correlations go with."""
+    spread = np.sqrt(np.diag(covariance))
+    like = covariance / np.outer(spread, spread)
+    # A correlation does not change with the variances: its error is that without their part.
+    both, of_scales = np.outer(of_joint, of_joint), np.hypot(second[:, None], second)
+    known = np.isfinite(both) & np.isfinite(of_scales)
+    both, of_scales = (np.where(known, part, 0.0) for part in (both, of_scales))
+    errors = np.hypot(np.sqrt(both / 2) * (1 - np.square(like)), np.abs(like) / 2 * of_scales)
+    errors[~known] = math.inf
+    np.fill_diagonal(errors, second)
+    return errors * np.outer(spread, spread)
 
 
 @dataclass

@@ -17,7 +17,9 @@ covariance everywhere [1]_. A round of :func:`refine`
 Rounds end when no direction is hidden or when 0.6 of the budget is gone; the last one spends the
 rest. Before it, noisy counts of whitened distances tell whether the rows can be those of a normal
 law (:mod:`.tails`). If not, the last round clips farther out, and counts what the clip may take
-into the errors. These hardly depend on the condition number (``doc/benchmarks/covariance.md``).
+into the errors; if they are far from it, a covariance gives up the rounds
+(:func:`refine_normal`), for one release in the units of columns (:func:`measured_once`). These
+errors hardly depend on the condition number (``doc/benchmarks/covariance.md``).
 
 References
 ----------
@@ -70,6 +72,7 @@ _LOSSES = {0.999: 1.0, 0.99: 1.03, 0.9: 1.15, 0.7: 1.5}  # of efficiency when mo
 _NARROWER = 0.1  # of the logarithm of a volume, that a round takes away
 HIDDEN = 0.1, 0.01
 """Part of the noise, and variance, that the answer has at least in each direction."""
+_LONGER = 1.7  # times the clip of normal laws: beyond, rows are of another
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
 
 
@@ -93,6 +96,72 @@ def refine(
     than `least_rounds` (before the last one) as long as directions are hidden in the noise and may
     come out of it. Without `tails`, rows are taken to be normal.
     """
+    explored = _explored(
+        rounds, ellipsoids, labeled, pool, repair or _as_they_are, least_rounds, most_rounds
+    )
+    clips = explored.clips(rounds) if tails else same_clips(explored.radius, explored.taken)
+    return explored.ended(rounds, clips)
+
+
+def refine_normal(
+    rounds: "MomentRounds",
+    start: Ellipsoid,
+    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]],
+) -> Ellipsoid | None:
+    """One component whose rows are of a normal law, by the same rounds. None where the distances
+    before the last one tell that they are not, so that clips of such a law have bitten: what the
+    rounds made of it may be far too narrow."""
+    explored = _explored(rounds, [start], False, True, repair, 1, _MOST_ROUNDS)
+    clips = explored.clips(rounds)
+    if clips.moments > _LONGER * explored.radius:
+        return None
+    return explored.ended(rounds, clips)[0][0]
+
+
+def measured_once(rounds: "MomentRounds", guess: Ellipsoid) -> Ellipsoid:
+    """One component, of whatever law, by one release of all of the plan: whitened by the guess, and
+    clipped where the distances tell."""
+    left = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
+    radius = last_radius([guess], rounds.rows.n_features, left, np.ones(1))
+    once = _Explored([guess], radius, [None])
+    return once.ended(rounds, once.clips(rounds))[0][0]
+
+
+class _Explored(NamedTuple):
+    """What the rounds before the last one have come to."""
+
+    taken: list[Ellipsoid]
+    radius: float  # the best one for normal laws
+    pasts: list[Any]
+
+    def clips(self, rounds: "MomentRounds") -> Clips:
+        """Those of the last round, by noisy counts of distances."""
+        session, rows = rounds.session, rounds.rows
+        left = session.remaining(MOMENTS) * (1 - 1e-9)
+        return last_clips(
+            session, rows, self.taken, self.radius, rounds.form, left, extra=rounds.extra
+        )
+
+    def ended(self, rounds: "MomentRounds", clips: Clips) -> tuple[list[Ellipsoid], np.ndarray]:
+        """The last round."""
+        left = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
+        return rounds.round(self.taken, clips, left, self.pasts, last=True)[:2]
+
+
+def _as_they_are(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
+    return guesses
+
+
+def _explored(
+    rounds: "MomentRounds",
+    ellipsoids: list[Ellipsoid],
+    labeled: bool,
+    pool: bool,
+    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]],
+    least_rounds: int,
+    most_rounds: int,
+) -> _Explored:
+    """The rounds before the last one, as :func:`refine` says."""
     session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = left = session.remaining(MOMENTS)
     pasts: list[Any] = [[] if pool else None for _ in ellipsoids]
@@ -100,7 +169,7 @@ def refine(
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * _round_share(ellipsoids, rows.n_features, form, budget)
-        taken = repair(ellipsoids, number) if repair else ellipsoids
+        taken = repair(ellipsoids, number)
         volume = max(float(np.log(e.scales).sum()) for e in taken)
         if len(taken) == 1 and number > least_rounds and volume > before - _NARROWER:
             break  # what is hidden stays as wide as it is
@@ -112,13 +181,7 @@ def refine(
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
     radius = last_radius(ellipsoids, rows.n_features, left, seen)
-    taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    clips = same_clips(radius, taken)
-    if tails:
-        clips = last_clips(session, rows, taken, radius, form, left, extra=rounds.extra)
-    left = session.remaining(MOMENTS) * (1 - 1e-9)
-    ellipsoids, seen, _ = rounds.round(taken, clips, left, pasts, last=True)
-    return ellipsoids, seen
+    return _Explored(repair(ellipsoids, number + 1), radius, pasts)
 
 
 def same_clips(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:

@@ -117,7 +117,8 @@ def last_clips(
     """Those of the last round, of `rho` with this release; `radius` is the best for normal laws.
     `past` has the distances of earlier days, of which weights of ellipsoids and `rho` tell, too,
     and the part of them that counts. Rows do not have the variances `extra`."""
-    k, d, own = len(ellipsoids), rows.n_features, session.remaining(DISTANCES)
+    k, d = len(ellipsoids), rows.n_features
+    own = min(session.remaining(DISTANCES), session.plan[DISTANCES].rho)
     seen = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
     sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
     distances = None

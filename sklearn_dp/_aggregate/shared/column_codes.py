@@ -6,7 +6,8 @@
 * "noise": the standard error is as large as half of the spread of the column, or the cluster holds
   no more rows than the noise of their number.
 * "bound": the coordinate is at a bound, or rows are seen to lie beyond one in this column.
-* "unknown": the standard error may be larger than the column, whose unit is not known.
+* "unknown": the standard error may be larger than the column, whose unit is not known, or whose
+  spread noise hides.
 
 All of it follows from released values.
 """
@@ -30,6 +31,8 @@ def codes_of_centers(
 ) -> np.ndarray:
     """A code for each coordinate (k, d) of each center; the numbers (k,) of rows are released."""
     codes = np.full(found.centers.shape, "unknown" if found.unknown else "ok", dtype="<U8")
+    if found.least is not None:
+        codes[found.std_error > _HIDDEN * found.least] = "unknown"
     codes[:, found.constant] = "constant"
     codes[found.at_bound | (found.beyond > 0)] = "bound"
     codes[_lost(found) | (numbers < _FEWEST * numbers_sd)[:, None]] = "noise"

@@ -15,8 +15,6 @@ from .._noise import NoiseSource
 from .._plan import Mechanism, require
 from .._rounding import bounded_integers, exact_integers, floats_up
 
-__all__ = ["Release", "check_cost", "integer_scores", "lengths", "positive_sensitivity"]
-
 _FARTHEST_SCORE = 2**61
 
 
@@ -59,11 +57,8 @@ def positive_sensitivity(sensitivity: Any) -> Any:
 
 
 def integer_scores(scores: Any) -> np.ndarray:
-    """Scores as a vector of int64.
-
-    Clipping moves no two values apart, so the sensitivity is what it was; no difference of two
-    scores, and no score with its noise, can then leave 63 bits.
-    """
+    """Scores as a vector of int64. Clipping moves no two values apart, so the sensitivity is what
+    it was; no difference of two scores, and no score with its noise, can then leave 63 bits."""
     scores = exact_integers(scores)
     require(scores.ndim == 1, "a vector of scores")
     return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)

@@ -18,8 +18,6 @@ from .._plan import Mechanism, require
 from .._rounding import exact_integers
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["bernoulli", "friendly_core_filter", "noisy", "unit_bernoulli"]
-
 _MOST = 2**63  # the range of exactly uniform integers
 
 

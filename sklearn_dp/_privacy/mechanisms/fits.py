@@ -13,8 +13,6 @@ from .._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._rounding import sum_up
 from ._release import Release
 
-__all__ = ["lump", "release"]
-
 
 def release(plan: PrivacyPlan) -> Release:
     """Pay for all that a plan may spend; see :meth:`PrivacySession.inner`."""

@@ -24,8 +24,6 @@ from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["inner", "release", "sigma_of"]
-
 
 def sigma_of(sensitivity: Any, rho: float) -> Any:
     """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.
@@ -38,11 +36,9 @@ def sigma_of(sensitivity: Any, rho: float) -> Any:
 
 
 def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
-    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
-
-    One sensitivity for all entries, or one for each: a matrix, say, whose diagonal moves by more.
-    `rho` is the zCDP cost of the whole vector; `unit`, the length of a step, is for the report.
-    """
+    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`. One
+    sensitivity for all entries, or one for each: a matrix, say, whose diagonal moves by more. `rho`
+    is the zCDP cost of the whole vector; `unit`, the length of a step, is for the report."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)
@@ -60,11 +56,9 @@ def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Releas
 
 
 def inner(value: Any, sensitivity: Any, epsilon: float, delta: float) -> Release:
-    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise.
-
-    It costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
-    the theorem about the step asks of this draw.
-    """
+    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise. It
+    costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
+    the theorem about the step asks of this draw."""
     sensitivity = positive_sensitivity(sensitivity)
     # The product is off by half a place: 1e-15 is more than four.
     sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)

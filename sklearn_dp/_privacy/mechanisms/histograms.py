@@ -47,8 +47,6 @@ from .._rounding import exact_integers, round_down
 from . import gaussian
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["sparse", "stability", "stability_threshold"]
-
 _MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
 
 
@@ -102,11 +100,8 @@ def sparse(
 
 
 def _sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Cells in the order of their codes, which are distinct.
-
-    Both proofs are about one count for each cell. Two counts of one code would be two numbers that
-    the same unit moves.
-    """
+    """Cells in the order of their codes, which are distinct. Both proofs are about one count for
+    each cell. Two counts of one code would be two numbers that the same unit moves."""
     require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
     order = np.argsort(codes, kind="stable")
     codes, counts = codes[order], counts[order]

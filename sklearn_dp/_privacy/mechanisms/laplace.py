@@ -17,8 +17,6 @@ from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["inner", "release"]
-
 
 def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
     """Integers in grid steps, with rounded Laplace noise; see :meth:`PrivacySession.laplace`.
@@ -32,11 +30,9 @@ def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -
 
 
 def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
-    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`.
-
-    `own` goes to the audit: one of the values is then the replaced element's own, which may be any
-    other one, and is left out of the l1 distance.
-    """
+    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`. `own` goes
+    to the audit: one of the values is then the replaced element's own, which may be any other one,
+    and is left out of the l1 distance."""
     check_cost("epsilon", epsilon)
     drawn = _laplace("inner_laplace", value, sensitivity, epsilon, 0.0)
     return replace(drawn, public={"own": own})

@@ -50,16 +50,6 @@ from .._plan import Mechanism, PlanError, require
 from .._rounding import exact_integers
 from ._release import Release
 
-__all__ = [
-    "OUTPUT_BITS",
-    "draw",
-    "holds",
-    "least_eta",
-    "proportional_noise_psd",
-    "release",
-    "renyi",
-]
-
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""
 
@@ -75,10 +65,8 @@ _ROUNDING = 2.0**-48
 
 
 def renyi(order: float | np.ndarray, distance: float, eta: float, d: int) -> np.ndarray:
-    """Bound of the divergence of B_eta of d x d matrices within a distance, rounded up.
-
-    Orders are greater than 1. Infinite where there is no bound.
-    """
+    """Bound of the divergence of B_eta of d x d matrices within a distance, rounded up. Orders are
+    greater than 1. Infinite where there is no bound."""
     order = np.asarray(order, dtype=np.float64)
     ways = [
         _one_way(order, log_w, excess, eta, d)
@@ -113,11 +101,9 @@ def _one_way(order: np.ndarray, log_w: float, excess: float, eta: float, d: int)
 
 
 def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool:
-    """Whether B_eta is (rho, delta)-zCDP for neighbors within a distance, as shown above.
-
-    A divergence grows with its order, so between two orders of a grid the one at the upper end
-    is compared with rho times the lower end.
-    """
+    """Whether B_eta is (rho, delta)-zCDP for neighbors within a distance, as shown above. A
+    divergence grows with its order, so between two orders of a grid the one at the upper end is
+    compared with rho times the lower end."""
     bound = renyi(_ORDERS[1:], distance, eta, d)
     fits = bound <= (1 - 2 * delta) * rho * _ORDERS[:-1]
     n = len(fits) if fits.all() else int(fits.argmin())
@@ -129,10 +115,8 @@ def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool
 
 
 def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The smallest eta of a public grid, at most 1, that is enough, or None.
-
-    `distance` is that of the matrices of neighbors, from released values; delta is at most 1/4.
-    """
+    """The smallest eta of a public grid, at most 1, that is enough, or None. `distance` is that of
+    the matrices of neighbors, from released values; delta is at most 1/4."""
     low, high = _LEAST_ETA - 1, 0
     if not holds(distance, 1.0, d, rho, delta):
         return None
@@ -206,11 +190,9 @@ def draw(noise: NoiseSource, total: np.ndarray, count: int, bits: int, eta: floa
 
 
 def _fine_gaussians(noise: NoiseSource, d: int) -> np.ndarray:
-    """Standard Gaussians in steps of 2**-(50 + 1024), as Python integers.
-
-    A rounded Gaussian says in which cell of width 2**-50 each of them is, and uniform words where
-    inside it; a cell reaches half a step to either side, hence the last line.
-    """
+    """Standard Gaussians in steps of 2**-(50 + 1024), as Python integers. A rounded Gaussian says
+    in which cell of width 2**-50 each of them is, and uniform words where inside it; a cell reaches
+    half a step to either side, hence the last line."""
     value = noise.rounded_gaussian(2.0**_CELL_BITS, (d, d)).astype(object)
     for words in noise.bits((_FINE_WORDS, d, d)).astype(object):
         value = (value << 64) + words

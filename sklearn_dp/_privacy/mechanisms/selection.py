@@ -36,8 +36,6 @@ from .._plan import Mechanism, require
 from .._rounding import round_up
 from ._release import Release, check_cost, integer_scores, positive_sensitivity
 
-__all__ = ["above_threshold", "exponential", "inner", "lead"]
-
 
 def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float) -> Release:
     """The exponential mechanism; see :meth:`PrivacySession.exponential`.

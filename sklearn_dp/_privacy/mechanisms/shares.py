@@ -54,18 +54,6 @@ from .._sealed import Sealed
 from .._trace import Event, active_trace, drawn
 from ._release import Release, check_cost, lengths, positive_sensitivity
 
-__all__ = [
-    "LEAST_SHARE",
-    "MOST_SHARES",
-    "SHARES_DELTA",
-    "NoiseShares",
-    "ShareScale",
-    "release",
-    "release_shared",
-    "share_scale",
-    "shared_gaussian",
-]
-
 SHARES_DELTA = 2.0**-100
 """delta of a release whose noise comes in shares, for every epsilon up to 700."""
 
@@ -85,10 +73,8 @@ class ShareScale:
 
 def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
     """Scale of the shares of which `n_shares` together are the noise of a release worth rho.
-
     `sensitivity` is that of :meth:`PrivacySession.gaussian`, in steps of the statistic. The steps
-    of the result are so fine that a share is at least `LEAST_SHARE` of them.
-    """
+    of the result are so fine that a share is at least `LEAST_SHARE` of them."""
     if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
     sensitivity = positive_sensitivity(sensitivity)

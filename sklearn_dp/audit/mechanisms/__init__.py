@@ -45,9 +45,7 @@ KINDS = {kind: law for module in _MODULES for kind, law in module.LAWS.items()}
 
 def law_of(event: Any) -> Law:
     """The law of a recorded event: how to compare it, what it claims, what its noise has to be.
-
-    Never a default: a release that nobody compares or tests would pass every audit.
-    """
+    Never a default: a release that nobody compares or tests would pass every audit."""
     try:
         return KINDS[event.kind]
     except KeyError:

@@ -91,10 +91,8 @@ def free(event: Any) -> float:
 
 
 def same_shape(player: Any, known: Any, event: Any, what: str = "value") -> bool:
-    """Whether two statistics have the same shape; if not, the player is told.
-
-    Shapes are public: one that depends on the data tells how many rows there are.
-    """
+    """Whether two statistics have the same shape; if not, the player is told. Shapes are public:
+    one that depends on the data tells how many rows there are."""
     same = np.shape(getattr(known, what)) == np.shape(getattr(event, what))
     if not same:
         player.blame(event, "shape differs between neighbors")
@@ -109,9 +107,7 @@ def around(noise: np.ndarray, scale: Any, cdf: Callable[..., Any]) -> tuple[np.n
 
 def wraps(event: Any) -> Iterator[str]:
     """The complaint where a sum has no room in its integers: a cast of NaN, or one that wraps.
-
-    Neighbors may agree about such a number: -2**63 of each chunk tells how many there are.
-    """
+    Neighbors may agree about such a number: -2**63 of each chunk tells how many there are."""
     value = np.asarray(event.value)
     if value.dtype == np.int64 and np.any((value >= _ROOM) | (value <= -_ROOM)):
         yield f"{event.entry}: a statistic of 2**62 or more, which int64 may not hold"

@@ -36,11 +36,9 @@ def _couple(player: Any, known: Any, event: Any) -> np.ndarray:
 
 
 def _match(player: Any, known: Any, event: Any) -> np.ndarray:
-    """The points go where their partners went: a bijection of the orders.
-
-    Partners are found by the smallest total distance, so all but the changed point meet themselves.
-    A bijection of the orders takes the uniform law to itself, hence the coupling is valid.
-    """
+    """The points go where their partners went: a bijection of the orders. Partners are found by the
+    smallest total distance, so all but the changed point meet themselves. A bijection of the orders
+    takes the uniform law to itself, hence the coupling is valid."""
     return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
 
 
@@ -68,10 +66,8 @@ def _word_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _order_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The rank of each index among those not yet taken is uniform, and they are independent.
-
-    The piece of [0, 1] that belongs to each rank.
-    """
+    """The rank of each index among those not yet taken is uniform, and they are independent. The
+    piece of [0, 1] that belongs to each rank."""
     order = np.asarray(event.output)
     size = event.public.get("n", len(order))
     ranks = np.array(

@@ -52,10 +52,8 @@ def _realized(player: Any, event: Any, shift: Any) -> None:
 
 
 def _places(player: Any, known: Any, event: Any) -> np.ndarray:
-    """Where in the recording each present element is; -1 for one that is not there.
-
-    Elements are all units, or those of a sample, which say their numbers.
-    """
+    """Where in the recording each present element is; -1 for one that is not there. Elements are
+    all units, or those of a sample, which say their numbers."""
     present = np.arange(len(player.units)) if event.units is None else event.units
     before = np.arange(len(known.value)) if known.units is None else known.units
     place = {int(number): i for i, number in enumerate(before)}
@@ -100,11 +98,9 @@ def _replay_filter(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_fixed(player: Any, known: Any, event: Any) -> Any:
-    """A filter on a public number of block results: one of them is another, we know not which.
-
-    It is the one whose score moves most, or moving it less would cost less. So all the others have
-    to be close, and the replaced one is free to be anything; at most one kept result may turn bad.
-    """
+    """A filter on a public number of block results: one of them is another, we know not which. It
+    is the one whose score moves most, or moving it less would cost less. So all the others have to
+    be close, and the replaced one is free to be anything; at most one kept result may turn bad."""
     if len(known.value) != len(event.value):
         player.blame(event, "shape differs between neighbors")
         return known.output
@@ -118,10 +114,8 @@ def _replay_fixed(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_bernoulli(player: Any, known: Any, event: Any) -> Any:
-    """A smooth filter: probabilities of the common units, close in l1.
-
-    The added and the removed unit count with their whole chance: the theorem bounds the total.
-    """
+    """A smooth filter: probabilities of the common units, close in l1. The added and the removed
+    unit count with their whole chance: the theorem bounds the total."""
     places, common, keep, gone = _common(player, known, event)
     before = known.value[places[common]]
     keep[~common] = player.keep_added & (event.value[~common] > 0)

@@ -36,9 +36,7 @@ def _claims(event: Any) -> Iterator[str]:
 
 def _claims_stability(event: Any) -> Iterator[str]:
     """And 1 + noise reaches the threshold with probability at most delta, in any cell of a unit.
-
-    ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``.
-    """
+    ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``."""
     yield from _claims(event)
     tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
     if tail * event.public.get("cells", 1) > event.public["delta"] * (1 + 1e-9):

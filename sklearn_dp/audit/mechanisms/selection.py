@@ -82,11 +82,9 @@ def _replay_inner(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_lead(player: Any, known: Any, event: Any) -> Any:
-    """The best candidate, told by its lead; another best one may not be told.
-
-    With the same best candidate only the lead matters, so half of its move counts if that is more
-    than the scores themselves moved: a claim about scores says this of the lead.
-    """
+    """The best candidate, told by its lead; another best one may not be told. With the same best
+    candidate only the lead matters, so half of its move counts if that is more than the scores
+    themselves moved: a claim about scores says this of the lead."""
     if not same_shape(player, known, event):
         return known.output
     before, after = (np.sort(e.value)[::-1].astype(np.float64) for e in (known, event))
@@ -130,9 +128,7 @@ def _passing(event: Any) -> np.ndarray:
 
 def _levels(scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Values of rounded Laplace noise with their weights; quadrature where there are too many.
-
-    Scales are in steps, up to 2^50. The weights sum to one, but for what is below exp(-45).
-    """
+    Scales are in steps, up to 2^50. The weights sum to one, but for what is below exp(-45)."""
     if scale <= _EXACT_SUM:
         noise = np.arange(-np.ceil(_REACH * scale), np.ceil(_REACH * scale) + 1)
         return noise, laplace_cdf((noise + 0.5) / scale) - laplace_cdf((noise - 0.5) / scale)
@@ -143,10 +139,8 @@ def _levels(scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers_lead(event: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Told, and then it is the best candidate, if its lead and noise reach the threshold.
-
-    Another candidate than the best is impossible: both ends become 0, which no correct release has.
-    """
+    """Told, and then it is the best candidate, if its lead and noise reach the threshold. Another
+    candidate than the best is impossible: both ends become 0, which no correct release has."""
     best, second = np.sort(event.value)[:-3:-1]
     chance = 1 - laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
     told = event.output >= 0

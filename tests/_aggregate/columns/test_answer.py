@@ -35,6 +35,7 @@ def moments(**columns):
         bias=0 * one,
         spread=10 * one,
         spread_error=0.5 * one,
+        spread_noise=0.4 * one,
         least=9 * one,
         reach=50 * one,
         fourth=3 * one,

@@ -1,10 +1,12 @@
 """Means and standard deviations of columns: in a box, a wide one, half of one, and without any."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyCovariance, FriendlyMean
-from sklearn_dp._aggregate.columns.moments import fit_moments, moment_entries
+from sklearn_dp._aggregate.columns.moments import fit_moments, moment_entries, together
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -167,3 +169,32 @@ def test_no_mean_of_few_rows_in_a_wide_box_is_ok_that_is_not():
         wrong += np.count_nonzero(off & (model.column_status_ == "ok"))
         assert model.trustworthy_ == (model.column_status_ == "ok").all()
     assert wrong == 0
+
+
+def test_two_releases_together():
+    """By inverse variances of noise; what else is in both errors stays. What is known of one alone
+    is that, and its error."""
+    X = np.random.default_rng(0).normal(40, 10, size=(3000, 3))
+    ends = 0.0, 100.0
+    both = [replace(fit(X, ends)[0], noise=np.full(3, noise)) for noise in (0.3, 0.4)]
+    for number, (noise, hidden) in enumerate(((0.6, False), (0.8, True))):
+        spread_noise = np.full(3, noise)
+        spread_noise[2] = np.inf if hidden else noise
+        both[number] = replace(
+            both[number],
+            error=np.hypot(both[number].noise, 0.5),
+            mean=both[number].mean + number,
+            spread=10.0 + np.full(3, number),
+            spread_noise=spread_noise,
+            spread_error=np.where(np.isfinite(spread_noise), np.hypot(noise, 0.7), 11.0),
+        )
+    found = together(*both)
+    np.testing.assert_allclose(found.mean, both[0].mean + 0.36)
+    np.testing.assert_allclose(found.noise, 0.24)
+    np.testing.assert_allclose(found.error, np.hypot(0.24, 0.5))
+    np.testing.assert_allclose(found.spread, [10.36, 10.36, 10.0])
+    np.testing.assert_allclose(found.spread_noise, [0.48, 0.48, 0.6])
+    np.testing.assert_allclose(found.spread_error[:2], np.hypot(0.48, 0.7))
+    np.testing.assert_allclose(found.spread_error[2], np.hypot(0.6, 0.7))
+    nothing = [replace(each, spread_noise=np.full(3, np.inf)) for each in both]
+    np.testing.assert_array_equal(together(*nothing).spread_error, both[1].spread_error)

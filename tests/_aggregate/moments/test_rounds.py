@@ -52,10 +52,7 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
 
     def fit(self, table, session, progress):
         (part,) = parts_in_memory(table)
-        numbers = dict.fromkeys(("least_rounds", "most_rounds"), 1 + part.units.n_rows % 2)
-        monkeypatch.setattr(
-            rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}
-        )
+        monkeypatch.setattr(rounds, "_MOST_ROUNDS", 1 + part.units.n_rows % 2)
         original(self, table, session, progress)
 
     monkeypatch.setattr(FriendlyCovariance, "_fit_table", fit)

@@ -95,7 +95,7 @@ def fitted_steps(model):
 
 
 def whole(model):
-    return [model] if isinstance(model, DPBySegment) else [step for _, step in private_steps(model)]
+    return [model] if isinstance(model, DPBySegment) else list(private_steps(model))
 
 
 def seeds(model):

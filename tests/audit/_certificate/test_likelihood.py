@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit import _distinguishers
+from sklearn_dp.audit import _distinguishers as distinguishers
 from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
@@ -15,7 +15,7 @@ def event(kind, value, scale, output, **public):
 
 
 def ratio(kind, before, after, scale, output, **public):
-    return _distinguishers._RATIOS[kind](
+    return distinguishers._RATIOS[kind](
         event(kind, before, scale, output, **public), event(kind, after, scale, None, **public)
     )
 

@@ -6,24 +6,42 @@ every estimator that reaches the broken code. Sessions that are opened in the co
 their reports.
 """
 
+import dis
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any
 
+from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
-from .._privacy._trace import altered, altering
-from ._checks import CHECKS
-from ._loss_checks import check_data, check_groups, hard_groups, paying_methods, rich_ledger
-from ._noise_law import kernel_problems
-from ._observe import accepts_groups, is_of_audit, is_of_mutant, prepared, run_fit
+from sklearn_dp._privacy._trace import altered, altering
+from sklearn_dp.audit import _checks
+from sklearn_dp.audit._loss_checks import (
+    check_data,
+    check_groups,
+    hard_groups,
+    paying_methods,
+    rich_ledger,
+)
+from sklearn_dp.audit._noise_law import kernel_problems
+from sklearn_dp.audit._observe import (
+    accepts_groups,
+    is_library,
+    is_of_audit,
+    module_of,
+    prepared,
+    run_fit,
+)
 
 MUTANTS: list["Mutant"] = []
-"""All registered mutants; those of this package are in `tests/mutants`."""
+"""All registered mutants."""
+
+CHECKS = (*_checks.CHECKS, check_noise_has_entropy)
 
 
 class Planted(list):
@@ -275,11 +293,28 @@ def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., An
         try:
             return function(*args, **options)
         except Exception as error:
-            if is_of_mutant(error):
+            if _is_of_mutant(error):
                 happened.mistakes.append(error)
             raise
 
     return noted
+
+
+def _is_of_mutant(error: BaseException) -> bool:
+    """Whether a mutant failed by mistake: with no code of the package running, and no ``raise``.
+
+    The first frame of the traceback is the call of the mutant.
+    """
+    modules = [module_of(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if any(name.split(".")[0] == "sklearn_dp" and ".audit" not in name for name in modules):
+        return False
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or is_library(module_of(last.tb_frame)):
+        return True
+    code = last.tb_frame.f_code.co_code
+    return code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
 
 
 def _home(owner: Any, attribute: str) -> Any:
@@ -292,13 +327,13 @@ def _home(owner: Any, attribute: str) -> Any:
 def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
     """Return where a value is found: in the class that defines it, or under all names in the
     package."""
-    home, package = _home(owner, attribute), __package__.split(".")[0]
+    home = _home(owner, attribute)
     if isinstance(owner, type):
         return [(home, attribute)] * (vars(home)[attribute] is value)
     return [
         (module, name)
         for key, module in list(sys.modules.items())
-        if key.split(".")[0] == package
+        if key.split(".")[0] == "sklearn_dp"
         for name, found in list(vars(module).items())
         if found is value
     ]
