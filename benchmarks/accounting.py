@@ -16,7 +16,6 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 
 from sklearn_dp import accounting as ours
-from sklearn_dp._privacy._accounting import bounded_range_zcdp_rho, laplace_zcdp_rho
 
 OUTPUT = Path(__file__).parents[1] / "doc" / "benchmarks" / "accounting.md"
 STEP = 1e-4  # discretization of the privacy loss, for both the optimistic and the pessimistic PLD
@@ -34,6 +33,10 @@ def pld_options(pessimistic):
 
 def pld_gaussian(sigma, pessimistic=True):
     return pld.from_gaussian_mechanism(sigma, **pld_options(pessimistic))
+
+
+def pld_laplace(epsilon):
+    return pld.from_laplace_mechanism(1 / epsilon, **pld_options(True))
 
 
 def pld_sigma(epsilon, delta, pessimistic):
@@ -74,7 +77,7 @@ def sigma_rows():
 def gaussian_rows():
     for delta in (1e-6, 1e-8):
         for rho in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0):
-            epsilon = ours.gaussian_epsilon(ours.mu_from_rho(rho), delta)
+            epsilon = ours.total_epsilon([ours.Gaussian(rho)], delta)
             sigma = 1 / math.sqrt(2 * rho)
             low, high = (
                 pld_gaussian(sigma, kind).get_epsilon_for_delta(delta) for kind in (False, True)
@@ -85,9 +88,27 @@ def gaussian_rows():
                    f"{ours.zcdp_epsilon(rho, delta):.4f}", f"{textbook:.4f}")  # fmt: skip
 
 
+def mixed_rows():
+    cases = [(0.05, 0.1, 10), (0.1, 0.05, 100), (None, 0.1, 100), (0.5, 0.5, 5), (None, 1.0, 2)]
+    delta = 1e-6
+    for rho, epsilon, count in cases:
+        events = [ours.Laplace(epsilon)] * count + ([ours.Gaussian(rho)] if rho else [])
+        sigma = 1 / math.sqrt(2 * rho) if rho else None
+        composed = pld_laplace(epsilon).self_compose(count)
+        reference = [(dp_accounting.LaplaceDpEvent(1 / epsilon), count)]
+        if rho:
+            composed = composed.compose(pld_gaussian(sigma))
+            reference.append((dp_accounting.GaussianDpEvent(sigma), 1))
+        name = (f"Gaussian rho={rho} + " if rho else "") + f"{count} x Laplace eps={epsilon}"
+        yield (name, f"{ours.total_epsilon(events, delta):.4f}",
+               f"{composed.get_epsilon_for_delta(delta):.4f}",
+               f"{rdp_epsilon(reference, delta):.4f}",
+               f"{count * epsilon:.4f}" if not rho else "")  # fmt: skip
+
+
 def cost_rows():
     for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0):
-        costs = (ours.pure_zcdp_rho, laplace_zcdp_rho, bounded_range_zcdp_rho)
+        costs = (ours.pure_zcdp_rho, ours.laplace_zcdp_rho, ours.bounded_range_zcdp_rho)
         yield epsilon, f"{epsilon**2 / 2:.5f}", *(f"{cost(epsilon):.5f}" for cost in costs)
 
 
@@ -97,6 +118,7 @@ def milliseconds(function, number):
 
 
 def time_rows():
+    mixed = [ours.Laplace(0.05)] * 20 + [ours.Gaussian(0.01)] * 20
     calls = {
         "gaussian_delta(0.24, 1)": lambda: ours.gaussian_delta(0.24, 1.0),
         "gaussian_epsilon(0.24, 1e-6)": lambda: ours.gaussian_epsilon(0.24, 1e-6),
@@ -105,6 +127,7 @@ def time_rows():
         "gaussian_sigma(1e6, 1e-300)": lambda: ours.gaussian_sigma(1e6, 1e-300),
         "zcdp_epsilon(0.1, 1e-6)": lambda: ours.zcdp_epsilon(0.1, 1e-6),
         "zcdp_rho(1, 1e-6)": lambda: ours.zcdp_rho(1.0, 1e-6),
+        "total(40 mixed events)": lambda: ours.total_epsilon(mixed, 1e-6),
     }
     rivals = {
         "dp-accounting get_sigma_gaussian(1, 1e-6)": lambda: dp_accounting.get_sigma_gaussian(
@@ -135,6 +158,8 @@ def main():
         table("Epsilon of Gaussian releases that cost rho in all",
               ["rho", "delta", "ours (mu-GDP)", "PLD", "RDP", "our tight zCDP",
                "rho + 2 sqrt(rho log(1/delta))"], gaussian_rows()),
+        table("Mixed compositions at delta = 1e-6 (epsilon)",
+              ["events", "ours", "PLD", "RDP", "basic"], mixed_rows()),
         table("zCDP cost rho of mechanisms with an epsilon",
               ["epsilon", "epsilon^2 / 2", "any pure DP", "Laplace",
                "exponential mechanism"], cost_rows()),

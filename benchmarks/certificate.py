@@ -10,18 +10,14 @@ Writes doc/benchmarks/certificate.json and, from it, doc/benchmarks/certificate.
 import argparse
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
-from black_box.certificate import CASES, certify  # noqa: E402
-
-from sklearn_dp.audit import all_estimators  # noqa: E402
+from sklearn_dp.audit import all_estimators, certify  # noqa: E402
+from sklearn_dp.audit._certify import CASES  # noqa: E402
 
 FITS, MORE_FITS = 1500, 8000
 PLANTED = {"DPKMeans": 1.25, "FriendlyMean": 1.25}
@@ -57,7 +53,7 @@ def table(rows):
             f"| {name} | {claim(found)} | {bound(found, shown)} | "
             f"{bound(found, *released) if released else '-'} | {best['epsilon']:.2f} | "
             f"{found['fits']:,} | {deficit(found)} | "
-            f"`{name} --fits {found['fits']}` |"
+            f"`certify {name} --fits {found['fits']}` |"
         )
     return "\n".join(lines)
 
@@ -122,9 +118,9 @@ the privacy parameter, which can be held against the claim. Made by
 
 One row of it, the same with a planted mistake, or a certificate of your own estimator, is
 
-    python tests/certify.py DPKMeans --fits {MORE_FITS}
-    python tests/certify.py DPKMeans --fits {MORE_FITS} --deficit 1.25
-    python tests/certify.py mypackage.module:MyEstimator
+    python -m sklearn_dp.audit certify DPKMeans --fits {MORE_FITS}
+    python -m sklearn_dp.audit certify DPKMeans --fits {MORE_FITS} --deficit 1.25
+    python -m sklearn_dp.audit certify mypackage.module:MyEstimator
 
 and `make certify` runs all of them with the default of 20,000 fits each. The noise is that of the
 operating system, so the numbers of another run differ a little.
@@ -136,7 +132,7 @@ operating system, so the numbers of another run differ a little.
 
 {table(rows)}
 
-Each command follows `python tests/certify.py`. "As epsilon" is the better bound, converted at
+Each command follows `python -m sklearn_dp.audit`. "As epsilon" is the better bound, converted at
 the delta of the claim (1e-6) as the claim itself is.
 
 ## Would it have found a mistake?

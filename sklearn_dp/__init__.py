@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         DPStandardScaler,
         PublicEncoder,
         PublicScaler,
+        Schema,
     )
     from .segments import DPBySegment, DPProfile, profile
 
@@ -94,6 +95,7 @@ __all__ = [
     "PublicEncoder",
     "PublicScaler",
     "SampleAndAggregate",
+    "Schema",
     "privacy_report",
     "privatize",
     "profile",
@@ -126,6 +128,7 @@ _HOMES = {
         "DPStandardScaler",
         "PublicEncoder",
         "PublicScaler",
+        "Schema",
     ),
     "segments": ("DPBySegment", "DPProfile", "profile"),
 }

@@ -1,14 +1,14 @@
 """The command line: ``sklearn-dp COMMAND ...``, or ``python -m sklearn_dp COMMAND ...``."""
 
 import sys
-from collections.abc import Callable
-
-from . import ledger
+from importlib import import_module
 
 __all__ = ["main"]
 
-_COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
-    "ledger": (ledger.main, "create, show and verify privacy ledgers"),
+_COMMANDS = {
+    "audit": (".audit.__main__", "test the claims of an estimator with thousands of fits"),
+    "ledger": (".ledger", "create, show and verify privacy ledgers"),
+    "profile": (".segments._command", "describe a CSV file by segments, and write the pages"),
 }
 
 
@@ -27,7 +27,9 @@ def main(argv: list[str] | None = None) -> int:
     """
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in _COMMANDS:
-        return _COMMANDS[name][0](rest)
+        module = import_module(_COMMANDS[name][0], __package__)
+        status: int = module.main(rest)
+        return status
     lines = [f"  {command:8} {about}" for command, (_, about) in _COMMANDS.items()]
     asked = name in ("-h", "--help")
     print(

@@ -40,7 +40,7 @@ from ._door import (
     read_table,
     see_columns,
 )
-from ._guarantee import Guaranteed
+from ._guarantee import Guaranteed, check_values
 from ._partitions import EngineInput, InParts, engine_of, in_memory
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
@@ -55,7 +55,13 @@ from ._rows.nearest import labels_of
 from ._rows.single_rows import narrowed, row_guard, saturated
 from ._rows.sparse_rows import as_rows
 from ._rows.table import Table
-from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Versioned
+from ._sklearn_compat import (
+    CallbackSupportMixin,
+    ParameterNames,
+    Progress,
+    Versioned,
+    fits_around,
+)
 from ._status import Told
 from ._validation import (
     MOST_CLUSTERS,
@@ -75,7 +81,7 @@ __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
     "RandomStateLike",
     "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
-    "check_weights", "fits_inside", "read_table", "session_inside", "weighted_mean",
+    "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -106,11 +112,18 @@ def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
         _open_inside.reset(token)
 
 
-def session_inside(estimator: Any, plan: PrivacyPlan) -> PrivacySession | None:
-    """The session that a fit gets from one that it is part of, if there is one."""
+def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
+    """The session of a fit: one that its ledger is charged for, or from the fit it is part of."""
     inside = _open_inside.get()
     if inside is None or inside[0] is not estimator:
-        return None
+        for around, _ in fits_around():  # other steps read the same rows
+            check_values(around)
+        return PrivacySession(
+            plan,
+            random_state=estimator.random_state,
+            ledger=estimator.ledger,
+            label=type(estimator).__name__,
+        )
     _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
     return inside[1](plan)
 
@@ -325,11 +338,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
-        session = session_inside(self, plan)
-        if session is None:
-            session = PrivacySession(
-                plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
-            )
+        session = session_of(self, plan)
         self._forget()
         return session
 
@@ -370,7 +379,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, InParts, CallbackSupportMixin
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             unit = self.privacy_report_.unit
-            self.messages_ = self.messages_.add(outside(self.rows_beyond_, unit, name))
+            known = self.rows_beyond_, self.size_
+            self.messages_ = self.messages_.add(outside(*known, unit, name))
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""

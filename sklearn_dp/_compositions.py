@@ -28,13 +28,12 @@ from sklearn.utils.metaestimators import available_if
 
 from ._door import is_vector, listed_rows, schema
 from ._dry_run import dry_run
-from ._guarantee import Guaranteed, ledgers_inside, privacy_report
+from ._guarantee import Guaranteed, check_values, privacy_report
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
-from ._privacy._disjoint import check_one_value
-from ._privacy._ledger import DisjointLedgers, open_ledger
-from ._privacy._prepaid import Part, identity, paid_together
+from ._privacy._ledger import open_ledger
+from ._privacy._prepaid import Part, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
@@ -52,15 +51,15 @@ def private_steps(
         yield from private_steps(step, f"{name}__{own}" if name else own, fitted=fitted)
 
 
-def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
+def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: bool) -> list[Part]:
     """Return the costs of the steps of one fit that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
     known only when the steps before it have been fitted. Others are charged one by one.
     """
     parts = []
-    for name, step in steps:
-        book, unit = open_ledger(step.ledger), step._unit(grouped(name))
+    for _, step in steps:
+        book, unit = open_ledger(step.ledger), step._unit(grouped)
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
         rho, delta = float(cast(float, step.rho)), float(step.delta)
@@ -90,13 +89,6 @@ def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
         return False
 
 
-def check_values(estimator: Any) -> None:
-    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
-    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
-    books = [book for each in found if (book := open_ledger(each)) is not None]
-    check_one_value([(identity(book), book.payers) for book in books])
-
-
 def owned(estimator: Any) -> Any:
     """A composition of which all that are inside, and it itself, are ours; its steps are shared."""
     steps = steps_of(estimator)
@@ -120,12 +112,7 @@ class ChargedTogether(Versioned):
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
         width = 1 if is_vector(X) else schema(X).n_features
-        dry_run(self, method, X, y, params)
-
-        def grouped(name: str) -> bool:
-            return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
-
-        parts = parts_of(steps, width, grouped)
+        parts = parts_of(steps, width, dry_run(self, method, X, y, params))
         # A pipeline starts no tasks, and its steps may use threads of their own.
         with (
             nullcontext() if isinstance(self, Pipeline) else in_this_thread(),

@@ -108,7 +108,7 @@ class _Today:
     n_days: int
     keep: float
     name: Any  # None without one
-    fitted: SimpleNamespace  # the attributes of the day before
+    fitted: SimpleNamespace  # the attributes of the day before, which come back if this one fails
     gaussian: bool = True  # whether all releases are, and never fail, as far as is known
     plan: PrivacyPlan | None = None  # of this day alone
     state: Any = None
@@ -230,15 +230,14 @@ class BaseByDays(BaseDPEstimator):
                     "or numbers."
                 )
             days = replace(days, last=day)
-        before = {**vars(self), **({} if days is None else {"days_": days})}
-        self._today = _Today(days, n_days, keep, day, SimpleNamespace(**before))
+        today = _Today(days, n_days, keep, day, SimpleNamespace(**vars(self)))
+        self._today = today
         try:
             with fits_inside(self, self._opened):
                 self._fit_validated(X, groups, sample_weight)
-            today = self._today
         except BaseException:
             self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__.update(vars(today.fitted))
             raise
         finally:
             self.__dict__.pop("_today", None)
@@ -363,12 +362,14 @@ class BaseByDays(BaseDPEstimator):
         if number and is_integer(seed):
             seed = index(seed) + (number << 128)  # noise of its own
         ledger = None if number else self.ledger
+        session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
         if number and (book := open_ledger(self.ledger)) is not None:
             paid = self.privacy_report_.paid_by
             assert paid is not None
             stream = "/".join((paid[3], *map(str, self._place)))
             book._begin(stream, number + 1, _text_of(today.name))
-        session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
+        if number:  # whatever comes now, the day has begun: its rows are read next
+            today.fitted.days_ = today.days
         if today.n_days > 1:
             session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
         return session

@@ -254,7 +254,10 @@ def _frame(X: Any) -> _Frame | None:
         return _frame(X.to_native())
     if hasattr(kind, "iloc") and hasattr(kind, "columns"):  # pandas, and what looks like it
         dtypes = list(X.dtypes)
-        sparse = bool(dtypes) and all(str(each).startswith("Sparse[") for each in dtypes)
+        # Others than zeros may be left out, too: such columns are dense.
+        sparse = bool(dtypes) and all(
+            str(each).startswith("Sparse[") and each.fill_value == 0 for each in dtypes
+        )
         places = X.iloc
         return _Frame(
             X, list(X.columns), dtypes, lambda i: places[:, i], lambda i: places[:, i], sparse
@@ -504,7 +507,8 @@ def _read_frame(frame: _Frame, given: Schema) -> tuple[np.ndarray, set[str], lis
 
 def _read_column(column: Any, kind: str) -> tuple[np.ndarray, set[str]]:
     declared = dtype_of(column)
-    if kind == "object" or hasattr(declared, "categories") or hasattr(declared, "value_type"):
+    coded = hasattr(declared, "categories") or hasattr(declared, "value_type")
+    if kind == "object" or coded or "128" in str(declared):  # more bits than NumPy's types have
         return floats(entries_of(column))
     if hasattr(column, "iloc"):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), set()

@@ -83,8 +83,11 @@ class _Blank(np.ndarray):
         return np.empty((0, width), dtype=self.dtype)
 
 
-def dry_run(composition: Any, method: str, X: Any, y: Any, params: dict[str, Any]) -> None:
-    """Raise what a fit of a composition would raise that does not depend on values."""
+def dry_run(composition: Any, method: str, X: Any, y: Any, params: dict[str, Any]) -> bool:
+    """Raise what a fit of a composition would raise that does not depend on values.
+
+    Whether its steps protect groups: by whatever name these reach them.
+    """
     every = list(_all_steps(composition))
     named = any(vars(step).get("_sklearn_output_config") for step in every)
     run = _Run(named or get_config()["transform_output"] != "default")
@@ -99,6 +102,7 @@ def dry_run(composition: Any, method: str, X: Any, y: Any, params: dict[str, Any
             "groups must be given to all private steps or to none: they would protect different "
             "units, and there would be no guarantee of the whole."
         )
+    return any(plan.unit == "group" for plan in run.plans)
 
 
 def _all_steps(step: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,11 +21,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._budget import PrivacyBudget
+from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger, open_ledger
 from ._privacy._plan import PrivacyPlan
+from ._privacy._prepaid import identity
 from ._privacy._provenance import total_of, without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
+from .exceptions import LedgerError
 
 
 class Guaranteed(PrivateStep):
@@ -122,6 +125,13 @@ def check_no_ledger(estimator: Any, name: str) -> None:
             f"{name} must not have a ledger (its parameter {found[0]}): it is fitted to every "
             "block of rows. Only the estimator around it is charged: pass the ledger there."
         )
+
+
+def check_values(estimator: Any) -> None:
+    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
+    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
+    books = [book for each in found if (book := open_ledger(each)) is not None]
+    check_one_value([(identity(book), book.payers) for book in books])
 
 
 def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:
@@ -240,13 +250,21 @@ def _subject(estimator: Any) -> dict[str, str]:
         if hasattr(step, "messages_"):
             words = "; ".join([step.status_, *map(str, step.messages_)])
             found[f"Status of {name!r}" if name else "Status"] = words
-    books = {}
     for _, ledger in ledgers_inside(estimator):
-        if (book := None if isinstance(ledger, DisjointLedgers) else open_ledger(ledger)) is None:
-            continue
+        if not isinstance(ledger, DisjointLedgers):
+            path = getattr(ledger, "path", ledger)
+            found[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
+    return found
+
+
+def _left(ledger: Any) -> str:
+    """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
+    try:
+        book = cast(PrivacyLedger, open_ledger(ledger))
         left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
-        books[book.path or "in memory"] = f"left when the page was written: {left}"
-    return found | {f"Ledger {path}": words for path, words in books.items()}
+    except LedgerError:
+        return "could not be read when the page was written"
+    return f"left when the page was written: {left}"
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:

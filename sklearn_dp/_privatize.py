@@ -74,7 +74,7 @@ def privatize(
     epsilon: float | None = 1.0,
     delta: float = 1e-6,
     rho: float | None = None,
-    bounds: Mapping[str, Bounds] | None = None,
+    bounds: Mapping[str, Bounds] | Bounds | None = None,
     ledger: LedgerLike | None = None,
     shares: Mapping[str, float] | None = None,
     allow: Collection[str] = (),
@@ -105,7 +105,7 @@ def privatize(
         Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
-    bounds : dict of str to bounds, optional
+    bounds : dict of str to bounds, or bounds of a single estimator, optional
         Public bounds of the input of a step, by the name of the step; they become its parameter
         `bounds`.
     ledger : str, path or PrivacyLedger, optional
@@ -165,7 +165,10 @@ def privatize(
     parts = dict(_parts(estimator))
     # Public bounds by the names of steps.
     if bounds is not None and not isinstance(bounds, Mapping):
-        raise TypeError("bounds must be a dict of step names and bounds.")
+        if "" not in parts:
+            names = ", ".join(map(repr, parts))
+            raise TypeError(f"bounds must be a dict of step names and bounds; steps: {names}.")
+        bounds = {"": bounds}
     bounds = dict(bounds or {})
     public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
     parts = {name: part for name, part in parts.items() if name not in public}

@@ -3,7 +3,7 @@
 Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
 
 * callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing;
-* `fits_around` and `BlindToRows` know how its searches and compositions work.
+* `fits_around` and `BlindToRows` know how its searches, compositions and ensembles work.
 """
 
 import sys
@@ -106,33 +106,43 @@ class Versioned:
         super().__setstate__(state)  # type: ignore[misc]
 
 
-_FITS = {"fit", "_fit", "fit_transform", "fit_predict"}
+_FITS = {"fit", "_fit", "partial_fit", "fit_transform", "fit_predict"}
 
 
 def fits_around() -> Iterator[tuple[Any, int | None]]:
-    """The searches and compositions of scikit-learn that are making this fit, from the inside out.
+    """The searches, compositions and other estimators of scikit-learn that are making this fit,
+    from the inside out.
 
-    What they fit cannot know by its parameters that scores without noise have chosen them, nor what
-    has learned from its rows. Each comes with a place: of the step in a pipeline, 0 in another
-    composition, None in a search. None comes last where the fit was made for a composition by a
-    worker of joblib, which is another thread or process.
+    What they fit cannot know by its parameters that scores without noise have chosen them, what has
+    learned from its rows, nor that some rows are there twice. Each comes with a place: of the step
+    in a pipeline, 0 in others, None in a search. None comes last where the fit was made for another
+    one by a worker of joblib, which is another thread or process.
     """
     frame, seen, for_another = sys._getframe(1), set(), False
     while frame is not None:
         code = frame.f_code
-        of = frame.f_locals.get("self") if code.co_name in _FITS else None
-        if code.co_qualname == "BaseSearchCV.fit":
-            yield of, None
-        elif isinstance(of, Pipeline | FeatureUnion | ColumnTransformer):
+        of: Any = frame.f_locals.get("self")
+        if code.co_name in _FITS and id(of) not in seen and _makes_fits(of, frame.f_globals):
+            last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
+            place = frame.f_locals.get("step_idx", last)
+            yield of, None if code.co_qualname == "BaseSearchCV.fit" else place
+            seen.add(id(of))
             for_another = False
-            if id(of) not in seen:
-                last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
-                yield of, frame.f_locals.get("step_idx", last)
-                seen.add(id(of))
-        for_another |= code.co_qualname in ("_fit_one", "_fit_transform_one")
+        # The estimators that these functions of a search or a cross-validation fit are its own.
+        own = code.co_qualname == "_FuncWrapper.__call__" and of.__name__ != "_fit_and_score"
+        for_another |= own and of.__module__.startswith("sklearn.")
         frame = frame.f_back  # type: ignore[assignment]
     if for_another:
         yield None, None
+
+
+def _makes_fits(of: Any, names: dict[str, Any]) -> bool:
+    """Whether a method of an estimator, with its global names, may fit others."""
+    module = names.get("__name__", "")
+    theirs = module.startswith("sklearn.") and module != "sklearn.base"  # whose `fit_transform` is
+    return isinstance(of, Pipeline | FeatureUnion | ColumnTransformer) or (
+        theirs and isinstance(of, BaseEstimator)
+    )
 
 
 class BlindToRows:

@@ -49,7 +49,7 @@ _SEVERAL = "may look at several rows at once"
 _BEFORE = "fitted before, on rows of which nothing is known"
 _WAY_OUT = "privatize(...) replaces or refuses such steps"
 _IN_A_WORKER = (
-    "a worker of joblib made this fit, which knows nothing of the steps before it; "
+    "a worker of joblib made this fit, which does not know where its rows come from; "
     "set n_jobs=None, or use privatize(...)"
 )
 _ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
@@ -228,6 +228,9 @@ def problems_around() -> Iterator[str]:
         elif place is None:
             kind = type(around).__name__
             yield f"{kind} compared scores of private rows without noise; use DPGridSearch"
+        elif steps_of(around) is None:
+            kind = type(around).__name__
+            yield f"{kind} chose the rows, perhaps some of them twice; fit the estimator by itself"
         elif problem := _in_words(_strangers_before(around, place)):
             yield problem
 

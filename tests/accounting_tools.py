@@ -39,7 +39,7 @@ def exact_zcdp_epsilon(rho, delta):
     return rho * a + mp.log((a - 1) / a) + (log_inverse - mp.log(a)) / (a - 1)
 
 
-def pld_of(sigma, *, pessimistic=True):
+def pld_of(sigma, *, pessimistic=True, laplace_scales=()):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     options = {
@@ -47,7 +47,10 @@ def pld_of(sigma, *, pessimistic=True):
         "use_connect_dots": pessimistic,  # exists for the pessimistic estimate only
         "value_discretization_interval": 1e-4,
     }
-    return pld.from_gaussian_mechanism(sigma, **options)
+    result = pld.from_gaussian_mechanism(sigma, **options)
+    for scale in laplace_scales:
+        result = result.compose(pld.from_laplace_mechanism(scale, **options))
+    return result
 
 
 def refuses_bad_numbers(name, call):

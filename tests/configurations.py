@@ -109,7 +109,7 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"n_clusters": 3, "epsilon": 100.0, "bounds": 8.0}, PATH),
-        ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, (*PATH, *MADE)),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
     ],
     "DPKTupleKMeans": [

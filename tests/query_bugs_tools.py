@@ -54,6 +54,7 @@ QUESTIONS = {
     columns.EqualBins: ["equal_bins"],
     columns.VectorRanks: ["vector_ranks"],
     columns.VectorSums: ["vector_sums"],
+    columns.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
     words.TopicSizes: ["topic_sizes"],
@@ -504,6 +505,9 @@ SOME = {
         np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,
     ),
     "a row next to two centers": (columns, "weighted_bincount", in_two_cells, columns.OffsetSums),
+    "counted for each column that it is beyond": (
+        columns, "_of_one_row", lambda _: lambda found: found * 2**10, columns.Outside,
+    ),
     "a claim of all for each of two": (
         columns.VectorSums, "claims",
         lambda f: lambda self, facts: tuple(

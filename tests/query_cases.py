@@ -310,6 +310,13 @@ def vector_sums(rng):
     return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
 
 
+def outside(rng):
+    d = _features(rng)
+    low = rng.normal(size=d) - 1
+    box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
+    return Case(columns.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
+
+
 def line_ranks(rng):
     ground, basis = Ground.draw(rng, plain=True), None
     if ground.d > 1:
@@ -657,7 +664,7 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, offset_sums, category_counts, topic_sizes, topic_words, working,
+        vector_sums, outside, offset_sums, category_counts, topic_sizes, topic_words, working,
         middle_scores, length_scores, score_sum, points,
         counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,

@@ -44,8 +44,13 @@ TABLES = {
     "arrow in pandas": FRAME.astype("float64[pyarrow]"),
     "categories": FRAME.astype("category"),
     "sparse columns, one dense": FRAME.astype({"b": pd.SparseDtype(float)}),
+    "columns that leave out NaN": FRAME.astype(pd.SparseDtype(float)),
+    "columns that leave out ones": FRAME.astype(pd.SparseDtype(float, 1.0)),
     "polars": pl.DataFrame(FRAME),
     "polars integers": pl.DataFrame({"a": [1.0, 3.5, 0.1], "b": [2, -4, 2**60]}),
+    "wide integers": pl.DataFrame(
+        {"a": [1.0, 3.5, 0.1], "b": pl.Series([2, -4, 2**60], dtype=pl.Int128)}
+    ),
     "arrow": pa.Table.from_pandas(FRAME),
     "record batch": pa.RecordBatch.from_pandas(FRAME),
     **{name: make(ROWS) for name, make in LISTS.items()},

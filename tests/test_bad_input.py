@@ -214,6 +214,7 @@ BAD_PARAMETERS = {
     "diameter_range": ({"diameter_range": (2.0, 1.0)}, "diameter_range"),
     "locate": ({"locate": "here"}, "locate"),
     "refine": ({"refine": "no"}, "refine"),
+    "refine array": ({"refine": np.array([True, False])}, "refine"),
 }
 
 BAD_GROUPS = {

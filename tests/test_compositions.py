@@ -10,6 +10,7 @@ import pandas
 import pytest
 from scipy.sparse import csr_matrix, issparse, vstack
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -43,6 +44,7 @@ from sklearn_dp._compositions import (
     PrivateColumnTransformer,
     PrivatePipeline,
     parts_of,
+    private_steps,
 )
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._steps import follows_from_rows
@@ -177,10 +179,21 @@ def test_unions_and_columns_inside_are_paid_for_by_the_whole():
 def test_steps_are_charged_for_the_unit_of_their_fits():
     """Of a federated step that protects rows, groups are only clients: a ledger of rows pays it."""
     step = FederatedDPKMeans(2, bounds=1.0, epsilon=None, rho=0.01, privacy_unit="row")
-    parts = parts_of([("a", step.set_params(ledger=book(1.0)))], 2, lambda name: True)
+    parts = parts_of([("a", step.set_params(ledger=book(1.0)))], 2, True)
     assert [part.unit for part in parts] == ["row"]
-    parts = parts_of([("a", step.set_params(privacy_unit="auto"))], 2, lambda name: True)
+    parts = parts_of([("a", step.set_params(privacy_unit="auto"))], 2, True)
     assert [part.unit for part in parts] == ["group"]
+
+
+@pytest.mark.parametrize("name", ["groups", "owner"])
+def test_groups_that_are_routed_by_any_name_are_those_of_the_joint_charge(name):
+    with config_context(enable_metadata_routing=True):
+        for theirs in (THREE, make_union(PCA(1), StandardScaler())):
+            twin = privatize(theirs, ledger=book(unit="group"))
+            for _, step in private_steps(twin):
+                step.set_fit_request(groups=name)
+            twin.fit(X, **{name: np.arange(len(X)) // 2})
+            assert privacy_report(twin).unit == "group"
 
 
 # -- threads and processes of others ---------------------------------------------------------------

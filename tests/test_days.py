@@ -5,6 +5,7 @@ import pickle
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -241,7 +242,27 @@ def test_no_day_is_fitted_twice():
     assert repr(model.days_) == "Days(number=2, last='2026-03-02')"
 
 
-@pytest.mark.parametrize("broken", [np.full((5, 3), np.nan), np.zeros((5, 2)), np.zeros((0, 3))])
+def test_a_public_mistake_does_not_begin_a_day():
+    """Neither here nor in the ledger: no row has been read, and the day may still be fitted."""
+    ledger = PrivacyLedger(PrivacyBudget(9.0, 1e-5))
+    names = ["a", "b", "c"]
+    table = pd.DataFrame(rows_of(1), columns=names)
+    for begin in (kmeans(ledger=ledger).fit, partial(kmeans(ledger=ledger).partial_fit, day=1)):
+        model = begin(pd.DataFrame(rows_of(0), columns=names)).set_params(ledger=ledger)
+        before = dict(vars(model))
+        for broken in (np.zeros((5, 2)), rows_of(1).astype(str), table[["b", "a", "c"]], {}):
+            with pytest.raises((TypeError, ValueError)):
+                model.partial_fit(broken, day=2)
+        for name, value in {"random_state": "x", "n_jobs": 0, "epsilon": 0.5}.items():
+            kept = model.get_params()[name]
+            with pytest.raises((TypeError, ValueError), match=f"^{name}"):
+                model.set_params(**{name: value}).partial_fit(table, day=2)
+            model.set_params(**{name: kept})
+        assert vars(model) == before and not ledger.state().days
+    assert model.partial_fit(table, day=2).days_.number == 2
+
+
+@pytest.mark.parametrize("broken", [np.full((5, 3), np.nan), np.zeros((0, 3))])
 def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
     model = kmeans().partial_fit(rows_of(0), day=1)
     before = {name: value for name, value in vars(model).items() if name != "days_"}

@@ -15,7 +15,7 @@ from fuzz.arguments import good_options
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, DPProfile
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._recount import paid
 from sklearn_dp.audit._replay import ReplayResult, record_for_replay, replay_recording
@@ -187,6 +187,14 @@ def test_every_release_of_a_plan_is_proved(name):
     assert len(known) == len(set(known)), "told twice in doc/proofs/releases.toml"
     missing = {each: setting for each, setting in planned(name).items() if each not in known}
     assert missing == {}, "no proof in doc/proofs/releases.toml"
+
+
+def test_every_release_of_a_profile_is_proved():
+    """Its plan needs a schema. The replays are those of tests/segments/test_dp_profile.py."""
+    schemas = [(0, 1)], [["a", "b"]], [(0, 1), ["a", "b"]]
+    laws = [laws_of(DPProfile(schema), len(schema)) for schema in schemas]
+    found = {release(*each) for law in laws for each in law.items()}
+    assert found == {*told("DPProfile")}
 
 
 @pytest.mark.quick(but=LONG)

@@ -336,6 +336,28 @@ def test_a_search_that_was_saved_asks_for_its_ledger(tmp_path):
     assert len(search.ledger.entries) == 2
 
 
+def test_a_report_does_not_need_the_ledger(tmp_path):
+    """It may be on another machine, or was in the memory of another process."""
+    path, lost = tmp_path / "study.db", "could not be read"
+    PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5), path=path)
+    for ledger in (book(9.0), str(path), PrivacyLedger(path=path)):
+        model = privatize(make_pipeline(StandardScaler(), KMeans(2)), ledger=ledger).fit(X)
+        again = pickle.loads(pickle.dumps(model))
+        if not isinstance(ledger, str) and ledger.path is None:
+            assert "left when" in privacy_report(model).subject["Ledger in memory"]
+            assert lost in privacy_report(again).subject["Ledger in memory"]
+            assert privacy_report(again) == privacy_report(model)
+            assert repr(again).endswith(privacy_report(model).headline)
+    path.unlink()
+    assert lost in privacy_report(again).subject[f"Ledger {path}"]
+    assert privacy_report(again) == privacy_report(model)
+
+
+def test_what_is_released_of_a_search_need_not_be_an_estimator():
+    scored = SampleAndAggregate(DPGridSearch(kmeans(), FEW), output=("best_score_",))
+    assert scored.set_params(output_bounds=1.0).fit(X).privacy_report_.problems == ()
+
+
 # -- what hides in parameters ----------------------------------------------------------------------
 
 

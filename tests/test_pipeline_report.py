@@ -14,11 +14,13 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -169,7 +171,8 @@ def assert_void(report):
     page = report._repr_html_()
     for text in (repr(report), page):
         assert "no guarantee" in text and "-DP when" not in text and "right at most" not in text
-    assert "privatize(...)" in report.headline or "DPGridSearch" in report.headline
+    ways_out = "privatize(...)", "DPGridSearch", "by itself"
+    assert any(way in report.headline for way in ways_out)
     assert 'class="sk-dp-bad"' in page
     with pytest.raises(ValueError, match="^source states no guarantee"):
         deployment_entry(report)
@@ -352,6 +355,20 @@ def test_what_scores_without_noise_have_chosen_has_no_guarantee(bare):
     assert_void(cv_of_ours.best_estimator_.best_estimator_.privacy_report_)
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", [BaggingRegressor, MultiOutputRegressor])
+def test_what_an_ensemble_has_given_its_rows_has_no_guarantee(kind, n_jobs):
+    """Some rows may be there twice, or none: in a bootstrap sample, and in what is boosted."""
+    y = X[:, 0] if kind is BaggingRegressor else X[:, :2]
+    with joblib.parallel_config("threading"):
+        ensemble = kind(clone(K), n_jobs=n_jobs).fit(X, y)
+    for model in (*ensemble.estimators_, pickle.loads(pickle.dumps(ensemble.estimators_[0]))):
+        assert_void(privacy_report(model))
+    assert_void(privacy_report(ensemble))
+    pair = cross_validate(K, X, cv=2, n_jobs=n_jobs, return_estimator=True)["estimator"]
+    assert all(privacy_report(model).problems == () for model in pair)  # each of half of the rows
+
+
 @pytest.mark.parametrize(
     "pipeline, epsilon",
     [
@@ -421,11 +438,22 @@ def test_steps_that_protect_different_units_have_no_report(given):
 
 
 def test_steps_that_were_charged_to_two_values_have_no_report():
+    """They are not charged at all where they are fitted together, in a composition of any kind."""
     ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
     region = ledger.disjoint("region", ["n", "s"])
-    pipeline = make_pipeline(DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"]))
+    first, last = DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"])
+    for whole in (
+        make_pipeline(first, last),
+        make_pipeline(first, make_pipeline(last)),
+        make_union(first, DPPCA(1, ledger=region["s"])),
+        GridSearchCV(last, {"ledger": [region["n"]]}, cv=2, error_score="raise"),
+        make_pipeline(first, search().set_params(ledger=region["s"])),
+    ):
+        with pytest.raises(LedgerError, match="charged to two values of 'region'"):
+            whole.fit(X)
+    assert ledger.entries == ()
     with pytest.raises(LedgerError, match="charged to two values of 'region'"):
-        privacy_report(pipeline.fit(X))
+        privacy_report(make_pipeline(first.fit(X), last.fit(X)))
 
 
 def test_a_function_that_a_search_gave_single_rows_gets_them_for_ever():

@@ -68,6 +68,8 @@ def test_a_single_estimator_gets_the_whole_budget(theirs, ours):
     assert (twin.epsilon, twin.delta, twin.rho) == (2.0, 1e-5, None)
     assert privatize(theirs, rho=0.25).rho == 0.25
     assert privatize(theirs).epsilon == 1.0
+    if "bounds" in twin.get_params():
+        assert privatize(theirs, bounds=(-1, 1)).bounds == (-1, 1)
 
 
 def test_the_steps_of_a_pipeline_share_the_budget():
@@ -187,7 +189,7 @@ def test_refusals_say_what_to_take_instead(step):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"bounds": (0, 1)}, TypeError, "bounds must be a dict"),
+        ({"bounds": (0, 1)}, TypeError, "steps: 'pca', 'kmeans'"),
         ({"bounds": {"nobody": (0, 1)}}, ValueError, "bounds: no step"),
         ({"shares": {"pca": 1}}, ValueError, "shares"),
         ({"shares": {"pca": 1, "kmeans": 1, "other": 1}}, ValueError, "shares"),

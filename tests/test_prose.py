@@ -27,6 +27,9 @@ PATTERNS = [
     (r"\btwins?\b", "counterpart", "Its private twin."),
     (r"\bcounts? as\b", "is treated as, is capped at", "A missing value counts as zero."),
     (r"\bused to be\b", "nothing: it was never released", "It used to be a radius."),
+    (r"\b(lost|hidden) in (the )?noise\b", "too noisy to use", "It is lost in noise"),
+    (r"\bwould help\b", "an imperative: Use ...", "More rows would help."),
+    (r"\bunit ball\b", "ball of radius 1", "Rows in the unit ball."),
     (r"\d %", "95%, without a space", "In 95 % of the fits."),
     (r"\b(are|is|were) seen to\b", "who sees it, or what is true", "Rows are seen to lie there."),
     (r"\b(so|nor|neither) (do|does|is|are|has|have|did|was)\b(?! not)", "... too, not ... either",
@@ -62,11 +65,13 @@ def public_docstrings():
         if any(part[0] == "_" for part in found.name.split(".")):
             continue
         module = importlib.import_module(found.name)
+        yield found.name, module.__doc__ or ""
         for name in getattr(module, "__all__", ()):
             whole = getattr(module, name)
             yield f"{found.name}.{name}", inspect.getdoc(whole) or ""
             for part, member in inspect.getmembers(whole) if inspect.isclass(whole) else ():
-                if part[0] != "_" and getattr(member, "__module__", "").startswith("sklearn_dp"):
+                ours = "sklearn_dp" in str(getattr(member, "__module__", ""))
+                if ours and part[0] != "_":
                     yield f"{found.name}.{name}.{part}", inspect.getdoc(member) or ""
 
 

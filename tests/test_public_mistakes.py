@@ -50,6 +50,7 @@ MISTAKES = {
     "dask, complex": da.from_array(X * 1j),
     "dask, dates": da.from_array(np.ones((4, 2), "M8[s]")),
     "dask, one axis": da.from_array(X[:, 0]),
+    "dask, sparse blocks": da.from_array(X).map_blocks(sp.csr_array),
     "a list of complex tables": [X * 1j, X * 1j],
     "a list of tables of dates": [X.astype("M8[s]")] * 2,
     "a list of tables of texts": [X.astype(str)] * 2,

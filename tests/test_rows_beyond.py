@@ -83,3 +83,12 @@ def test_without_bounds_there_is_a_note_and_no_warning(name):
         words = f"up to {most} rows (95% confidence) may lie outside of {inside} and were clipped"
         assert note.text == words and note.severity == "note"
         assert model.set_params(bounds=9.0).fit(X).messages_ == ()
+
+
+@pytest.mark.parametrize("n", [400, 4000])
+def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
+    """The noise of a few hundred rows may hide most of them, and centers would be far off."""
+    model = DPKMeans(3, random_state=0).fit(rows(0, n, n_far=0))
+    severity = next(each.severity for each in model.messages_ if each.code == "outside_bound")
+    assert (severity == "note") == (model.rows_beyond_ <= model.size_ / 4) == (n == 4000)
+    assert (model.status_ == "ok") == (n == 4000)

@@ -54,10 +54,10 @@ def private(epsilon, estimator, *, aggregate=None, **public):
     """The private version; `aggregate` are the options of one that is aggregated over blocks."""
     if aggregate is not None:
         return SampleAndAggregate(estimator, epsilon=epsilon, **aggregate, **public)
-    private = PRIVATE[type(estimator).__name__]
+    cls = PRIVATE[type(estimator).__name__]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)  # n_init, random_state
-        return private.from_sklearn(estimator, epsilon=epsilon, **public)
+        return cls.from_sklearn(estimator, epsilon=epsilon, **public)
 
 
 def runs(example, quick=False):

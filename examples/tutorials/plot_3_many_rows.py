@@ -40,13 +40,14 @@ axis.legend()
 # -----------
 #
 # By default a row is protected, which here is one day of one person. For the person, that is a weak
-# guarantee: the epsilons of a person's days add up. For 14 days that is epsilon = 14, which is
-# worth almost nothing.
+# guarantee. `group_privacy` shows how weak: what epsilon = 1 guarantees for one day is worth almost
+# nothing for a person with 14 days.
 
 from sklearn_dp import DPKMeans
+from sklearn_dp.accounting import PureDP, group_privacy
 
 by_day = DPKMeans(n_clusters=3, epsilon=1.0, bounds=bounds).fit(days)
-print(f"epsilon for a person: {n_days * by_day.epsilon:g}")
+print(group_privacy(PureDP(1.0), size=n_days))
 
 # %%
 # Identify the persons

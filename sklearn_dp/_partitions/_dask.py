@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
@@ -439,7 +440,8 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
             raise ValueError("Expected 2D array: X must have shape (n_samples, n_features).")
         if not isinstance(X.shape[1], int):
             raise ValueError("X must have a known number of columns.")
-        columns = _quiet_columns(np.empty((0, X.shape[1]), dtype=X.dtype))
+        example = np.empty((0, X.shape[1]), dtype=X.dtype)
+        columns = _quiet_columns(csr_array(example) if issparse(X._meta) else example)
         lengths, n_parts = X.chunks[0], X.numblocks[0]
 
         def cut() -> Any:

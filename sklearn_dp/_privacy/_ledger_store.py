@@ -76,6 +76,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_TRIGGERS = {statement for statement in _SCHEMA if statement.startswith("CREATE TRIGGER")}
 
 
 class MemoryBook:
@@ -280,13 +281,13 @@ class FileBook:
                 f"{_VERSION}"
             )
         rows = execute("SELECT number, content, hash FROM entry ORDER BY number").fetchall()
-        triggers = execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        triggers = execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         last = execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
         try:
             state = LedgerState.of([content for _, content, _ in rows])
             written = [(number, head) for number, _, head in rows]
             intact = written == [*enumerate(state.heads, 1)] and last == (len(rows),)
-            intact &= {name for (name,) in triggers} == _TRIGGERS
+            intact &= {statement for (statement,) in triggers} == _TRIGGERS
         except Exception:  # whatever is wrong with an entry that no ledger has written
             intact = False
         if not intact:

@@ -46,6 +46,10 @@ from ._warn import warn
 from .mechanisms import fits
 from .mechanisms._release import Release
 
+_SEEDED = (
+    "random_state is set: the noise can be reproduced, and the privacy guarantee does not hold "
+    "against anyone who knows the seed. Use random_state=None for real data."
+)
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 
@@ -66,15 +70,10 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self.plan, self._label = plan, label
         self._outermost, self._shared = plan, shared_budget()
         seed = seed_of(random_state)
+        if seed is not None:  # before the charge, for those who make an error of it
+            warn(_SEEDED, SeededNoiseWarning)
         # Before anything else: a fit that fails later has been paid for all the same.
         self._of_ledger = self._charge_ledger(ledger, label)
-        if seed is not None:
-            warn(
-                "random_state is set: the noise can be reproduced, and the privacy guarantee "
-                "does not hold against anyone who knows the seed. Use random_state=None for "
-                "real data.",
-                SeededNoiseWarning,
-            )
         self._altered = altered()
         self.noise = "altered" if self._altered else "system" if seed is None else "seeded"
         self._trace, self._nested = active_trace(), False

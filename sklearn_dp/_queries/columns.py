@@ -22,8 +22,8 @@ from ._query import Facts, Public, Query
 from .ranks import RankQuery
 
 __all__ = [
-    "OCTAVES", "ColumnCounts", "EqualBins", "Octaves", "OffsetSums", "UnitTotals", "VectorRanks",
-    "VectorSums", "Vectors",
+    "OCTAVES", "OUTSIDE", "ColumnCounts", "EqualBins", "Octaves", "OffsetSums", "Outside",
+    "UnitTotals", "VectorRanks", "VectorSums", "Vectors",
 ]  # fmt: skip
 
 OCTAVES = 100
@@ -31,6 +31,8 @@ OCTAVES = 100
 _COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of sums of offsets, in squared sensitivity
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
 _WHOLE = 2.0**10  # steps of a row that is beyond the ends of one column
+OUTSIDE = math.sqrt(5 / 4)
+"""What a row adds to the numbers of :class:`Outside`, over their claim, is one over this."""
 _ROUNDED = 1e-5  # of the side of public bounds: what rounding may exceed
 
 
@@ -195,8 +197,43 @@ class Vectors(Public):
         above = np.where(most == self.high, x, inside) > self.high + _ROUNDED * off
         found = np.concatenate([below, above], axis=1)
         found &= ~public | ~(found & ~public).any(axis=1, keepdims=True)
-        number = np.maximum(np.count_nonzero(found, axis=1), 1)
-        return found * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
+        return _of_one_row(found)
+
+
+def _of_one_row(found: np.ndarray) -> np.ndarray:
+    """Which entries (n, k) of rows are found, as integers: of length at most `_WHOLE` for a row."""
+    number = np.maximum(np.count_nonzero(found, axis=1), 1)
+    return found * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
+
+
+class Outside(Query):
+    """How many rows are beyond a box in each column, or beyond a ball: in steps of `_WHOLE` to a
+    row, which counts less in each column the more it is beyond. And the weight of all units."""
+
+    domain: Domain
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, n = part.source.read(), part.units.n_rows
+        found = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
+        for place in row_slices(n, X.shape[1]):
+            x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
+            beyond = self.domain.move_rows(x) != x
+            if self.domain.low is None:
+                beyond = beyond.any(axis=1, keepdims=True)
+            # Integers of at most 2**10, a chunk of at most 2**16 rows: exact sums.
+            found += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
+        return part, (found, part.units.totals[:1])
+
+    def exact(self, sums: tuple) -> tuple:
+        return (np.append(*sums),)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row adds a vector of length at most `_WHOLE`, which is a function of it alone. Rows of
+        a unit have weights of sum at most one, so by the triangle inequality a unit adds no more,
+        and at most `scale` to the total. Each over its claim, squared: 4/5 + 1/5 = 1."""
+        units, d = facts.units, facts.n_features if self.domain.low is not None else 1
+        claims = round_up(_WHOLE * OUTSIDE), round_up(units.scale * math.sqrt(5))
+        return (Claim(np.repeat(claims, [d, 1]), np.repeat([1 / _WHOLE, units.step], [d, 1])),)
 
 
 def _grid(radius: float) -> Grid:

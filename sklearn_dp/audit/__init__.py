@@ -11,6 +11,8 @@ the base class and releases through a session):
   trigger;
 * :func:`noise_audit`: tests whether the noise has the claimed distribution;
 * :func:`scan_for_leaks`: searches pickles, texts, warnings and errors for values of the data;
+* :func:`certify`: a black-box test that gives a lower bound of epsilon from thousands of fits, for
+  any estimator;
 * :func:`record_releases` and :func:`replay_releases`: the hooks behind the replays, for auditors
   with their own comparison.
 
@@ -25,6 +27,7 @@ everything. The audit imports the kernel's sessions and traces, never its formul
 """
 
 from .._privacy._trace import Draw, Event
+from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
 from ._drawn import all_estimators, drawn_audit
 from ._neighbors import Neighbor, neighboring_pairs
@@ -33,11 +36,15 @@ from ._observe import scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [
+    "Certificate",
     "Draw",
     "Event",
+    "Finding",
     "Neighbor",
+    "Pair",
     "ReplayResult",
     "all_estimators",
+    "certify",
     "check_dp_estimator",
     "drawn_audit",
     "neighboring_pairs",

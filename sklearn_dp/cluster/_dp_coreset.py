@@ -13,9 +13,14 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.look import columns_of
+from .._aggregate.columns.outside import (
+    OF_CLUSTERS,
+    RowsBeyond,
+    outside_entries,
+    told_of_beyond,
+)
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
 from .._aggregate.shared.axes import normal_points
-from .._aggregate.shared.narrow_bounds import told_of_points
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -31,7 +36,7 @@ from .._privacy._rounding import sum_down
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
-from ._centers import is_narrow, told_of_narrow, unit_entries
+from ._centers import told_of_narrow, unit_entries
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -198,12 +203,13 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
 
     def _plan_entries(self, target, n_features):
         rho, domain = target.to_rho(), self._domain(n_features)
-        units = unit_entries(domain, n_features, rho)
-        rest = sum_down([rho, *(-entry.rho for entry in units)])
-        return (*units, *private_coreset_entries(rest, n_features, bounds_known=domain is not None))
+        first = *outside_entries(rho, domain), *unit_entries(domain, n_features, rho)
+        rest = sum_down([rho, *(-entry.rho for entry in first)])
+        return (*first, *private_coreset_entries(rest, n_features, bounds_known=domain is not None))
 
     def _fit_table(self, table, session, progress):
         domain = self._domain(table.n_features)
+        beyond = RowsBeyond.of(session, table, domain)
         columns = columns_of(session, table, domain)
         found = build_private_coreset(session, table, domain, self.n_clusters, progress)
         self.points_, self.weights_ = found.points, found.weights
@@ -216,9 +222,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         names = self._column_names
         words = "a cell (`resolution_`)"
         self.messages_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
-        if domain is not None and self.messages_.word != "unusable":
-            known = found.points, found.weights, is_narrow(columns, self.resolution_)
-            self.messages_ = told_of_points(self.messages_, domain, *known, names)
+        self.messages_ = told_of_beyond(self.messages_, beyond.shares, names, most=OF_CLUSTERS)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

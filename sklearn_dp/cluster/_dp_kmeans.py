@@ -94,9 +94,10 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster, computed from
         released counts and spreads, in the unit of the column. It covers privacy noise, sampling
-        variability, and about how far one more iteration would move the center. It does not cover
-        the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
-        the others. Infinite if, without bounds, only a single value is visible in the column.
+        variability, about how far one more iteration would move the center, and the clipping of far
+        rows as far as released distances and squares show it: a few rows in a long tail may be
+        hidden in their noise. Infinite if, without bounds, only a single value is visible in the
+        column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have since moved to other
         centers.
@@ -171,8 +172,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
     length 1. The means that they end with are scaled to length 1; standard errors are those of
-    directions (delta method), and of random ones where the noise hides a center. The grid of the
-    unit ball clips scaled rows exactly: no guarantee relies on how they were scaled.
+    directions (delta method), and of random ones where the noise hides a center. Scaled rows
+    are clipped to length 1 on the grid: no guarantee relies on how they were scaled.
 
     A chosen number of clusters is a release. It is computed from earlier releases, and what a fit
     may spend does not depend on it.

@@ -17,6 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.columns.look import columns_of
+from .._aggregate.columns.outside import (
+    OF_CLUSTERS,
+    RowsBeyond,
+    outside_entries,
+    told_of_beyond,
+)
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
@@ -173,14 +179,19 @@ class BaseDPBall(BaseDPEstimator):
         domain, status, _ = known_or_paid(session, "bound", table, domain)
         return GridRows.quantize(table, domain), domain, columns, status
 
-    def _told(self, status, columns, centers, radius, words):
-        """The status, with columns that bounds cut, or far narrower than balls of that radius."""
+    def _told(self, status, columns, centers, radius, words, beyond=None):
+        """The status, with columns that bounds cut, or far narrower than balls of that radius. One
+        ball need not have the rows `beyond` the bounds, whose shares are for several."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = self._column_names
-        known = centers, is_narrow(columns, width), radius, names
+        hidden, known = is_narrow(columns, width), (self._domain(len(names)), centers)
         status = told_of_narrow(status, columns, width, names, words)
-        status, cut = told_of_balls(status, self._domain(len(names)), *known)
-        self.column_status_ = np.where(known[1], "noise", np.where(cut, "bound", "ok"))
+        if beyond is None:
+            status, cut = told_of_balls(status, *known, hidden, radius, names)
+        else:
+            status = told_of_beyond(status, beyond, names, most=OF_CLUSTERS)
+            cut = np.broadcast_to(beyond > 0, len(names))
+        self.column_status_ = np.where(hidden, "noise", np.where(cut, "bound", "ok"))
         return status
 
 
@@ -554,7 +565,9 @@ default="auto"
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
+        outside = outside_entries(rho, self.bounds)
         entries, rho = self._bound_entries(rho, n_features)
+        entries, rho = [*outside, *entries], sum_down([rho, *(-entry.rho for entry in outside)])
         rho, failure = (part / self.n_clusters * (1 - 1e-9) for part in (rho, failure))
         search, words = self._search(n_features), "1 unit in a ring"
         for i in range(self.n_clusters):
@@ -564,6 +577,7 @@ default="auto"
         return entries
 
     def _fit_table(self, table, session, progress):
+        outside = RowsBeyond.of(session, table, self._domain(table.n_features))
         rows, domain, columns, status = self._rows(table, session)
         search = self._search(table.n_features)
         balls: list[Any] = []
@@ -590,7 +604,7 @@ default="auto"
         real = real if real.any() else ~real
         place = centers[real], float(np.median(radii[real]))
         # What bounds cut is told of the balls that were found, whether or not all were.
-        told = self._told(Status(), columns, *place, "a typical ball")
+        told = self._told(Status(), columns, *place, "a typical ball", outside.shares)
         lost = sum(not seen_ball(ball, session.budget_for).trustworthy for ball in balls)
         severity = extent(lost or len(balls), len(balls))
         self.messages_ = Status(replace(each, severity=severity) for each in missed).add(*told)

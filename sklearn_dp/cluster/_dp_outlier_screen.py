@@ -13,7 +13,7 @@ from ._dp_one_cluster import DPOneCluster
 class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     """Find a ball that holds most of the data, privately, and map it to the ball of radius 1.
 
-    This finds bounds at the price of some budget: after ``transform`` every row lies in the unit
+    This finds bounds at the price of some budget: after ``transform`` every row lies in this
     ball, so the next private estimator of a `Pipeline` can use ``bounds=1.0``. Its noise then fits
     the size of the ball rather than that of the domain. Rows outside the ball are moved to its
     boundary.

@@ -15,7 +15,7 @@ from .._base import (
     check_number_of_clusters,
 )
 from .._intervals import StandardErrors
-from .._partitions import engine_of
+from .._partitions import engine_of, in_memory
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
@@ -116,7 +116,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         The worth of the answer in one word.
     messages_ : tuple of Message
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They say
-        which topics are lost in noise, which ones have no keyword, and what is wrong with the
+        which topics are mostly noise, which ones have no keyword, and what is wrong with the
         clusters.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
@@ -304,10 +304,11 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         if texts is None and looks_like_texts(y):
             raise TypeError("y is ignored: pass the texts as texts=.")
         found = engine_of(X, groups)
+        if texts is not None:
+            in_memory(X, "texts")
+            check_texts(texts)
         if found is not None:
             return self._fit_parts(found)
-        if texts is not None:
-            check_texts(texts)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         units = self._units(rows, groups)

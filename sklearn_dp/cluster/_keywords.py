@@ -137,7 +137,7 @@ def described(
 def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
     """The status: the trouble of topics, by their numbers, and of the clusters."""
     troubles = {
-        "noise": ("the size is lost in noise", "use fewer topics or more budget"),
+        "noise": ("the size is mostly noise", "use fewer topics or more budget"),
         "unnamed": ("no keyword stands out from the noise", ""),
     }
     told = []

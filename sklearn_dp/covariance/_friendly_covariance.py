@@ -41,7 +41,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     No bound on the norm is needed: the noise is proportional to the covariance itself, in every
     direction. The mean and the standard deviation of each column are released first, as by
     `DPStandardScaler`. Then rows in these units are whitened by what has been released so far,
-    clipped in the whitened norm, and released again, until no direction is hidden in the noise;
+    clipped in the whitened norm, and released again, until no direction is mostly noise;
     most of the budget goes to the last round. The effect of clipping is corrected for as if the
     data were normal. Finally, variances are combined with those of the columns by themselves. A
     column with far values, such as a rare flag, thus keeps its own variance, and the other columns
@@ -269,7 +269,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         Warns
         -----
         UtilityWarning
-            If directions are hidden in the noise. It depends on released values only.
+            If directions are mostly noise. It depends on released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
 

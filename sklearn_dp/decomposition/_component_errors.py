@@ -118,7 +118,7 @@ class BaseComponentErrors(BaseDPEstimator):
         hidden = np.flatnonzero(self.explained_variance_ < self.noise_level_)
         if self.n_components is None or not len(hidden) or not status.trustworthy:
             return status
-        text = f"components hidden in the noise: {in_short(hidden.tolist())}"
+        text = f"components too noisy to use: {in_short(hidden.tolist())}"
         action = "use fewer components, more rows or a larger epsilon"
         severity = extent(len(hidden), self.n_components_)
         message = Message("hidden_components", text, (), action, severity)

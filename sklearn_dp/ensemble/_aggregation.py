@@ -61,7 +61,7 @@ _ONE_UNIT = Message(
     action=_MORE,
 )
 _LOST_UNITS = Message(
-    "hidden_scales", "the noise hides the scales of the outputs", (), _MORE, severity="all"
+    "hidden_scales", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
 )
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 

@@ -405,7 +405,7 @@ class HierarchyDisplay(Display):
 
 
 _IN_PICTURE, _IN_PAGE = 5, 10  # keywords
-_WORDS = {"noise": "size lost in noise", "unnamed": "no keyword stands out"}
+_WORDS = {"noise": "size too noisy to use", "unnamed": "no keyword stands out"}
 _STYLE = """<style>
 .sk-dp-topics{display:grid;grid-template-columns:minmax(9em,1fr) minmax(6em,1fr) 3fr;gap:.5em 1em;
 align-items:baseline}
@@ -476,7 +476,7 @@ class TopicDisplay(Display):
         estimator : DPTopics
             Fitted.
         n_topics : int, optional
-            How many topics to show, the largest; by default all whose size is not lost in noise, or
+            How many topics to show, the largest; by default all whose size can be used, or
             one if there are none.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.

@@ -294,7 +294,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         return self._fit_validated(X, groups, sample_weight)
 
     def _requires_in_memory(self):  # the published algorithm compares all pairs
-        return None if self.refine else "FriendlyMean(refine=False)"
+        whole = isinstance(self.refine, bool | np.bool_) and not self.refine  # others are no bool
+        return "FriendlyMean(refine=False)" if whole else None
 
     def _fit(self, X, units, session, progress):
         if isinstance(X, Table):

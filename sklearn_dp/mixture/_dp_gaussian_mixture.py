@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.outside import RowsBeyond, outside_entries
 from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.mixture.days import MixtureDays
 from .._aggregate.mixture.fit import fit_day, fit_from_others, fit_mixture
@@ -19,6 +20,7 @@ from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
+from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._validation import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
@@ -122,8 +124,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
-        not the variances and covariances; "bound" where a mean, or many rows, are at one of the
-        `bounds` (but for 0); or "noise" where the noise hides a mean.
+        not the variances and covariances; "bound" where many rows are beyond the `bounds`, or a
+        mean is at one of them (but for 0); or "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
     status_ : {"ok", "caution", "unusable"}
@@ -280,19 +282,22 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         )
 
     def _budget(self, target, settings):
-        """rho for everything, and the part of delta for failures."""
+        """Entries of what is counted first, rho for the rest, and the part of delta for
+        failures."""
         failure = failure_delta(target.delta, settings, whole=target.rho is not None)
         gaussian = settings.method == "coreset" or settings.n_components == 1
-        return target.to_rho(gaussian=gaussian, delta_failure=failure), failure
+        rho = target.to_rho(gaussian=gaussian, delta_failure=failure)
+        first = outside_entries(rho, self.bounds)
+        return first, sum_down([rho, *(-entry.rho for entry in first)]), failure
 
     def _plan_entries(self, target, n_features):
         settings = self._settings()
-        rho, failure = self._budget(target, settings)
+        first, rho, failure = self._budget(target, settings)
         if self._earlier() is not None:
-            return self._earlier().entries(rho, n_features, settings)
+            return (*first, *self._earlier().entries(rho, n_features, settings))
         if self._of_others:
-            return moment_entries(rho)
-        return mixture_entries(rho, failure, n_features, settings)
+            return (*first, *moment_entries(rho))
+        return (*first, *mixture_entries(rho, failure, n_features, settings))
 
     @with_max_weight
     @with_callbacks
@@ -330,7 +335,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         Warns
         -----
         UtilityWarning
-            If components are hidden in the noise. It depends on released values only.
+            If components are mostly noise. It depends on released values only.
         """
         if sample_weight is not None:
             self._check_weighted()
@@ -376,14 +381,17 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         return self.fit(X, y, sample_weight, groups=groups).predict(X)
 
     def _fit_table(self, table, session, progress):
-        settings, of_table = self._settings(), (session, table, self._domain(table.n_features))
+        settings, domain = self._settings(), self._domain(table.n_features)
+        beyond, of_table = RowsBeyond.of(session, table, domain), (session, table, domain)
         if self._earlier() is not None:
             result = fit_day(*of_table, settings, self._earlier(), self._today.keep)
+            beyond = self._today.fitted._outside.and_one(beyond, self._today.keep)
         elif self._of_others:
             result = fit_from_others(*of_table, settings, self._of_others, progress)
         else:
-            budget = self._budget(session.plan.target, settings)
+            _, *budget = self._budget(session.plan.target, settings)
             result = fit_mixture(*of_table, settings, budget, progress)
         self._earlier_days = result.days if self._no_days() is None else None
         rounds = sum(line["release"] == MOMENTS for line in session.report().releases)
-        self._store(result, self._domain(table.n_features), table.units.unit_weight, rounds)
+        self._outside = beyond
+        self._store(result, domain, table.units.unit_weight, rounds)

@@ -18,9 +18,10 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.codes import at_bound_codes, told_of_codes, worst_codes
+from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
+from .._aggregate.moments.codes import told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
+from .._aggregate.shared.narrow_bounds import at_bounds, near_bounds
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     BaseDPEstimator,
@@ -35,6 +36,7 @@ from .._status import Status
 __all__ = ["BaseReleasedMixture"]
 
 _NUMBERS = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
+_FAR = 1e-5  # of a log-density: more may be lost in differences of squares
 _FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
 
 
@@ -45,6 +47,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     covariances_: np.ndarray
     covariance_type_: str
     precisions_cholesky_: np.ndarray
+    _outside: RowsBeyond
 
     def _store(self, result, domain, unit_weight, n_rounds):
         """Store a `MixtureResult`, of rows in a public domain, or None; a unit of it weighs
@@ -72,18 +75,21 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         spreads = self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
         few = result.margins.few
-        codes = at_bound_codes(result.codes, domain, *means, spreads, few)
+        shares = self._outside.shares
+        cut = near_bounds(domain, *means) & ~few | (shares > 0)
+        codes = np.where(cut & (result.codes != "noise"), "bound", result.codes)
         self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if self.messages_.trustworthy:
             status = told_of_codes(self.messages_, self.column_status_, self._column_names)
+            known = self.weights_, self.means_, spreads, self._column_names
+            status = result.margins.told_of_gaps(status, *known)
             self.messages_ = result.margins.told(status, self._column_names)
         if domain is not None:
             means = np.where(few, domain.center, self.means_), self.means_std_error_
         self.messages_ = at_bounds(self.messages_, domain, *means, self._column_names)
-        cut = codes, domain, self.means_, spreads, self._column_names
-        self.messages_ = told_of_cuts(self.messages_, *cut)
+        self.messages_ = told_of_beyond(self.messages_, shares, self._column_names)
         words = (
             "the values of these columns are too large for double precision to resolve their spread"
         )
@@ -130,10 +136,21 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         Returns
         -------
         mixture : sklearn.mixture.GaussianMixture
-            Fitted; it holds the released parameters only, as doubles.
+            Fitted; it holds the released parameters only, as doubles. Where means are so far from
+            zero that scikit-learn's formula for "diag" and "spherical" covariances loses the
+            densities, which are differences of large squares there, it has the same covariances as
+            matrices, with ``covariance_type="full"``.
         """
         check_is_fitted(self)
         mixture = self._mixture()
+        k, d = self.means_.shape
+        if self.covariance_type_ in ("diag", "spherical"):
+            whitened = np.reshape(mixture.precisions_cholesky_, (k, -1)) * mixture.means_
+            if np.square(whitened).max() * np.finfo(np.float64).eps > _FAR:
+                mixture.covariance_type = "full"
+                for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+                    own = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
+                    setattr(mixture, name, own[:, :, None] * np.eye(d))
         if hasattr(self, "feature_names_in_"):
             mixture.feature_names_in_ = self.feature_names_in_
         return mixture

@@ -10,9 +10,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
-from .._compositions import ChargedTogether, check_values, parts_of, private_steps
+from .._compositions import ChargedTogether, parts_of, private_steps
 from .._door import is_vector, schema
-from .._guarantee import Guaranteed
+from .._guarantee import Guaranteed, check_values
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
@@ -217,7 +217,7 @@ def _together(
     steps = [
         (part, step)
         for name, step in private_steps(estimator)
-        for part in parts_of([(name, step)], width, lambda _: unit == "group")
+        for part in parts_of([(name, step)], width, unit == "group")
     ]
     made = charges_together(part for part, _ in steps)
     covered = {id(part) for *_, several in made for part in several}

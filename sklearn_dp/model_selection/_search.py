@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, budget_of, session_inside
+from .._base import MOST_FEATURES, budget_of, session_of
 from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
@@ -151,12 +151,7 @@ class BaseDPSearch(
                 first._check_given(X)
         if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
             raise ValueError("y must be given: scoring='accuracy' needs it.")
-        session = session_inside(self, planned.plan) or PrivacySession(
-            planned.plan,
-            random_state=self.random_state,
-            ledger=self.ledger,
-            label=type(self).__name__,
-        )
+        session = session_of(self, planned.plan)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
@@ -206,7 +201,8 @@ class BaseDPSearch(
 
     def _released_parts(self) -> Iterator[tuple[tuple[int, ...], Guaranteed]]:
         """All candidates read the same rows; the steps of one have paid for them one by one."""
-        for model in (self.best_estimator_, *getattr(self, "estimators_", ())):
+        best = getattr(self, "best_estimator_", None)  # none where only its scores were released
+        for model in (best, *getattr(self, "estimators_", ())):
             if isinstance(model, Guaranteed):
                 yield (), model
             for i, (_, step) in enumerate(model.steps if isinstance(model, Pipeline) else ()):

@@ -6,6 +6,7 @@ from ._dp_robust_scaler import DPRobustScaler
 from ._dp_standard_scaler import DPStandardScaler
 from ._public_encoder import PublicEncoder
 from ._public_scaler import PublicScaler
+from ._schema import Schema
 
 __all__ = [
     "DPOneHotEncoder",
@@ -14,4 +15,5 @@ __all__ = [
     "DPStandardScaler",
     "PublicEncoder",
     "PublicScaler",
+    "Schema",
 ]

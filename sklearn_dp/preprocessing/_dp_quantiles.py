@@ -177,13 +177,13 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     def _in_words(self, found: Quantiles, budget: Budget) -> Status:
         """The status: the trouble of the columns."""
         if found.too_few > 1:
-            text = "too few rows for this budget: noise hides the ranks"
+            text = "too few rows for this budget: the ranks are mostly noise"
             size = found.size if is_known(found.size, found.size_sd) else None
             action = advice(found.too_few, budget, size)
             return Status([Message("few_rows", text, (), action, "all")])
         codes, names = self.column_status_, self._column_names
         words, action = (
-            "noise hides the quantiles of these columns",
+            "the quantiles of these columns are mostly noise",
             "use tighter bounds or more rows",
         )
         status = Status().add_columns(

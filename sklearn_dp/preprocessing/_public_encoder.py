@@ -308,7 +308,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
         arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of

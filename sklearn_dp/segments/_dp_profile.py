@@ -24,13 +24,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard
-from .._base import LedgerLike, RandomStateLike, budget_of, check_integer
+from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
 from .._guarantee import Guaranteed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
-from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._privacy.mechanisms.fits import lump
 from .._silence.suppress_output import suppress_output
@@ -79,7 +78,7 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
 
     Parameters
     ----------
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories, as for :class:`PublicEncoder`. Other columns of a data frame are left out.
     n_segments : int, default=5
@@ -294,12 +293,7 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         PublicEncoder(self.schema, weights=self.weights)._columns()
         plain, unit = PublicEncoder(self.schema).fit(X), unit_of(groups)
         stages = self._stages(plain, unit)
-        session = PrivacySession(
-            self._planned(stages, unit),
-            random_state=self.random_state,
-            ledger=self.ledger,
-            label=type(self).__name__,
-        )
+        session = session_of(self, self._planned(stages, unit))
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         for name in ("_provenance", "_balance"):
@@ -424,7 +418,7 @@ def profile(
     ----------
     X : data frame or array-like of shape (n_samples, n_columns)
         Rows, in memory.
-    schema : dict, or list
+    schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories.
     n_segments : int, default=5

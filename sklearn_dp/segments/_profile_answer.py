@@ -299,6 +299,17 @@ class ProfileDisplays:
         """
         Path(path).write_text(self._page(), encoding="utf-8")
 
+    def _text(self) -> str:
+        """The figures that the page has, as lines of text."""
+        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        heads = ["", *(f"segment {i + 1}" for i in range(len(self.sizes_)))]
+        lines = [heads, *([f"{each[0]}: {each[1]}", *_cells(*each)] for each in figures)]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        padded = (
+            [text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines
+        )
+        return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
     def _page(self) -> str:
         """The page. Everything in it is released or public, and escaped."""
         figures = [each for each in self._figures() if _is_worth_showing(*each)]

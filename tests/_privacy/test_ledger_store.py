@@ -216,10 +216,13 @@ def test_a_changed_file_is_refused_by_every_use(path, change, capsys):
     assert capsys.readouterr().err.count("damaged") == 2
 
 
+@pytest.mark.parametrize("another", [False, True])
 @pytest.mark.parametrize("name", ["entries_follow", "entries_are_fixed", "entries_stay"])
-def test_a_file_without_a_trigger_is_refused(path, name):
+def test_a_file_without_a_trigger_is_refused(path, name, another):
     with closing(sqlite3.connect(path)) as db:
         db.execute(f"DROP TRIGGER {name}")
+        if another:  # of the same name, which does nothing
+            db.execute(f"CREATE TRIGGER {name} BEFORE DELETE ON entry BEGIN SELECT 1; END")
     with pytest.raises(LedgerError, match="damaged"):
         PrivacyLedger(path=path)
 

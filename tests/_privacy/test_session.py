@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -79,6 +80,14 @@ def test_the_ledger_is_charged_before_anything_else_and_refuses():
     with pytest.raises(BudgetExceededError):
         PrivacySession(make_plan(), ledger=ledger)
     assert len(ledger.entries) == 1
+
+
+def test_who_makes_an_error_of_seeded_noise_does_not_pay_for_it():
+    ledger = PrivacyLedger(PrivacyBudget(rho=1.5, delta=1e-5))
+    with warnings.catch_warnings(), pytest.raises(SeededNoiseWarning):
+        warnings.simplefilter("error")
+        PrivacySession(make_plan(), random_state=0, ledger=ledger)
+    assert ledger.entries == ()
 
 
 # -- noise ----------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 import pytest
-from black_box.certificate import Detector
-from black_box.epsilon_bounds import Rates
 from scipy.special import ndtri
 
 from sklearn_dp import FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp.audit._certify import Detector
+from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from black_box.certificate import certify, equal_rows, less_noise
 from mutants import MUTANTS
 from mutants.planting import Mutant, killer
 from sklearn.base import BaseEstimator
@@ -22,6 +21,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import altering
+from sklearn_dp.audit._certify import certify, equal_rows, less_noise
 from sklearn_dp.audit._observe import run_fit
 from sklearn_dp.exceptions import UtilityWarning
 

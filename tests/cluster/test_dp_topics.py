@@ -169,3 +169,12 @@ def test_texts_in_the_wrong_place_or_number_are_refused_without_quoting_them():
         with pytest.raises(ValueError, match="texts must hold a text") as seen:
             DPTopics(2).fit(X, texts=wrong)
         assert "parcel" not in str(seen.value)
+
+
+def test_texts_of_a_table_in_parts_are_refused_and_not_left_out():
+    X, texts, _ = corpus(20)
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    for given in (texts, [texts[:10], texts[10:]]):
+        with pytest.raises(TypeError, match="^X must be in memory for texts"):
+            DPTopics(2, ledger=ledger).fit([X[:10], X[10:]], texts=given)
+    assert ledger.entries == ()

@@ -66,7 +66,7 @@ def test_a_component_that_noise_hides_is_not_ok_if_it_was_asked_for():
     model = DPPCA(2, random_state=0).fit(X)
     assert model.explained_variance_[1] < model.noise_level_
     assert str(model.messages_).startswith(
-        "components hidden in the noise: 1; use fewer components, more"
+        "components too noisy to use: 1; use fewer components, more"
     )
     assert "; x1 has 99.9% of the spread, so the other columns hardly affect" in str(
         model.messages_

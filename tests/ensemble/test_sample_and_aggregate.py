@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from black_box.certificate import Detector
 from grid_tools import parts_in_memory
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -24,6 +23,7 @@ from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._rows.table import Table
 from sklearn_dp._status import Message, Status
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation

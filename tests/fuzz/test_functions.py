@@ -46,6 +46,7 @@ ELSEWHERE = {
     "FederatedOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "KTupleOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "PartitionOptions": "holds values that the estimator checks; fuzzed as its parameter",
+    "Schema": "a dict, whose files are public; bad ones are in tests of its own",
     "KTupleResult": "made by the package, never by a user",
     "IntPointResult": "made by the package, never by a user",
     "ClusterLevel": "made by the package, never by a user",

@@ -61,4 +61,4 @@ def test_topics_of_noise_are_not_shown_unless_they_are_asked_for():
     assert {topic.status for topic in shown.topics}.isdisjoint({"noise"})
     assert 0 < shown.n_hidden == 12 - len(shown.topics)
     page = TopicDisplay.from_estimator(model, n_topics=12).to_html()
-    assert "size lost in noise" in page and 'class="sk-dp-lost"' in page
+    assert "size too noisy to use" in page and 'class="sk-dp-lost"' in page

@@ -71,7 +71,8 @@ def test_values_far_from_zero_are_resolved_as_far_as_doubles_do(offset, form, bo
     X = rng.normal(size=(20_000, 2)) + 10 * np.column_stack([truth, 0 * truth]) + [offset, 0]
     bounds = ([offset - 50, -50], [offset + 50, 50]) if bounded else None
     model = DPGaussianMixture(2, covariance_type=form, bounds=bounds, random_state=0).fit(X)
-    assert adjusted_rand_score(truth, model.predict(X)) > 0.97
+    for each in (model, model.to_sklearn()):
+        assert adjusted_rand_score(truth, each.predict(X)) > 0.97
     assert model.trustworthy_ and set(model.column_status_) == {"ok"}
     variances = np.atleast_2d(
         model.covariances_
@@ -79,6 +80,20 @@ def test_values_far_from_zero_are_resolved_as_far_as_doubles_do(offset, form, bo
         else np.diagonal(model.covariances_, axis1=-2, axis2=-1)
     )
     assert np.allclose(variances, 1.0, rtol=0.2)
+
+
+@pytest.mark.parametrize("form", ["diag", "spherical"])
+@pytest.mark.parametrize("offset", [0.0, 2023.0, 1e6, 1e9])
+def test_scikit_learn_gives_the_same_densities_far_from_zero(offset, form):
+    """Its formula for these forms lost all of them at 1e9: components were drawn by lot."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + offset
+    model = DPGaussianMixture(2, covariance_type=form, random_state=0).fit(X)
+    found = model.to_sklearn()
+    assert found.covariance_type == (form if offset < 1e6 else "full")
+    assert np.allclose(found.score_samples(X), model.score_samples(X), atol=1e-3)
+    assert np.allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-3)
+    assert np.allclose(found.sample(4000)[0].mean(axis=0), X.mean(axis=0), rtol=0, atol=1)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9, 1e12])
@@ -104,6 +119,22 @@ def test_what_doubles_cannot_resolve_is_told(bounded):
 @pytest.mark.parametrize("value", [0.0, 1.0, 2023.0])
 def test_rows_of_one_value_have_no_components(value):
     model = DPGaussianMixture(2, random_state=0).fit(np.full((20_000, 2), value))
-    assert str(model.messages_).startswith("no components") or "hidden in the noise" in str(
+    assert str(model.messages_).startswith("no components") or "too noisy to use" in str(
         model.messages_
     )
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_components_that_reach_over_gaps_are_told(bounded):
+    """Hours of three groups beside a column of noise: columns in units of their spreads are alike,
+    and two of the groups share a component."""
+    rng = np.random.default_rng(0)
+    hours = np.array([9, 13, 18.0])[rng.integers(3, size=30_000)] + 0.3 * rng.normal(size=30_000)
+    X = np.column_stack([hours, rng.normal(size=30_000)])
+    bounds = ([0, -6], [24, 6]) if bounded else None
+    model = DPGaussianMixture(3, bounds=bounds, random_state=0).fit(X)
+    assert "reach over gaps between groups of rows in these columns: x0" in str(model.messages_)
+    alone = DPGaussianMixture(3, bounds=bounds and (0, 24), random_state=0).fit(X[:, :1])
+    assert "gaps" not in str(alone.messages_)
+    X, truth = clusters("0/1")
+    assert "gaps" not in str(DPGaussianMixture(3, random_state=0).fit(X).messages_)

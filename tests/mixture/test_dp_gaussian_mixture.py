@@ -301,6 +301,15 @@ def test_the_number_of_components_is_found(d):
     assert ("partition/sketch/lloyd sums" in spent) == (d == 10)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_one_component_may_be_chosen(form):
+    """What is released of a single one that was asked for is not in the plan of a choice."""
+    X = np.random.default_rng(0).normal(3.0, size=(2000, 2))
+    model = DPGaussianMixture((1, 2), covariance_type=form, bounds=20.0, random_state=0).fit(X)
+    assert model.n_components_ == 1
+    assert np.allclose(model.partial_fit(X).means_, 3.0, atol=0.5)
+
+
 @pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
 def test_neighbors_get_the_same_number_of_components(d):
@@ -315,6 +324,6 @@ def test_the_status_tells_which_components_are_hidden_and_how_much_they_weigh():
     X = np.concatenate([rng.normal(size=(20_000, 4)), far])
     model = DPGaussianMixture(2, random_state=0).fit(X)
     assert model.score(X) > GaussianMixture(1).fit(X).score(X) + 1
-    hidden = "too few rows for this budget: components hidden in the noise: 1 (2."
+    hidden = "too few rows for this budget: components too noisy to use: 1 (2."
     assert str(model.messages_).startswith(hidden) and not model.trustworthy_
     assert model.weights_[1] < 0.03

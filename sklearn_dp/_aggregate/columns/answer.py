@@ -16,10 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from ..._status import Message, Status, extent, in_short, names_at
+from ..._status import Status, extent, in_short, names_at
 from ..shared.advice import Budget, advice, hidden_in_noise
 from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
+from .outside import beyond_in_words
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
@@ -69,13 +70,15 @@ def status_of(
     """The status: what there is to say of columns, by name."""
     names = names or range(len(codes))
     status = _of_noise(moments, codes == "noise", names, budget)
-    words = "noise hides the spread of these columns, so their errors may be large compared with it"
+    words = (
+        "the spread of these columns is mostly noise, and their errors may be large relative to it"
+    )
     action = "use more rows, a larger epsilon or narrower bounds"
     status = status.add_columns("hidden_spreads", words, names, codes == "unknown", action, "part")
     status = told_beyond(status, moments, codes == "bound", names)
     if (lost := codes == "scale").any():
         part = float((moments.spread_error[lost] / moments.spread[lost]).max()) / _LOST
-        words = "noise hides the standard deviations of these columns"
+        words = "the standard deviations of these columns are mostly noise"
         action = advice(part, budget, moments.size)
         status = status.add_columns("hidden_deviations", words, names, lost, action, "part")
     status = status or moments.weights.told(status)
@@ -107,9 +110,5 @@ def told_beyond(
     """The status, with columns that have many rows beyond the bounds."""
     if not cut.any():
         return status
-    parts = zip(names, moments.beyond, strict=True)
-    shares = [f"{name} ({100 * min(part, 1.0):.0f}%)" for name, part in parts]
-    words = "many rows are beyond the bounds and are clipped to them"
-    text = f"{words}: {in_short(names_at(shares, cut))}"
-    about = names_at(names, cut), "use wider bounds", extent(int(cut.sum()), len(cut))
-    return status.add(Message("rows_beyond_bounds", text, *about))
+    severity = extent(int(cut.sum()), len(cut))
+    return status.add(beyond_in_words(moments.beyond, cut, names, severity))

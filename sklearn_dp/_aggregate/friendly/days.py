@@ -118,7 +118,7 @@ def combined(
         more = "more days" if known[lost].any() else "days with more rows"
         severity = extent(len(lost), len(codes))
         columns = names_at(names, codes == "noise") if where else ()
-        text = f"noise hides the means{where} in all days so far"
+        text = f"the means{where} are mostly noise in all days so far"
         status = Status([Message("noisy_columns", text, columns, f"add {more}", severity)])
     elif np.isin(day.codes, ["noise", "unknown"]).any():
         status = Status()

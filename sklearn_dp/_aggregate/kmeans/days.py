@@ -222,7 +222,7 @@ def fit_day(
     final = replace(final, distances=seen.clip.norms(likely))
     known = measured(day, final, domain, len(centers), domain)
     if keep < 1:  # rows that the first day has shown far out may be forgotten
-        known = known._replace(lost=None)
+        known = known._replace(lost=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
@@ -306,7 +306,7 @@ def _update(
     weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
-    state.farthest, state.counted = seen.clip.reach, before.centers
+    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, before.centers
     state.count = fade * before.count + seen.counts
     state.count_sd = np.hypot(fade * before.count_sd, seen.counts_sd)
     n, _ = state.certain_counts(tuning.certain_count_sd)

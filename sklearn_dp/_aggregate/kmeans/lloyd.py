@@ -438,7 +438,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     spread = asked and not last
     moves = state.precise and not last
     seen = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
-    state.farthest, state.counted = seen.clip.reach, state.centers
+    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, state.centers
     state.distances = seen.clip.norms(context.size.n)
     state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last

@@ -119,6 +119,8 @@ class LloydResult:
     noise_share: float = math.nan
     # how far rows are from their centers, when last released
     distances: NoisyNorms | None = None
+    # (k,), how much longer residuals are than their last clip, in the mean
+    excess: np.ndarray | float = 0.0
 
 
 @dataclass
@@ -140,6 +142,7 @@ class LloydState:
     spread_variance: np.ndarray = field(init=False)  # ... of infinite variance while unknown
     # (k,), distance from each center that few of its rows are beyond; infinite while unknown
     farthest: np.ndarray = field(init=False)
+    excess: np.ndarray = field(init=False)  # (k,), how much longer residuals are than their clip
     # (k,), counts, the unsure ones averaged with those of the cells ...
     likely: np.ndarray = field(init=False)
     likely_sd: np.ndarray = field(init=False)  # ... and their standard deviations
@@ -161,7 +164,7 @@ class LloydState:
         self.variance, self.count, self.count_sd = np.zeros(k), np.zeros(k), np.zeros(k)
         self.old_count, self.old_count_variance = np.zeros(k), np.full(k, np.inf)
         self.spread, self.spread_variance = np.zeros(k), np.full(k, np.inf)
-        self.farthest = np.full(k, np.inf)
+        self.farthest, self.excess = np.full(k, np.inf), np.zeros(k)
         self.likely, self.likely_sd = np.zeros(k), np.zeros(k)
         self.unseen = np.zeros(k, dtype=bool)
 
@@ -180,7 +183,7 @@ class LloydState:
         spread = self.farthest, self.spread, self.spread_variance
         known = n_iterations, self.error, self.noise_share
         return LloydResult(
-            self.centers, self.variance, *counts, *spread, *known, distances=self.distances
+            self.centers, self.variance, *counts, *spread, *known, self.distances, self.excess
         )
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
@@ -303,6 +306,7 @@ class ClipRadii:
     gain: float  # how far a clipped mean moves when all rows move by one; at most 1
     # (k,), distance from each center that few of its rows are beyond, in grid steps
     reach: np.ndarray
+    excess: np.ndarray  # (k,), how much longer residuals are than the clip, in the mean of all
     distances: Distances | None = None  # the histogram, with that of earlier days
 
     def norms(self, n: float) -> NoisyNorms | None:
@@ -370,7 +374,9 @@ def clip_radius(
     last = None if last == half else last
     reach = np.minimum(tuning.spread_cap * (last or context.radius) * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
-    return ClipRadii(radius * scales, gain, reach, seen)
+    middles = (edges[1:] + edges[:-1]) / 2
+    excess = max(float(counts @ np.maximum(middles - radius, 0.0)), 0.0) / max(most, 1.0)
+    return ClipRadii(radius * scales, gain, reach, excess * scales, seen)
 
 
 def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:

@@ -211,10 +211,10 @@ def missed_in_words(
     n: float,
     light: bool,
     tuning: Tuning,
-    lost: float | None = None,
+    lost: tuple[float, float] = (0.0, 0.0),
 ) -> str | None:
-    """Say where far rows are few, seen, and cost a part of what the others do; or where rows at
-    least `lost` from the middle are in reach of no center.
+    """Say where far rows are few, seen, and cost a part of what the others do; or where rows that
+    far from the middle are in reach of no center, and cost as much as is `lost`.
 
     `near` is the released sum of the squares of all others, and its standard deviation; `n` the
     released number of units. `light`: whether some of the clusters that were found are light: then
@@ -228,10 +228,10 @@ def missed_in_words(
             f"and add at least {plain(far.cost)} to the cost, compared with {plain(near[0])} for "
             "all others"
         )
-    elif lost is not None:
+    elif lost[1] > tuning.far_part * (near[0] - lost[1]):
         seen = (
-            f"rows are seen about {plain(lost)} or more from the center of all, more than twice as "
-            "far as any cluster reaches"
+            f"rows are seen about {plain(lost[0])} or more from the center of all, more than twice "
+            "as far as any cluster reaches"
         )
     else:
         return None
@@ -303,9 +303,10 @@ def caps_of(
     reach: np.ndarray,
     moved: float | None,
     at_ends: AtEnds | None = None,
-) -> tuple[np.ndarray, float, float | None]:
+) -> tuple[np.ndarray, float, tuple[float, float]]:
     """The caps (k,) on distances to the centers `steps` (k, d) and that to one center of all; and
-    the least length of rows that are seen, far beyond what any center reaches.
+    the least length of rows that are seen, far beyond what any center reaches, and what they cost
+    at least; zeros where there are none.
 
     Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere;
     None: it was not. `at_ends`: what may be at the far ends of a box.
@@ -320,9 +321,14 @@ def caps_of(
     caps = np.minimum(reach, most)
     reached = _reached(facts, steps, caps)
     if (seen := seen_beyond(lengths, reached) or there) is None:
-        return caps, most, None
+        return caps, most, (0.0, 0.0)
     # Rows are seen that are in reach of no center; one center cannot miss a cluster.
-    lost = seen[0] * rows.unit if len(steps) > 1 and seen[0] > 2 * reached else None
+    lost = 0.0, 0.0
+    if len(steps) > 1 and lengths is not None and seen[0] > 2 * reached:
+        first, last = np.searchsorted(lengths.edges, seen)
+        number = float(lengths.counts[first:last].sum())
+        least = seen[0] - _reached(facts, steps, np.zeros(len(steps)))
+        lost = seen[0] * rows.unit, number * (least * rows.unit) ** 2
     return np.maximum(caps, min(seen[1], most)), most, lost
 
 

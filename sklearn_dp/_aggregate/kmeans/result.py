@@ -248,6 +248,7 @@ def _to_tenth(part: float) -> float:
 # -- result ----------------------------------------------------------------------------------------
 
 
+_SKEW = 0.7  # of what clips take of the lengths of residuals: what they move a mean by, likely
 _LOOSE = 20.0  # times the spread of the rows that the radius should not be
 # Noise of a count that the rows of an average cluster have to exceed: smaller ones are to be found,
 # too. Of 75 fits of 5 to 50 clusters, so many rows or so much budget made nearly all "ok".
@@ -320,7 +321,7 @@ class Measured(NamedTuple):
     quality: Quality
     loss: float  # squared steps that noise is expected to have added to the sum of squares
     # least distance from the middle at which rows are seen, far beyond what any center reaches
-    lost: float | None = None
+    lost: tuple[float, float] = (0.0, 0.0)
 
 
 def build_result(
@@ -559,7 +560,8 @@ def _centers_sd(
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
     drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
-    return np.sqrt(final.variance + drift + size.weights.square * spread / (d * counts))
+    sampled = size.weights.square * spread / (d * counts)
+    return np.sqrt(final.variance + drift + sampled + np.square(_SKEW * final.excess) / d)
 
 
 def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.ndarray:

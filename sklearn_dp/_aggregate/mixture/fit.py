@@ -92,7 +92,7 @@ def fit_mixture(
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
-    ellipsoids, seen = _refined(parts, start, settings.form, place, here)
+    ellipsoids, seen = _refined(parts, start, settings, place, here)
     progress("components")
     result = _told(session, place, parts, ellipsoids, here)
     days = MixtureDays(place.count, place.size_sd**2, here)
@@ -269,9 +269,10 @@ def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
 
 
 def _refined(
-    parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius, here: Margins
+    parts: Parts, start: list[Ellipsoid], settings: Settings, place: CenterRadius, here: Margins
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Rounds of expectation maximization; and which components (k,) stood out of the noise."""
+    form = settings.form
     least = least_weight(parts.session, len(start), place.size)
 
     def repair(ellipsoids: list[Ellipsoid], number: int) -> list[Ellipsoid]:
@@ -289,7 +290,7 @@ def _refined(
         repair=repair,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
-        tails=len(start) == 1,
+        tails=settings.n_components == 1,  # as planned; one that has been chosen has no entry
     )
 
 
@@ -304,7 +305,7 @@ def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.n
         weights = np.array([e.weight for e in ends])
         which = listed(range(len(lost)), np.flatnonzero(lost))
         share = plain(100 * weights[lost].sum() / weights.sum())
-        hidden = f"components hidden in the noise: {which} ({share}% of the weight)"
+        hidden = f"components too noisy to use: {which} ({share}% of the weight)"
         severity = extent(int(lost.sum()), len(lost))
         text = f"too few rows for this budget: {hidden}"
         return Status([Message("few_rows", text, severity=severity)])

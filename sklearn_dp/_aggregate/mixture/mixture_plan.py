@@ -1,6 +1,7 @@
 """The plan of a mixture: which entries there are, from public facts only.
 
-Paid for are the location (5% of rho), the partition, and the components (5% for the radii of the
+Paid for are the columns (9% of rho, or 6% without histograms of values), the location (5%), the
+partition, and the components (5% for the radii of the
 start, all that is left for the rounds of moments, and what a partition does not spend). With halves
 ("k_tuples", and the spherical case of "partition") the entries are on two paths: a unit is in one
 half, so each half may spend the whole budget.
@@ -26,7 +27,7 @@ from .parts import Settings
 PREFIX = "partition/"
 RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
-_MARGINS_SHARE = 0.06
+_MARGINS_SHARE, _COLUMNS_SHARE = 0.09, 0.06
 _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
@@ -52,7 +53,7 @@ def mixture_entries(
     if settings.margins_released(n_features):
         location = (*margin_entries(_MARGINS_SHARE * rho), *location)
     if settings.columns_released(n_features):
-        location = (*column_entries(_MARGINS_SHARE * rho), *location)
+        location = (*column_entries(_COLUMNS_SHARE * rho), *location)
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
         return (*location, *moment_entries(rest))

@@ -34,12 +34,9 @@ def at_bound_codes(
     means: np.ndarray,
     errors: np.ndarray,
     spreads: np.ndarray,
-    few: np.ndarray | bool = False,
 ) -> np.ndarray:
-    """Codes, with columns at bounds; means, their errors and spreads in the units of the table. Of
-    columns with few values, one may well be a bound."""
+    """Codes, with columns at bounds; means, their errors and spreads in the units of the table."""
     near, cut = near_bounds(domain, means, errors), cut_by_bounds(domain, means, spreads)
-    near, cut = near & ~np.asarray(few), cut & ~np.asarray(few)
     near = near & (codes != "noise")  # one value at a bound is a sign that rows lie beyond it
     return np.where(near | cut & ~np.isin(codes, ("constant", "noise")), "bound", codes)
 
@@ -84,7 +81,7 @@ def told_of_codes(status: Status, codes: np.ndarray, names: Sequence[object]) ->
         ("variance", "variances and covariances"),
         ("covariance", "covariances"),
     ):
-        words = f"noise hides the {what} of these columns"
+        words = f"the {what} of these columns are mostly noise"
         status = status.add_columns("noisy_columns", words, names, codes == code)
     return told_of_single(status, codes, names)
 
@@ -99,7 +96,7 @@ def status_of_joint(
     hidden = np.isin(codes, ("noise", "variance", "covariance"))
     several = int(np.count_nonzero(codes != "constant"))
     if not end.seen and 2 * np.count_nonzero(hidden) >= several:
-        words = "too few rows for this budget: noise hides covariances of these columns"
+        words = "too few rows for this budget: the covariances of these columns are mostly noise"
         severity = extent(int(np.count_nonzero(hidden)), several)
         return Status().add_columns("few_rows", words, names, hidden, severity=severity)
     return told_of_codes(end.told("the rows in some direction", budget), codes, names)

@@ -20,9 +20,10 @@ noise is drawn: its variance is added to released second moments.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
@@ -41,9 +42,9 @@ MARGINS = "margins"
 """Name of the plan entry of the two histograms."""
 
 _DIGITS, _TINY = 1e-15, 1e-28  # of a value, and at all: less is no standard deviation
-_MARGINS_SHARE = 0.5  # of the budget of the margins
-# Edges of bins of distances from the origin, in scales: half ones, and longer ones farther out.
-_EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
+_MARGINS_SHARE = 2 / 3  # of the budget of the margins
+# Edges of bins of distances from the origin, in scales: quarters, and longer ones farther out.
+_EDGES = np.concatenate([np.arange(8) / 4, [2, 2.5, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
 _EDGES = np.concatenate([-_EDGES[:0:-1], _EDGES])
 _MIDDLES = (_EDGES[1:] + _EDGES[:-1]) / 2
 _HASHES = 64  # bins of values
@@ -57,7 +58,30 @@ _CHANCE, _WINDOWS = 1e-3, (1, 2, 4, 8)  # of bins together that seem to hold row
 _OF_TOTAL = 2.0  # claims of a unit, that its weight in the total is worth
 _MISSING = 0.2  # of the rows, that may be beside those that are seen
 _ENOUGH = 30.0  # standard deviations of a count that the number of rows is at least, for all this
+_SURELY, _GAP, _MUCH = 2.0, 0.2, 0.1  # noise of a bin; of what a mixture has there; of all of it
 _CLEAR = 4.0  # standard deviations of its noise that a sum of squared shares is above that of many
+
+
+class Bins(NamedTuple):
+    """Noisy numbers of rows by distance from the origin of their column, in scales."""
+
+    origin: np.ndarray  # (d,), in units of the table
+    scale: np.ndarray
+    counts: np.ndarray  # (d, bins)
+    sd: float
+    size: float  # of all rows
+
+    def gaps(self, weights: np.ndarray, means: np.ndarray, sds: np.ndarray) -> np.ndarray:
+        """The part of a normal mixture, of `means` and `sds` (k, d), that is in bins of a column
+        (d,) that have surely far fewer rows, and others on both sides."""
+        edges = self.origin + self.scale * _EDGES[:, None]
+        below = ndtr((edges[:, None] - means) / np.maximum(sds, 1e-300))
+        told = np.diff(np.einsum("k,ekd->ed", weights, below), axis=0).T
+        seen = self.counts > _CLEAR * self.sd
+        inside = np.logical_or.accumulate(seen, axis=1)
+        inside &= np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
+        most = (np.maximum(self.counts, 0.0) + _SURELY * self.sd) / self.size
+        return np.where(inside & (most < _GAP * told), told, 0.0).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -71,6 +95,7 @@ class Margins:
     scale: np.ndarray  # (d,), of a step of the columns in the table
     spread: np.ndarray  # (d,), standard deviations of all rows, in columns; 0 where unseen
     extra: np.ndarray  # (d,), variances that are taken to be added to columns
+    bins: Bins | None = None  # of rows that are not few values
 
     @classmethod
     def of_table(cls, n_features: int, domain: Domain | None = None) -> Self:
@@ -150,6 +175,23 @@ class Margins:
         )
         return replace(end, axes=axes, scales=scales, errors=errors)
 
+    def told_of_gaps(
+        self,
+        status: Status,
+        weights: np.ndarray,
+        means: np.ndarray,
+        sds: np.ndarray,
+        names: Sequence[object],
+    ) -> Status:
+        """The status, with columns in which components reach over gaps between groups of rows."""
+        if self.bins is None or len(weights) < 2:
+            return status
+        few = self.few | self.unseen | (self.extra > 0)
+        wide = ~few & (self.bins.gaps(weights, means, sds) > _MUCH)
+        words = "components reach over gaps between groups of rows in these columns"
+        action = "use more components, or fewer columns"
+        return status.add_columns("gaps_in_components", words, names, wide, action)
+
     def told(self, status: Status, names: Sequence[object]) -> Status:
         """The status, or which columns have not been found."""
         words = "no spread found in these columns"
@@ -182,6 +224,7 @@ def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Mar
         return Margins.of_table(d, domain)
     else:
         values, shapes = [(False, False)] * d, [(0.0, 1.0, 1.0)] * d
+    binned = counts[:, _HASHES:], sd, size
     few, all_few = (np.array(each) for each in zip(*values, strict=True))
     middle, spread, far = (np.array(each) for each in zip(*shapes, strict=True))
     middle, spread = origin + scale * np.where(single, 0.0, middle), scale * spread
@@ -202,6 +245,7 @@ def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Mar
         public.scale * own,
         np.where(unseen, 0.0, spread / own),
         np.where(unseen, 1.0, np.square(spread / own) * extra),
+        Bins(public.origin + public.scale * origin, public.scale * scale, *binned),
     )
 
 

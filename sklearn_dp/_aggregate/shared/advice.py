@@ -72,7 +72,7 @@ def hidden_in_noise(
     """
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
-        found = f"too few {units} for this budget: their number is lost in the noise"
+        found = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
         more = f"use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
         return Status([Message(f"few_{units}", found, action=more, severity="all")])

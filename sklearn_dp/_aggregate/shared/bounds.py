@@ -44,8 +44,8 @@ from .advice import plain
 
 NO_BOUND = Message(
     "no_bound",
-    "no bound found: the unit ball is used",
-    action="pass public bounds, or use more rows",
+    "too few rows for this budget to find the range of the data",
+    action="use public bounds, more rows or a larger epsilon",
     severity="all",
 )
 _MARGIN = 3.7
@@ -54,6 +54,7 @@ _WINDOWS = (8, 16, 32, 64, 128, 256)
 _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
 _LIKELY = 1.5  # standard deviations of what noise may hide
 _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
+_PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
@@ -166,15 +167,16 @@ def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, n
     return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
 
 
-def outside(most: float, unit: str, name: str) -> Message:
+def outside(most: float, size: float, unit: str, name: str) -> Message:
     """What a fit without public bounds cannot see: up to `most` units, of `upper_bound_outside`,
-    which are fewer than the noise. `name` is the attribute that holds the radius."""
+    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
+    a quarter of all (`size`), the answer may be that of the others alone."""
     return Message(
         "outside_bound",
         f"up to {math.ceil(most)} {unit}s (95% confidence) may lie outside of {name} and were "
         "clipped",
         action="pass bounds= to avoid this",
-        severity="note",
+        severity="note" if most <= _PART * size else "caution",
     )
 
 

@@ -58,7 +58,8 @@ def told_by_column(
     k, empty = len(codes), int(np.count_nonzero((codes == "noise").all(axis=1)))
     if not empty or not status.trustworthy:
         return status
-    text = f"mostly noise or hardly any rows in {empty} of {k} centers"
+    verb = "is" if empty == 1 else "are"
+    text = f"{empty} of {k} centers {verb} mostly noise or nearly empty"
     severity = extent(empty, k) if 2 * empty > k else "caution"
     return status.add(Message("noisy_centers", text, severity=severity))
 
@@ -81,7 +82,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
         wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
         return Status([wrong, *rules])
     told = [
-        ("noisy_columns", lost, f"noise hides {{}} of {k} centers"),
+        ("noisy_columns", lost, f"too noisy to use: {{}} of {k} centers"),
         (
             "centers_at_bound",
             at_bound,

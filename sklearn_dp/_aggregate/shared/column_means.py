@@ -34,6 +34,7 @@ REFINEMENT = "columns of centers"
 _REACH = (4.0, 64.0)  # released standard deviations of a column that its rows reach
 _FIRST = 0.3  # of the budget of several centers: to see how far their rows reach
 _LEAST_REACH = 1e-9  # of the scale of a column: its inverse has a square
+_PILED = 0.6  # of half a box, from its middle, that centers next to an end are
 _KNOWN = 0.5  # of the reach: a center that is farther off is not refined by what is clipped to it
 _SAMPLING = 0.7  # of the error from which rows were drawn: noise that a farther clip may cost
 _UNEQUAL = 4.0  # times the shortest side of a box that the longest is; of scales, released, twice
@@ -106,14 +107,14 @@ def refined_centers(
     part = rho if k == 1 else _FIRST * rho
     first = _first_frame(columns, known, _reach(mean_size, part, d))
     sums = _released(session, table, columns.box, known.centers, first, part)
-    found, most = _combined(columns, known, first, sums, square)
+    found, most, shown = _combined(columns, known, first, sums, square)
     if k == 1:
         return found
     part = session.remaining(REFINEMENT)
     second = _second_frame(columns, found, _reach(mean_size, part, d) * most)
     sums = _released(session, table, columns.box, known.centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
-    last, _ = _combined(columns, found, second, sums, square)
+    last, *_ = _combined(columns, found, second, sums, square, shown)
     return last._replace(beyond=found.beyond, numbers=(sums.number, sums.number_sd))
 
 
@@ -141,7 +142,11 @@ def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Fram
     if not boxed:
         base = np.where(known, found.centers, columns.origin)
         return _Frame(base, base, reach * columns.scale, whole)
-    return _Frame(np.broadcast_to(columns.origin, about.shape), about, columns.scale, whole)
+    # Offsets are clipped to half of the box: about centers next to an end, few rows at the other
+    # one, which may be most of the squares, would be lost.
+    piled = np.abs(about - columns.origin).max(axis=0) > _PILED * columns.scale
+    middle = np.broadcast_to(columns.origin, about.shape)
+    return _Frame(middle, np.where(piled, middle, about), columns.scale, whole)
 
 
 def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) -> _Frame:
@@ -169,9 +174,11 @@ def _combined(
     frame: _Frame,
     sums: "_Sums",
     square: float,
-) -> tuple[RefinedCenters, np.ndarray]:
-    """Known centers (k, d) and a release, by inverse variance; and at most how wide (d,) the
-    clusters are in each column, as far as noise lets it be seen."""
+    shown: np.ndarray | float = 0.0,
+) -> tuple[RefinedCenters, np.ndarray, np.ndarray]:
+    """Known centers (k, d) and a release, by inverse variance; at most how wide (d,) the clusters
+    are in each column, as far as noise lets it be seen; and the variances that this release has
+    `shown`, for the next one."""
     centers, before = known.centers, known.std_error
     (k, d), scale = centers.shape, frame.scale
     least = np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
@@ -198,6 +205,13 @@ def _combined(
     constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
     # What has been seen of the column is not its spread.
     seen &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
+    # Of y beyond a clip at r, (y - r) is at most (y^2 - r^2) / 2r: squares that a wider clip has
+    # shown, and this one does not.
+    squares = np.square(spread * scale)
+    squares_sd = sums.squares_sd / least.sum() * np.square(scale)
+    missing = np.maximum(shown - squares - squares_sd, 0.0) / (2 * scale)
+    hidden = np.where(frame.whole, 0.0, np.maximum(missing, _EXCESS * scale * sums.beyond))
+    noise = np.hypot(noise, hidden)
     bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
     # A standard error is at least that of drawing: the spread of the cluster is no larger.
     widths = np.minimum(most, before * np.sqrt(d * least))
@@ -205,9 +219,8 @@ def _combined(
     first = np.square(before) + bias
     gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
     first = np.maximum(first - np.square(drawn), 0.0)
-    hidden = np.where(frame.whole, 0.0, _EXCESS * scale * np.maximum(sums.beyond, 0.0))
     error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
-    error = np.where(gain > 0, np.sqrt(error + np.square(gain * hidden)), before)
+    error = np.where(gain > 0, np.sqrt(error), before)
     after, at_bound = centers + gain * (refined - centers), np.zeros((k, d), dtype=bool)
     column = columns.scale
     if columns.box is not None:
@@ -222,7 +235,7 @@ def _combined(
         at_bound = free & ((after <= columns.box.low) | (after >= columns.box.high))
     beyond = np.where(clear & frame.whole, np.minimum(sums.beyond, 1.0), 0.0)
     found = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
-    return found, most
+    return found, most, squares - squares_sd
 
 
 def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:

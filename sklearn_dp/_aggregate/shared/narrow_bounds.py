@@ -26,7 +26,6 @@ _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small par
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
 _CUT = 1.3  # spreads from a bound, that the mean of a column has where many rows are at it
 _TWO_VALUES = 0.8  # of the largest variance of a column in bounds
-_OF_SIDE = 0.001  # of the side of a box: what the mean of points with weights is known by
 _OF_BALL = 0.25  # of the radius of a ball: the spread of its rows in a column
 _FILLED = 0.9, 0.98  # of the radius of a ball: typical lengths of rows that may be cut, or are
 _HIDDEN, _SMALLER = 3.0, 0.25  # sds of a variance that noise hides; part of another variance
@@ -198,7 +197,7 @@ def told_of_hidden(
     hidden &= (codes == "ok") & (np.ptp(sides) <= _EQUAL * sides.max())
     if not hidden.any() or not status.trustworthy:
         return status, codes
-    words = "noise hides the spreads of these columns, and their means may be noise, too"
+    words = "the spreads of these columns are mostly noise, and their means may be noise, too"
     action = "use separate bounds for columns in different units"
     status = status.add_columns("hidden_spreads", words, names, hidden, action)
     return status, np.where(hidden, "unknown", codes)
@@ -242,25 +241,6 @@ def told_of_balls(
     if domain.low is None:  # a dense ball may well be at the end of a larger one
         told = Status(replace(each, severity="caution") for each in told)
     return told, cut
-
-
-def told_of_points(
-    status: Status,
-    domain: Domain,
-    points: np.ndarray,
-    weights: np.ndarray,
-    hidden: np.ndarray,
-    names: Sequence,
-) -> Status:
-    """The status of points (m, d) with weights, by the means and the spreads that they have, in
-    columns not `hidden`."""
-    points = np.where(hidden, domain.center, points)
-    weights = np.maximum(weights, 1e-300)
-    mean = np.average(points, axis=0, weights=weights)
-    spread = np.sqrt(np.average(np.square(points - mean), axis=0, weights=weights))
-    side = domain.radius if domain.low is None else domain.high - domain.low
-    errors = np.broadcast_to(_OF_SIDE * side, mean.shape)
-    return told_of_centers(status, domain, mean[None], errors[None], mean, spread, names)[0]
 
 
 def told_of_outside(

@@ -63,11 +63,11 @@ def test_errors_are_compared_with_the_spread_that_is_seen():
     assert told(found, means).startswith(
         "mostly noise: the standard error is about 60% of the spread of these columns: days; use"
     )
-    lost = "noise hides the standard deviations of these columns: pay; use about"
+    lost = "the standard deviations of these columns are mostly noise: pay; use about"
     assert lost in told(found, scales)
     hidden = np.array(["ok", "unknown", "ok"])
     assert told(found, hidden).startswith(
-        "noise hides the spread of these columns, so their errors"
+        "the spread of these columns is mostly noise, and their errors"
     )
 
 

@@ -105,6 +105,19 @@ def test_neighbors_of_small_data_with_a_look_at_far_rows_are_within_every_claim(
     assert replay_audit(model, X).violations == []
 
 
+@pytest.mark.parametrize("epsilon", [1e2, 1e3, 1e5])
+def test_a_far_row_that_costs_next_to_nothing_is_no_missing_cluster(epsilon):
+    """It is seen with much budget, and the centers are those of k-means up to two in 10,000."""
+    rng = np.random.default_rng(0)
+    means = np.array([[0, 0, 0], [8, 0, 4], [0, 8, -4.0]])
+    X = means[rng.choice(3, 4000, p=[0.5, 0.3, 0.2])] + rng.normal(size=(4000, 3))
+    X = np.column_stack([X, rng.lognormal(3, 1, 4000) / 10])
+    X[0, 3] = 87.0
+    bounds = ([-10, -10, -10, 0], [20, 20, 20, 100])
+    model = DPKMeans(3, epsilon=epsilon, bounds=bounds, random_state=0).fit(X)
+    assert model.trustworthy_ and "clusters may be missing" not in str(model.messages_)
+
+
 def test_rows_in_reach_of_no_center_are_told():
     """75 rows, which the tree finds in about half of the fits."""
     told = found = 0

@@ -66,7 +66,7 @@ def table_of_columns(**budget):
         lambda **budget: DPQuantiles([0.01, 0.99], bounds=(-4, 4), **budget),
         pipeline,
         table_of_columns,
-        lambda **budget: privatize(KMeans(6), bounds={"": 4.0}, **budget),
+        lambda **budget: privatize(KMeans(6), bounds=4.0, **budget),
         lambda **budget: DPBySegment(DPKMeans(6, bounds=4.0), values=["a", "b"], **budget),
     ],
 )

@@ -11,6 +11,7 @@ from sklearn_dp._queries.places import SumAndTotals
 from sklearn_dp._rows.row_sums import bins_of
 from sklearn_dp._rows.rows import ROWS, GridTable, Rows
 from sklearn_dp._rows.table import Part
+from sklearn_dp._status import Status
 
 
 def exact(weights, largest, groups=None):
@@ -32,9 +33,10 @@ def test_noise_leaves_factors_in_their_range_and_status_alone():
     for _ in range(1000):
         found = Weights.of(rng.normal(size=3) * 100, np.full(3, 100.0))
         assert 0 < found.square <= 1 and 0 <= found.above < 1
-    assert Weights.of(np.array([1e4, 5e3, 290.0]), np.full(3, 100.0)).told("ok") == "ok"
+    assert not Weights.of(np.array([1e4, 5e3, 290.0]), np.full(3, 100.0)).told(Status())
     assert Weights.of(np.array([7.0]), 1.0) == Weights()
-    assert Weights(above=0.5).told("mostly noise") == "mostly noise"
+    (cut,) = Weights(above=0.5).told(Status())
+    assert cut.code == "weights_cut" and Weights(above=0.5).told(Status([cut])) == (cut,)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -30,7 +30,7 @@ def test_what_a_status_tells_of_columns():
     assert told(found) == "ok"
     error = found.std_error.copy()
     error[0, 2] = 6.0  # more than half of 11
-    assert "noise hides hours in 1 of 4 centers" in told(found._replace(std_error=error))
+    assert "too noisy to use: hours in 1 of 4 centers" in told(found._replace(std_error=error))
     error[1, 2] = 6.0
     lost = told_by_column(Status(), found._replace(std_error=error), FINE, names)
     assert str(lost) == "mostly noise in some columns: hours in 2 of 4 centers"

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from black_box.certificate import CASES
-from black_box.distinguishers import log_likelihood_ratio
 from configurations import ESTIMATORS
 
 from sklearn_dp import DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def test_every_estimator_has_a_case():

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from black_box.certificate import CASES, Certificate, Finding, Pair, certify
-from black_box.epsilon_bounds import GAUSSIAN, Claim, Rates
 from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans
+from sklearn_dp.audit._certify import CASES, Certificate, Finding, Pair, certify
+from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 

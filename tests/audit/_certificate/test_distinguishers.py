@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from black_box.distinguishers import Table, scores, separation
+
+from sklearn_dp.audit._distinguishers import Table, scores, separation
 
 N = 800
 OTHER = np.arange(N) % 2 == 1

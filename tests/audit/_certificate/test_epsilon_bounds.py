@@ -4,7 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from black_box.epsilon_bounds import (
+from scipy.special import ndtr
+
+from sklearn_dp import DPKMeans, DPOneCluster
+from sklearn_dp._privacy import _accounting as accounting
+from sklearn_dp.audit._epsilon_bounds import (
     APPROXIMATE,
     GAUSSIAN,
     ZCDP,
@@ -14,10 +18,6 @@ from black_box.epsilon_bounds import (
     least_epsilon,
     smallest_deficit,
 )
-from scipy.special import ndtr
-
-from sklearn_dp import DPKMeans, DPOneCluster
-from sklearn_dp._privacy import _accounting as accounting
 
 
 def claim(kind, value, delta=1e-6, failure=0.0):

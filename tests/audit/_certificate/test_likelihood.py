@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from black_box import distinguishers
-from black_box.distinguishers import log_likelihood_ratio
 from scipy.special import ndtr
 
 from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._trace import Event
+from sklearn_dp.audit import _distinguishers as distinguishers
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def event(kind, value, scale, output, **public):

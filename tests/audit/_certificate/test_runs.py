@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from black_box.certificate import equal_rows, less_noise, run_pair
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp.audit._certify import equal_rows, less_noise, run_pair
 
 PAIR = equal_rows(3)
 

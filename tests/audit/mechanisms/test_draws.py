@@ -10,7 +10,6 @@ import warnings
 
 import numpy as np
 import pytest
-from black_box.epsilon_bounds import Rates
 from configurations import ESTIMATORS
 from scipy.stats import chi2
 
@@ -32,6 +31,7 @@ from sklearn_dp._privacy.mechanisms import selection
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
+from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit.mechanisms import KINDS, law_of
 from sklearn_dp.audit.mechanisms.selection import _passing
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples

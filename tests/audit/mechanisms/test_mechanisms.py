@@ -7,7 +7,6 @@ import pkgutil
 
 import numpy as np
 import pytest
-from black_box import distinguishers, epsilon_bounds
 from scipy.stats import kstest
 
 import sklearn_dp._privacy.mechanisms
@@ -18,6 +17,8 @@ from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp.audit import _conversions, _recount
+from sklearn_dp.audit import _distinguishers as distinguishers
+from sklearn_dp.audit import _epsilon_bounds as epsilon_bounds
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 from sklearn_dp.audit._recount import check_claims, paid
 from sklearn_dp.audit._replay import Replay

@@ -22,11 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from sklearn_dp._privacy._trace import Event, Trace
-from sklearn_dp._silence.suppress_output import suppress_output
-from sklearn_dp.audit._observe import Outcome, run_fit
-from sklearn_dp.audit._replay import Replay
-from sklearn_dp.audit.mechanisms import law_of
+from .._privacy._trace import Event, Trace
+from .._silence.suppress_output import suppress_output
+from ._observe import Outcome, run_fit
+from ._replay import Replay
+from .mechanisms import law_of
 
 _MOST_NUMBERS = 64  # of one attribute
 _PARAMETERS_OF_RELEASES = ("sensitivity", "sigma", "rho", "delta")

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import binom
 
-from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
+from ._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 
 GAUSSIAN, ZCDP, APPROXIMATE = "Gaussian DP", "zCDP", "(epsilon, delta)-DP"
 PARAMETER = {GAUSSIAN: "mu", ZCDP: "rho", APPROXIMATE: "epsilon"}

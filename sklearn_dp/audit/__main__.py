@@ -1,10 +1,10 @@
-"""Compute a lower bound of epsilon from thousands of fits, beside what an estimator claims.
+"""Audit estimators from the command line: ``sklearn-dp audit certify ESTIMATOR``.
 
 Examples::
 
-    python tests/certify.py DPKMeans --fits 4000
-    python tests/certify.py all --jobs 2 --json
-    python tests/certify.py mymodule:MyEstimator --set n_clusters=3
+    sklearn-dp audit certify DPKMeans --fits 4000
+    sklearn-dp audit certify all --jobs 2 --json
+    sklearn-dp audit certify mymodule:MyEstimator --set n_clusters=3
 
 The exit status is 0 if no claim was refuted, so the command can be part of a build. With
 ``--deficit 1.5`` the noise is made too small on purpose, and the exit status is 0 if this was
@@ -18,13 +18,14 @@ import json
 import sys
 from typing import Any
 
-from black_box.certificate import CASES, certify
+from . import all_estimators
+from ._certify import CASES, certify
 
-from sklearn_dp.audit import all_estimators
+__all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Certify; returns 0 if every claim is kept, else 1; with ``--deficit``, 0 if it was
+    """Run a command; returns 0 if every claim is kept, else 1; with ``--deficit``, 0 if it was
     found everywhere."""
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
@@ -47,9 +48,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    command = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
+        prog="sklearn-dp audit",
         description=(__doc__ or "").replace("``", "").replace("::", ":"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "certify",
+        help="compute a lower bound of epsilon from thousands of fits",
+        description="Fit two neighboring data sets many times, train a test that tells them apart, "
+        "and print the resulting lower bound of epsilon next to the claimed value.",
     )
     command.add_argument(
         "estimator",
@@ -94,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--json", action="store_true", help="print one JSON object per certificate"
     )
-    return command
+    return parser
 
 
 def _estimator(name: str, options: argparse.Namespace) -> Any:

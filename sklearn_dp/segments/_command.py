@@ -1,0 +1,131 @@
+"""A profile of a CSV file from the command line: ``sklearn-dp profile DATA.csv ...``.
+
+No row is refused, whatever is in it: an error would tell that it is there. Of a row that is too
+short, the rest is missing.
+"""
+
+import argparse
+import csv
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from .._guarantee import privacy_report
+from .._privacy._optional import extra
+from ..exceptions import BudgetExceededError, UtilityWarning
+from ..preprocessing import Schema
+from ._dp_profile import profile
+
+__all__ = ["main"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        `sys.argv[1:]` by default.
+
+    Returns
+    -------
+    status : int
+        Exit status: 0, or 1 after an error, which is printed.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        print(_profile(arguments))
+    except (OSError, TypeError, ValueError, BudgetExceededError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sklearn-dp profile",
+        description="Divide the rows of a CSV file into segments, and describe each of them. "
+        "All that is printed or written may be published.",
+    )
+    parser.add_argument("data", metavar="DATA.csv", help="a table with a header")
+    parser.add_argument(
+        "--schema", required=True, metavar="FILE",
+        help="public ranges and categories of the columns: JSON, Frictionless or CSVW",
+    )  # fmt: skip
+    parser.add_argument("--columns", nargs="+", metavar="NAME", help="only these columns of it")
+    parser.add_argument("--segments", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--epsilon", type=float, required=True, help="privacy budget")
+    parser.add_argument("--delta", type=float, default=1e-6, help="default: %(default)s")
+    parser.add_argument("--group", metavar="NAME", help="the column that names the person of a row")
+    parser.add_argument("--ledger", metavar="FILE", help="an existing ledger, which is charged")
+    parser.add_argument("--delimiter", default=",", help="between values; default: %(default)s")
+    parser.add_argument("--out", metavar="FILE.html", help="write the profile as a page")
+    parser.add_argument("--officer", metavar="FILE.html", help="write the privacy officer's page")
+    return parser
+
+
+def _profile(arguments: argparse.Namespace) -> str:
+    """Fit, write the pages, and return what to print."""
+    schema = Schema.from_file(arguments.schema, columns=arguments.columns)
+    for path in filter(None, (arguments.out, arguments.officer)):
+        if not Path(path).parent.is_dir():  # found out before the charge
+            raise ValueError(f"{path}: there is no such folder.")
+    table, groups = _read(arguments, schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UtilityWarning)  # the same is printed
+        found = profile(
+            table,
+            schema,
+            arguments.segments,
+            epsilon=arguments.epsilon,
+            delta=arguments.delta,
+            ledger=arguments.ledger,
+            groups=groups,
+        )
+    if arguments.out:
+        found.save(arguments.out)
+    if arguments.officer:
+        privacy_report(found).save(arguments.officer)
+    told = [f"status: {found.status_}", *(f"* {each}" for each in found.messages_)]
+    return "\n".join([found._text(), "", *told, found.privacy_report_.spent])
+
+
+def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:
+    """The columns of the schema as a data frame, and the groups."""
+    with extra("pandas"):
+        import pandas as pd
+    names = [*schema, *filter(None, [arguments.group])]
+    csv.field_size_limit(2**31 - 1)
+    with open(arguments.data, newline="", encoding="utf-8-sig", errors="replace") as file:
+        rows = csv.reader(file, delimiter=arguments.delimiter)
+        head = next(rows, [])
+        if missing := [name for name in names if name not in head]:
+            raise ValueError(
+                f"{arguments.data} has no column {missing[0]!r}: its first line must name the "
+                "columns (see --delimiter)."
+            )
+        places = [head.index(name) for name in names]
+        values: dict[Any, list[Any]] = {name: [] for name in names}
+        for row in filter(None, rows):
+            for name, place in zip(names, places, strict=True):
+                values[name].append(row[place] if place < len(row) else "")
+    groups = values.get(arguments.group)
+    for name, kind in schema.items():
+        read = _number if isinstance(kind, tuple) else _category
+        values[name] = [read(text) for text in values[name]]
+    return pd.DataFrame(values, columns=list(schema)), groups
+
+
+def _number(text: str) -> float:
+    """A number, or NaN for any other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _category(text: str) -> str | None:
+    """A category; an empty text is a missing value."""
+    return text or None

@@ -1,0 +1,94 @@
+"""Rows beyond public bounds: counted once, by name, and told by every estimator that clips them."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPCoreset, DPOneClusterKMeans
+from sklearn_dp._aggregate.columns.outside import RowsBeyond, told_of_beyond
+from sklearn_dp._status import Status
+from sklearn_dp.mixture import DPGaussianMixture
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+ESTIMATORS = {
+    "full": lambda **options: DPGaussianMixture(3, **options),
+    "spherical": lambda **options: DPGaussianMixture(3, covariance_type="spherical", **options),
+    "one": lambda **options: DPGaussianMixture(1, **options),
+    "coreset": lambda **options: DPCoreset(3, **options),
+    "balls": lambda **options: DPOneClusterKMeans(3, **options),
+}
+
+
+def clusters(dtype=np.float64, n=20_000):
+    rng = np.random.default_rng(0)
+    means = np.array([[0, 0, 0], [8, 0, 4], [0, 8, -4.0]])
+    X = rng.normal(size=(n, 3)) + means[rng.choice(3, n, p=[0.5, 0.3, 0.2])]
+    return np.clip(X, [-6, -6, -12], [12, 12, 12]).astype(dtype)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("part", [0.0, 0.12, 0.26, 0.5])
+def test_rows_beyond_bounds_are_told(name, part):
+    """A quarter is not ok for anyone, and an eighth is not for means of components."""
+    X = clusters()
+    high = np.array([12.0, 12.0, np.quantile(X[:, 2], 1 - part)])
+    bounds = ([-6, -6, -12], high)
+    model = ESTIMATORS[name](bounds=bounds, random_state=0).fit(X)
+    told = f"many rows are beyond the bounds and are clipped to them: x2 ({100 * part:.0f}%)"
+    assert (told in str(model.messages_)) == (part > 0)
+    moments = isinstance(model, DPGaussianMixture)
+    wrong = part > 0.25 or (moments and part > 0)
+    assert model.trustworthy_ == (not wrong)
+    if name != "coreset":
+        assert model.column_status_.tolist() == ["ok", "ok", "bound" if part else "ok"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_rows_beyond_a_ball_are_told(name):
+    X = clusters()
+    radius = float(np.quantile(np.linalg.norm(X, axis=1), 0.6))
+    model = ESTIMATORS[name](bounds=radius, random_state=0).fit(X)
+    assert "beyond the bounds and are clipped to them: 40%" in str(model.messages_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["full", "coreset"])
+def test_rows_at_a_bound_are_not_beyond_it(name, dtype):
+    """Nor are they by the rounding of float32: half of the rows are at .1, which is no double."""
+    X = np.minimum(clusters(), [12, 12, 0.1]).astype(dtype)
+    model = ESTIMATORS[name](bounds=([-6, -6, -12], [12, 12, 0.1]), random_state=0).fit(X)
+    assert "beyond the bounds" not in str(model.messages_)
+
+
+def test_numbers_of_days_add_up():
+    first = RowsBeyond(np.array([0.0, 300.0]), 1000.0, 4.0)
+    both = first.and_one(RowsBeyond(np.array([0.0, 0.0]), 500.0, 4.0), 0.5)
+    assert both.shares.tolist() == [0.0, 0.15]
+    assert both.variance == 5.0
+
+
+def test_noise_alone_is_not_told():
+    """Of 100 rows with noise of 30, 90 that seem to be beyond the bounds are none."""
+    assert not RowsBeyond(np.array([90.0, 0.0]), 100.0, 900.0).shares.any()
+
+
+@pytest.mark.parametrize(
+    ("share", "most", "severity"),
+    [(0.3, 0.5, "caution"), (0.3, 0.25, "part"), (0.3, 0.0, "part"), (0.6, 0.25, "all")],
+)
+def test_how_serious_rows_beyond_bounds_are(share, most, severity):
+    (found,) = told_of_beyond(Status(), np.array([share]), ["age", "pay"], most=most)
+    assert (found.severity, found.columns) == (severity, ())
+    (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
+    assert (found.severity, found.columns) == (severity, ("pay",))
+
+
+def test_rows_beyond_bounds_on_an_earlier_day_are_still_told():
+    X = clusters()
+    high = [12.0, 12.0, np.quantile(X[:, 2], 0.7)]
+    model = DPGaussianMixture(3, bounds=([-6, -6, -12], high), random_state=0)
+    model.partial_fit(X[:10_000]).partial_fit(np.minimum(X[10_000:], high))
+    assert "are beyond the bounds and are clipped to them: x2 (15%)" in str(model.messages_)
