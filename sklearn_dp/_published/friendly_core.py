@@ -32,8 +32,6 @@ from .._queries.averages import Average, friendly_average
 from .._queries.coordinates import Columns
 from .._queries.cores import core_add_remove, friend_counts
 
-__all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
-
 
 def fit_published_mean(
     session: PrivacySession,

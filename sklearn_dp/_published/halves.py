@@ -24,8 +24,6 @@ from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._queries.samples import ByPart, UnitNumbers
 
-__all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
-
 POINTS = "points"
 """Name of the table of :func:`unit_points`, in the state of the parts."""
 

@@ -24,10 +24,6 @@ from .._rows.table import Part, Summed, Table
 from ._query import Hidden
 from .handles import TableRows
 
-__all__ = [
-    "ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places", "numbered", "released_numbers",
-]  # fmt: skip
-
 _DRAWS = 2**16  # at a time
 
 

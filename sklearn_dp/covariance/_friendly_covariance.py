@@ -30,8 +30,6 @@ from .._validation import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 
-__all__ = ["FriendlyCovariance"]
-
 METHODS = ("whiten", "friendly_core", "gram")
 
 

@@ -18,8 +18,6 @@ from .._base import BaseDPEstimator, read_table, weighted_mean
 from .._door import matrix_by_name
 from .._privacy._checks import check_choice
 
-__all__ = ["BaseReleasedCovariance", "check_bools"]
-
 
 class BaseReleasedCovariance(BaseDPEstimator):
     """Base class of what releases a covariance: everything after `fit`."""

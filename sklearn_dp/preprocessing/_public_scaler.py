@@ -14,8 +14,6 @@ from .._privacy._domain import Domain
 from .._sklearn_compat import Versioned
 from ._scaling import unnamed
 
-__all__ = ["PublicScaler"]
-
 
 class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale columns from public bounds to a given range, at no privacy cost.

@@ -3,7 +3,7 @@
 Nothing of the inside is used: a test by the answers whether a record was there has some rates of
 true and of false alarms, and mu-GDP limits how far apart these may be. Rates are replaced by
 confidence limits (Clopper-Pearson), so a claim that is true is blamed with a probability of at
-most 1e-6. The thresholds are fixed beforehand. (Certificates, `tests/certify.py`, do the
+most 1e-6. The thresholds are fixed beforehand. (Certificates, `sklearn_dp.audit.certify`, do the
 same for every estimator and find their own tests; here are the building blocks.)
 """
 

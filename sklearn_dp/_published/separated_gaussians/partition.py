@@ -51,8 +51,6 @@ from ..._queries.handles import GridRows, TableRows
 from ..halves import POINTS, rows_alone, unit_points
 from .tree import Node, Recursion, leaf_labels, level_entries
 
-__all__ = ["partition_entries", "partition_parts"]
-
 _CANDIDATES = {  # share of the budget of the coreset, and the sensitivity in words
     MOMENT: (0.25, "squared radius in Frobenius norm"),
     CELLS: (0.55, "a unit adds 1 to the cells of each level"),

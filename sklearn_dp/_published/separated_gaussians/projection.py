@@ -23,8 +23,6 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts, Units
 from ..._queries.active import ACTIVE
 
-__all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
-
 BASIS_STEPS = 2.0**20
 """Steps of an integer basis to a unit of length."""
 

@@ -47,8 +47,6 @@ from ..._rows.row_sums import nearest
 from ..halves import POINTS, in_first, in_second, second_half, unit_points
 from .projection import BASIS_STEPS, top_axes
 
-__all__ = ["spherical_entries", "spherical_parts"]
-
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
 _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension

@@ -36,14 +36,6 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.active import ACTIVE
 
-__all__ = [
-    "TerrificBall",
-    "ball_counts",
-    "joint_ball",
-    "joint_entries",
-    "terrific_scores",
-]
-
 _SAFE = 1 - 1e-9
 _MOST_EMPTY = 0.1  # most that the surroundings may hold of the smaller side
 _CLEAR = 10.0  # standard deviations of noise that the smaller side must be

@@ -39,8 +39,6 @@ from ..._queries.pairs import collected, neighbor_counts
 from ..._queries.samples import ByPart, Coins
 from .terrific import TerrificBall, ball_counts, terrific_scores
 
-__all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
-
 _BETA = 0.1  # of the utility statements; never in a noise scale
 _SAFE = 1 - 1e-9
 _SAMPLE = 2**13  # most points whose pairwise distances are compared, about

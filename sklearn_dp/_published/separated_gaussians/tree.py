@@ -43,8 +43,6 @@ from .projection import BASIS_STEPS, top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 
-__all__ = ["NODES", "Cut", "Node", "Recursion", "View", "leaf_labels", "level_entries"]
-
 NODES = "nodes"
 """Name, in the state of a part, of the number of the node that each of its points is in."""
 
