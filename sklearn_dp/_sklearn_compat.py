@@ -48,7 +48,7 @@ def with_callbacks(method: _Method) -> _Method:
 
 def of_rows(method: _Method, name: str, whose: str, returned: str) -> _Method:
     """A method ``(self, X)`` under a name, with its documentation: it calls that of another."""
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"""Call `{name}` of the {whose}.
 
         Parameters

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from ._privacy._warn import warn
 from .exceptions import UtilityWarning
 
-__all__ = ["Code", "Message", "Severity", "Status", "Told", "extent", "in_short", "names_at"]
-
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best
 # What each of them means is in doc/messages.md.
 Code = Literal[

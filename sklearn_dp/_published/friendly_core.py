@@ -32,8 +32,6 @@ from .._privacy._session import PrivacySession
 from .._queries.averages import Average
 from .._queries.point_pairs import PointPairs, Share, average_of_core
 
-__all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
-
 
 def fit_published_mean(
     session: PrivacySession,

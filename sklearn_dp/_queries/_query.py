@@ -25,11 +25,6 @@ from .._privacy._units import UnitFacts
 from .._rows.rows import ROWS
 from .._rows.table import CellCounts, Part
 
-__all__ = [
-    "QUESTIONS", "CellQuery", "Facts", "GridFacts", "Hidden", "PointQuery", "Public", "Query",
-    "Several", "SparseQuery", "Step", "applied", "ask", "check_points",
-]  # fmt: skip
-
 QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 

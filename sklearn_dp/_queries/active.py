@@ -10,8 +10,6 @@ from .._privacy._units import UnitFacts, Units
 from .._rows.table import Part
 from ._query import Facts, Query
 
-__all__ = ["ACTIVE", "Active"]
-
 ACTIVE = "active"
 """Name, in the state of a part, of which of its rows are active; all are, where it is not."""
 

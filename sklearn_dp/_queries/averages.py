@@ -38,11 +38,6 @@ from ._query import Facts, PointQuery, check_points
 from .balls import squared_distances
 from .cores import BASIC_GAMMA
 
-__all__ = [
-    "ROUNDING", "Average", "Members", "average_lattice", "average_of_members",
-    "basic_average_budget", "core_size", "friendly_average", "rounded_mean",
-]  # fmt: skip
-
 ROUNDING = 1e-9
 """A friend is at most (1 + this) times the radius away."""
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void

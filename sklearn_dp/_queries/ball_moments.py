@@ -17,8 +17,6 @@ from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, Query
 
-__all__ = ["BallMoments"]
-
 _UP = 1 + 1e-12
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 

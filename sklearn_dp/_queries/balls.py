@@ -21,11 +21,6 @@ from ._query import Facts, PointQuery, Public, Step, check_points
 from .active import ACTIVE
 from .samples import ByPart
 
-__all__ = [
-    "BallCounts", "BallSum", "Beyond", "CountsAbout", "Crossing", "LARGEST_SQUARE", "Points",
-    "RingCounts", "counts_within", "squared_distances",
-]  # fmt: skip
-
 LARGEST_SQUARE = 2.0**52
 """Of the distance of a row to a center."""
 

@@ -20,8 +20,6 @@ from ._query import Facts, PointQuery, Public, Several, Step
 from .active import ACTIVE
 from .samples import Coins, chosen_rows
 
-__all__ = ["INSIDE", "Boxes", "FullestBoxes", "InBox", "NamedBoxes", "WideBoxes", "box_of"]
-
 INSIDE = "inside"
 """Name, in the state of a part, of which of its active points are in a released box."""
 

@@ -23,11 +23,6 @@ from ._query import Facts, Public, Query, SparseQuery, Step, check_points
 from .clusters import residual_claim
 from .grids import Axes
 
-__all__ = [
-    "CellGrid", "Coded", "FarCounts", "FarLeaves", "Forgotten", "LeafSums", "Level", "Moved",
-    "Prefixes", "Rays", "Rooted", "Settled", "TailCells", "codes_of",
-]  # fmt: skip
-
 _TABLE_BITS = 8  # of an index that are looked up together
 # Names in the state of a part: projected rows, their codes in the grid of the tree, their far
 # cells, nodes and leaves (or -1), and their cells in the present level.

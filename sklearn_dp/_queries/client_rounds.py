@@ -46,13 +46,6 @@ from .._rows.rows import Rows
 from .._rows.table import Part
 from ._query import Facts, Query
 
-__all__ = [
-    "ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "HALF_REACH", "LARGEST_ENTRY", "NORM_EDGES", "REACHES",
-    "STATISTICS", "Arrays", "Bound", "ClientRound", "clamped", "client_rounding", "coarse_step",
-    "exact_sum", "exact_update", "is_count", "message_domain", "norm_of", "project", "row_bounds",
-    "upper_triangle",
-]  # fmt: skip
-
 Arrays = dict[str, np.ndarray]
 """A message, an answer, or a sum of answers."""
 CLIENT_STEPS = 2**20

@@ -27,8 +27,6 @@ from .._rows.rows import ROWS, Rows, row_slices
 from .._rows.table import Part
 from ._query import CellQuery, Facts, Query, Step, check_points
 
-__all__ = ["CappedSquares", "CappedSum", "ClusterSums", "Nearest", "Pinned", "residual_claim"]
-
 _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
 

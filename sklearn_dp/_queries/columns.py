@@ -21,11 +21,6 @@ from .._rows.table import Part
 from ._query import Facts, Public, Query
 from .ranks import RankQuery
 
-__all__ = [
-    "OCTAVES", "OUTSIDE", "ColumnCounts", "EqualBins", "Octaves", "OffsetSums", "Outside",
-    "UnitTotals", "VectorRanks", "VectorSums", "Vectors",
-]  # fmt: skip
-
 OCTAVES = 100
 """Bins of magnitudes are from 2**-100 to 2**100."""
 _COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of sums of offsets, in squared sensitivity

@@ -15,8 +15,6 @@ from .._rows.table import Part, PartSource
 from ._query import Public, Step, applied
 from .handles import TableRows
 
-__all__ = ["AsTheyCame", "ColumnSource", "Columns", "InColumns"]
-
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 
 

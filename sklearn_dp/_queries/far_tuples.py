@@ -13,8 +13,6 @@ from .k_averages import MOST_CELLS, k_averages
 from .noisy_centers import noisy_centers
 from .separated_balls import release_if_private
 
-__all__ = ["far_centers"]
-
 
 def far_centers(
     session: PrivacySession,

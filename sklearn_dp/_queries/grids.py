@@ -12,8 +12,6 @@ from .._rows.rows import ROWS, WHOLE, Rows, map_rows
 from .._rows.table import Part
 from ._query import Public, Step
 
-__all__ = ["BASIS_BITS", "Axes", "Projected", "Quantized", "Recentered", "Unprojected"]
-
 BASIS_BITS = 20
 """A basis is in steps of 2**-20."""
 

@@ -18,8 +18,6 @@ from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Tab
 from .handles import TableRows
 from .samples import UnitNumbers
 
-__all__ = ["group_points", "points_of", "unit_points"]
-
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
     """One point for each unit: the (weighted) mean of its rows, a function of these rows alone. `X`

@@ -26,8 +26,6 @@ from .handles import GridRows
 from .inner import inner_table, rows_alone
 from .samples import ByPart, UnitNumbers, numbered
 
-__all__ = ["POINTS", "half_of_points", "in_first", "in_second", "second_half", "unit_points"]
-
 POINTS = "points"
 """Name of the table of :func:`unit_points`, in the state of the parts."""
 

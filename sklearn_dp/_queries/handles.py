@@ -20,8 +20,6 @@ from ._query import Facts, GridFacts, Query, Step, applied, ask
 from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
 
-__all__ = ["GridRows", "TableRows"]
-
 
 class TableRows:
     """The rows of a table, as they came."""

@@ -19,8 +19,6 @@ from .._rows.table import Engine, Part, PassFunction, SplitFunction, Table
 from ._query import Step
 from .handles import GridRows, TableRows
 
-__all__ = ["Dropped", "alone"]
-
 
 class InnerEngine:
     """Computes on parts that parts of another table hold, by name; see :class:`.Engine`."""

@@ -11,8 +11,6 @@ from ._query import Facts, PointQuery
 from .handles import GridRows
 from .samples import ByPart
 
-__all__ = ["InteriorScores", "middle_rows"]
-
 
 def _numbers(part: Part) -> np.ndarray:
     """The one column of the rows of a part, in order."""

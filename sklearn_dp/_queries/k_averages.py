@@ -41,17 +41,6 @@ from .._privacy._composite_mechanism import CompositeMechanism
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 
-__all__ = [
-    "MOST_CELLS",
-    "bounding_segment",
-    "box_means",
-    "boxes_fit",
-    "extremes",
-    "interior_point",
-    "k_averages",
-    "qualities",
-]
-
 _VALUE_BITS = 26  # of a clipped coordinate
 _COUNT_STEPS = 2**10
 MOST_CELLS = 2**16

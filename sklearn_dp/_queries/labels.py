@@ -8,8 +8,6 @@ from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import CellQuery, Step, check_points
 
-__all__ = ["LABELS", "LabelDistances", "NearestLabels"]
-
 LABELS = "component labels"
 """Name of the labels (n,) in the state of a part."""
 

@@ -14,8 +14,6 @@ from .._rows.table import CellCounts, Part
 from ._query import Facts, PointQuery, Several
 from .handles import TableRows
 
-__all__ = ["CategoryCounts", "row_of_each_unit"]
-
 
 def row_of_each_unit(X: np.ndarray, units: Units, session: PrivacySession) -> TableRows:
     """A handle of one row of each unit, drawn at random from the rows of that unit alone."""

@@ -34,8 +34,6 @@ from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._session import PrivacySession
 from .separated_balls import LEAST_SEPARATION, answer_budget, gaps
 
-__all__ = ["default_separation", "noisy_centers", "relative_noise"]
-
 _FINE = 2**20  # steps of a logarithm: noise on it is as good as continuous
 _NOISE_BITS, _LEAST_STEP = 20, 2.0**-36
 _GOAL = 0.15  # noise of a center over its distance to the next one

@@ -9,8 +9,6 @@ from ._query import Facts, PointQuery, Step
 from .active import ACTIVE
 from .balls import Crossing, counts_within
 
-__all__ = ["LengthScores", "MiddleScores", "Usable", "Working"]
-
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
 
 

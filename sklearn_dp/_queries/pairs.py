@@ -22,11 +22,6 @@ from .active import ACTIVE
 from .balls import Crossing
 from .samples import ByPart, Coins, chosen_rows
 
-__all__ = [
-    "MOST_RADII", "LinearRadii", "LogRadii", "RadiusScores", "collected", "neighbor_counts",
-    "radius_scores",
-]  # fmt: skip
-
 _TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
 _FEW_FEATURES = 4  # where differences are cheaper than a matrix product
 MOST_RADII = 2**14

@@ -20,8 +20,6 @@ from .._rows.sparse_rows import SparseRows
 from .._rows.table import Part
 from ._query import CellQuery, Facts, Query
 
-__all__ = ["LengthCounts", "NormCounts", "SecondMoment", "SumAndTotals", "symmetric"]
-
 _TOTALS = 2.0, 4.0, 4.0  # the noise of each of the totals, next to the sum of rows
 
 

@@ -18,8 +18,6 @@ from .averages import Average, friendly_average
 from .cores import core_add_remove, core_basic, friend_counts, non_friend_pairs
 from .samples import ByPart, Coins
 
-__all__ = ["PointPairs", "Share", "average_of_basic_core", "average_of_core"]
-
 _PAIR_BITS = 20
 
 

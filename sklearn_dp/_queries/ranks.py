@@ -26,16 +26,6 @@ from .._rows.table import Part
 from ._query import Facts, Query
 from .grids import Axes
 
-__all__ = [
-    "ColumnRanks",
-    "LengthRanks",
-    "LineRanks",
-    "RankQuery",
-    "prefix_claim",
-    "prefix_noise",
-    "root_of_sums",
-]
-
 _BITS = 10
 
 

@@ -7,8 +7,6 @@ from .._privacy._sealed import Claim
 from .._rows.table import Part
 from ._query import Facts, Query
 
-__all__ = ["ScoreSum"]
-
 _STEPS = 2**19  # integer steps in half the range of a score
 
 

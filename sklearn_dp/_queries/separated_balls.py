@@ -40,11 +40,6 @@ from scipy.spatial.distance import cdist
 
 from .._privacy._composite_mechanism import CompositeMechanism
 
-__all__ = [
-    "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of", "gaps",
-    "inner_constants", "least_tuples", "release_if_private", "test_partition", "unpartitioned",
-]  # fmt: skip
-
 LEAST_SEPARATION = 6.0
 """Balls must be farther than this, or points could be nearest to another center of a neighbor."""
 

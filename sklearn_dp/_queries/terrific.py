@@ -22,8 +22,6 @@ from .active import ACTIVE
 from .pairs import collected, neighbor_counts
 from .samples import Coins
 
-__all__ = ["BallScores", "LargestScores", "terrific_scores"]
-
 
 def terrific_scores(
     inside: np.ndarray, around: np.ndarray, outside: np.ndarray, t: int

@@ -28,11 +28,6 @@ from .blocks import active_results
 from .cores import core_add_remove, core_fixed_size
 from .samples import ByPart
 
-__all__ = [
-    "MATCH_LIMIT", "TuplePairs", "average_of_core", "match_distances", "match_gamma",
-    "matched_distances",
-]  # fmt: skip
-
 MATCH_LIMIT = 0.2
 """Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from .._privacy._sealed import Claim, Sealed, exact_of
 
-__all__ = ["best_of_intervals", "padded", "some_of", "window_widths"]
-
 
 def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) -> Sealed:
     """Numbers that move by no more than the scores do: the callers' proof."""

@@ -21,11 +21,6 @@ from .._rows.table import Part, Table
 from ._query import CellQuery, Facts, Query, Step
 from .samples import ByPart
 
-__all__ = [
-    "LONGEST", "Topical", "TopicSizes", "TopicWords", "counted_pairs", "keywords_of",
-    "largest_columns", "pair_of", "with_texts",
-]  # fmt: skip
-
 LONGEST = 64
 """Characters of a word that counts, at most."""
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from .._privacy._entries import unwrapped
 
-__all__ = ["UNKNOWN", "code_of", "finder", "in_order", "keys_of"]
-
 UNKNOWN = object()
 """The key of what is no plain value."""
 

@@ -16,8 +16,6 @@ from .single_rows import narrowed, row_guard, saturated
 from .sparse_rows import SparseRows
 from .table import Part, Table
 
-__all__ = ["UnitRows", "labels_of", "nearest_point", "squares_to_nearest"]
-
 _ROWS = 2**16  # at a time, and fewer where there are many points or features:
 _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them

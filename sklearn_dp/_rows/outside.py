@@ -10,8 +10,6 @@ from .._privacy._products import row_of_each_entry
 from .quantized import without_zeros
 from .sparse_rows import SparseRows
 
-__all__ = ["beyond", "outside"]
-
 _EQUAL = 1e-5  # of a side: what rounding may exceed
 
 

@@ -29,8 +29,6 @@ from .._weights import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 
-__all__ = ["FriendlyCovariance"]
-
 METHODS = ("whiten", "friendly_core", "gram")
 
 

@@ -18,8 +18,6 @@ from .._door import matrix_by_name
 from .._privacy._checks import check_choice
 from .._rows.single_rows import narrowed, row_guard, saturated, squared_lengths
 
-__all__ = ["BaseReleasedCovariance", "check_bools"]
-
 
 class BaseReleasedCovariance(BaseDPEstimator):
     """Base class of what releases a covariance: everything after `fit`."""

@@ -34,8 +34,6 @@ from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
 from .._status import Message, Status
 
-__all__ = ["BaseRoutes"]
-
 _CORE_SHARE = 0.35  # of rho, for the friendly core
 _FEWEST = 5.0  # standard deviations of its noise, that the number of rows is at least
 _NOTHING = Message(

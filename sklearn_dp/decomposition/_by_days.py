@@ -17,8 +17,6 @@ from .._queries.handles import TableRows
 from .._status import Message, Status
 from ._component_errors import BaseComponentErrors
 
-__all__ = ["BaseComponentsByDays"]
-
 _SURE = 5.0  # standard deviations that the number of rows stands out by
 _NOT_SEEN = Message(
     "no_direction",

@@ -24,8 +24,6 @@ from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
 from .._status import Message, Severity, Status, extent, in_short
 
-__all__ = ["BaseComponentErrors"]
-
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _DOUBTED, _LARGE = 0.2, 0.5  # parts of a variance that clips may take: all is well, or not
 _CLEAR = 3.0  # standard deviations of its noise that a variance is at least

@@ -36,8 +36,6 @@ from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 
-__all__ = ["DPPCA"]
-
 _NO_MLE = (
     "n_components='mle' requires a spectrum without noise; give a number of components, or the "
     "share of the variance to explain, such as 0.95"

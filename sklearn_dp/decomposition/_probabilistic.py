@@ -13,8 +13,6 @@ from .._base import BaseDPEstimator, weighted_mean
 from .._rows.single_rows import narrowed, row_guard, squared_lengths
 from .._rows.sparse_rows import of_chunks
 
-__all__ = ["BaseProbabilisticModel"]
-
 _LEAST_VARIANCE = 1e-300  # of rows that are all but equal; its inverse is a float
 
 

@@ -29,8 +29,6 @@ from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 from ._by_days import BaseMean
 
-__all__ = ["FriendlyMean"]
-
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 
 

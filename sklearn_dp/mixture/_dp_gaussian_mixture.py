@@ -26,8 +26,6 @@ from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 
-__all__ = ["DPGaussianMixture"]
-
 
 class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDays):
     """Gaussian mixture with differential privacy.

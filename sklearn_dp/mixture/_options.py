@@ -8,8 +8,6 @@ from .._base import check_integer, check_real
 from .._guarantee import check_no_ledger
 from .._privacy._checks import check_choice
 
-__all__ = ["KTupleOptions", "PartitionOptions", "options_of"]
-
 
 @dataclass(frozen=True)
 class KTupleOptions:

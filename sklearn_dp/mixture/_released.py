@@ -33,8 +33,6 @@ from .._privacy._checks import is_integer
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._status import Status
 
-__all__ = ["BaseReleasedMixture"]
-
 _NUMBERS = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
 _FAR = 1e-5  # of a log-density: more may be lost in differences of squares
 _FARTHEST = 1e140  # whitened entries: sums of their squares stay finite

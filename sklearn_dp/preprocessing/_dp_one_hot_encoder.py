@@ -27,8 +27,6 @@ from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from .._status import Status
 
-__all__ = ["DPOneHotEncoder"]
-
 _SIZE = 0.05  # of rho: the number of units
 _FAILURE = 0.5  # of delta: that a category of a single unit is seen
 _SAFE = 1 - 1e-12  # shares add up to one but for rounding

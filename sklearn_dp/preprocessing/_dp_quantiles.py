@@ -16,8 +16,6 @@ from .._queries.handles import TableRows
 from .._status import Message, Status
 from ._scaling import ColumnFit
 
-__all__ = ["DPQuantiles"]
-
 _MOST = 100  # more levels than anybody reads
 
 

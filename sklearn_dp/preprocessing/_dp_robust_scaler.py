@@ -17,8 +17,6 @@ from .._queries.handles import TableRows
 from ._dp_quantiles import DPQuantiles
 from ._scaling import Scaling
 
-__all__ = ["DPRobustScaler"]
-
 _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 
 

@@ -18,8 +18,6 @@ from .._privacy._session import PrivacySession
 from .._queries.handles import TableRows
 from ._scaling import ColumnFit, Scaling
 
-__all__ = ["DPStandardScaler"]
-
 
 class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling, BaseDPEstimator):
     """Scale columns to zero mean and unit variance, by private means and standard deviations.

@@ -33,8 +33,6 @@ from .._validation import check_real
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublicEncoder"]
-
 _HARDLY = 0.02  # part of the rows: none, as far as a schema is concerned
 _MOST = 0.5  # part of the rows without a known value from which on a schema is wrong
 _AT_END = 0.005  # part of a range that a mean is next to an end by

@@ -14,8 +14,6 @@ from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import Versioned
 from ._scaling import unnamed
 
-__all__ = ["PublicScaler"]
-
 
 class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale columns from public bounds to a given range, at no privacy cost.

@@ -12,8 +12,6 @@ from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 
-__all__ = ["ColumnFit", "Scaling", "unnamed"]
-
 
 class ColumnFit:
     """Mixin of private estimators of single columns, each with the same arguments."""

@@ -9,8 +9,6 @@ from typing import Any, Self
 
 from ._public_encoder import PublicEncoder
 
-__all__ = ["Schema"]
-
 _ENDS = ("minimum", "minInclusive"), ("maximum", "maxInclusive")
 _CATEGORIES = ("enum", "categories")
 _CHOICES = re.compile(r"[^\\^$.*+?()\[\]{}]+\|[^\\^$.*+?()\[\]{}]+")  # a pattern of texts alone

@@ -18,8 +18,6 @@ from ..exceptions import BudgetExceededError, UtilityWarning
 from ..preprocessing import Schema
 from ._dp_profile import profile
 
-__all__ = ["main"]
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line.

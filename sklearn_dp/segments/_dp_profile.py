@@ -43,8 +43,6 @@ from ._dp_by_segment import DPBySegment
 from ._profile_answer import Findings, ProfileDisplays, explained, status_of
 from ._rows import UnitsBySegment, units_in_one_segment
 
-__all__ = ["DPProfile", "profile"]
-
 _SCALES, _FLAGS, _CLUSTERS, _SEGMENTS = "scales", "shares", "clusters", "segments"
 _SHARES = {_SCALES: 0.17, _FLAGS: 0.03, _CLUSTERS: 0.3}
 """Of rho. Scales are of no use by themselves, but wrong ones unbalance the columns: a tenth leaves

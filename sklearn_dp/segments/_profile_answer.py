@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Findings", "ProfileDisplays", "explained", "status_of"]
-
 _MANY = 0.05  # part of the rows outside of a range
 _RULES = 0.75  # part of the differences between segments that are in one column
 _NOISY = 0.5  # standard deviations of a column that a standard error is

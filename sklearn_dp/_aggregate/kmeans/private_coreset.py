@@ -26,9 +26,9 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._randomness import uniforms
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.grids import BASIS_BITS, Axes
 from ..._queries.handles import GridRows, TableRows
 from ..._status import Status
-from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.centering import Size
 from .coreset import (

@@ -18,10 +18,6 @@ from ..._queries.balls import LARGEST_SQUARE, BallCounts, BallSum, Crossing
 from ..._queries.handles import GridRows
 from .radius import BETA, exponential_epsilon
 
-__all__ = [
-    "BallMean", "Region", "ball_mean", "ball_radius", "choice", "clip_to_ball", "radius_squares",
-]  # fmt: skip
-
 
 def clip_to_ball(point: np.ndarray, radius: float) -> np.ndarray:
     """An integer point in the ball about the origin: post-processing of a release.

@@ -10,11 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
-from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.grids import Axes
 from ..._queries.handles import GridRows
 from ..._queries.places import SecondMoment, symmetric
-
-__all__ = ["BASIS_BITS", "Axes", "noise_edge", "normal_points", "plain_axes", "second_moment"]
 
 _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1%
 

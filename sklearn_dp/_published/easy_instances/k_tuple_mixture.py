@@ -38,8 +38,6 @@ from ..._queries.handles import TableRows
 from ..._queries.inner import Dropped
 from ..._queries.samples import numbered, unit_draws
 
-__all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
-
 _ROWS_PER_COMPONENT = 10  # of a block: fewer give means that do not match
 _STARTS = 4  # seedings that the k-means of a block chooses from
 

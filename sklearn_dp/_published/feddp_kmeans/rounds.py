@@ -22,8 +22,6 @@ from ..._privacy._session import PrivacySession
 if TYPE_CHECKING:  # `federated` imports this file, which would be incomplete if it came first
     from ...federated._state import State
 
-__all__ = ["paper_average", "paper_start"]
-
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 from ..._privacy._accounting import gaussian_mu, laplace_zcdp_rho
 from ..._privacy._plan import Mechanism
 
-__all__ = ["PAPER_SPLIT", "paper_costs", "step_cost"]
-
 PAPER_SPLIT = {
     "row": {
         "second moment": 0.20,

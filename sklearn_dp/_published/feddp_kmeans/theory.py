@@ -62,15 +62,6 @@ from ...federated._messages import empty_message
 from ...federated._server import ask, first_message, server_update
 from ...federated._state import Sealed, Setup, State
 
-__all__ = [
-    "Facts",
-    "NearCounts",
-    "cluster",
-    "private_average",
-    "simplify_rounds",
-    "simplify_server_data",
-]
-
 _PARTS = ("diameter", "subspace", "proxies", "means")  # of the budget of `cluster`
 
 

@@ -39,8 +39,6 @@ from ..._queries.averages import Members, average_of_members
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes
 from ..._queries.handles import GridRows
 
-__all__ = ["paper_center", "paper_entries"]
-
 _ROUNDS = 64  # grids to try
 _SAFE = 1 - 1e-9
 

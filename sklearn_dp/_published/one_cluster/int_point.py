@@ -24,8 +24,6 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.interior import InteriorScores, middle_rows
 
-__all__ = ["int_point", "int_point_entries"]
-
 _FACTOR = 8  # the ball is cut into this many pieces on each side of its center
 _SMALL = 64  # a ball of so few steps is not cut
 

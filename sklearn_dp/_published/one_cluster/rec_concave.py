@@ -32,8 +32,6 @@ from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 from ..._queries.windows import best_of_intervals, padded, some_of, window_widths
 
-__all__ = ["RecConcave", "rec_concave_steps"]
-
 _BASE = 32  # so few candidates are left to the exponential mechanism
 
 

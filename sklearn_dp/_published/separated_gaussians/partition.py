@@ -49,8 +49,6 @@ from ..._queries.labels import NearestLabels
 from ..._queries.nodes import LeafLabels, labels_of_points
 from .tree import Node, Recursion, level_entries
 
-__all__ = ["partition_entries", "partition_parts"]
-
 _CANDIDATES = {  # share of the budget of the coreset, and the sensitivity in words
     MOMENT: (0.25, "squared radius in Frobenius norm"),
     CELLS: (0.55, "a unit adds 1 to the cells of each level"),

@@ -19,8 +19,6 @@ from ..._queries.handles import GridRows
 from ..._queries.inner import Dropped
 from ..._queries.nodes import CHOSEN, chosen_points
 
-__all__ = ["BASIS_STEPS", "top_axes"]
-
 BASIS_STEPS = 2.0**BASIS_BITS
 """Steps of an integer basis to a unit of length."""
 

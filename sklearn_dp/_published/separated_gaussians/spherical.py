@@ -37,8 +37,6 @@ from ..._queries.nodes import BallLabels, TakenAway
 from ..._queries.samples import numbered, unit_draws
 from .projection import BASIS_STEPS, top_axes
 
-__all__ = ["spherical_entries", "spherical_parts"]
-
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
 _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension

@@ -34,12 +34,6 @@ from ..._queries.balls import RingCounts
 from ..._queries.handles import GridRows
 from ..._queries.terrific import BallScores
 
-__all__ = [
-    "TerrificBall",
-    "joint_ball",
-    "joint_entries",
-]
-
 _SAFE = 1 - 1e-9
 _MOST_EMPTY = 0.1  # most that the surroundings may hold of the smaller side
 _CLEAR = 10.0  # standard deviations of noise that the smaller side must be

@@ -35,8 +35,6 @@ from ..._queries.samples import Coins
 from ..._queries.terrific import BallScores, LargestScores
 from .terrific import TerrificBall
 
-__all__ = ["points_ball", "points_entries", "scan_radii", "terrific_radius"]
-
 _BETA = 0.1  # of the utility statements; never in a noise scale
 _SAFE = 1 - 1e-9
 _SAMPLE = 2**13  # most points whose pairwise distances are compared, about

@@ -37,8 +37,6 @@ from .projection import top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 
-__all__ = ["Node", "Recursion", "level_entries"]
-
 _PLACE, _FULL, _AXES, _PROJECTED = "place/", "ball/", "principal axes", "projected ball/"
 _PLACE_SHARE, _AXES_SHARE = 0.15, 0.15  # of a level; the rest is for one ball, or for two
 _HELD = 0.95  # of a node's points, in the ball that its radii are taken from
