@@ -591,7 +591,7 @@ default="auto"
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
-        found = (seen_ball(ball, session.budget_for) for ball in balls)
+        found = [seen_ball(ball, session.budget_for) for ball in balls]
         missed = next(filter(None, (status, *found)), status)
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
@@ -605,7 +605,7 @@ default="auto"
         place = centers[real], float(np.median(radii[real]))
         # What bounds cut is told of the balls that were found, whether or not all were.
         told = self._told(Status(), columns, *place, "a typical ball", outside.shares)
-        lost = sum(not seen_ball(ball, session.budget_for).trustworthy for ball in balls)
+        lost = sum(not each.trustworthy for each in found)
         severity = extent(lost or len(balls), len(balls))
         self.messages_ = Status(replace(each, severity=severity) for each in missed).add(*told)
         self._set_centers(centers, weights)

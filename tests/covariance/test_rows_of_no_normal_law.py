@@ -76,6 +76,15 @@ def test_replay(bounds):
     assert result.passed and result.n_pairs >= 24, result
 
 
+def test_looks_leave_enough_for_what_they_look_for():
+    """One column is looked at before all others are, in boxes that are far too wide: the looks cost
+    more than the part of many columns, of which nothing was left."""
+    X = np.random.default_rng(0).normal(10.0, size=(2000, 40))
+    low, high = np.zeros(40), np.append(np.inf, np.full(39, 1e6))
+    model = FriendlyCovariance(rho=500.0, bounds=(low, high), random_state=0).fit(X)
+    assert model.status_ == "ok" and np.all(np.abs(model.location_ - X.mean(axis=0)) < 0.1)
+
+
 def test_budget_adds_up():
     """No way spends more than the plan, nor leaves more than rounding of it."""
     for bounds in BOUNDS.values():

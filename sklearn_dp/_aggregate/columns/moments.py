@@ -89,7 +89,7 @@ class Moments:
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
     spread_noise: np.ndarray  # standard deviation of the noise in `spread`
-    ends: Ends | None = None  # after all looks: what rows are measured again between
+    ends: Ends  # after all looks: what rows are measured again between
 
 
 def moment_entries(
@@ -130,14 +130,13 @@ def fit_moments(
     high: np.ndarray,
     *,
     spreads: bool = True,
-    keep: float = 0.0,
 ) -> Moments:
     """Private means and standard deviations of columns between public ends (d,), which may be
     infinite. With `spreads` the latter are as precise as the former; without, they serve the
-    errors of the former. `keep` is what other entries of the plan need."""
+    errors of the former."""
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
-    return measured(session, table, count, ends, spreads=spreads, keep=keep)
+    return measured(session, table, count, ends, spreads=spreads)
 
 
 def together(first: Moments, second: Moments) -> Moments:
@@ -240,8 +239,8 @@ def measured(
     keep: float = 0.0,
     place: Place | None = None,
 ) -> Moments:
-    """Means and standard deviations of columns between ends, with all that is left of the plan
-    but for what is to be kept; about a place that is known, if there is one."""
+    """Means and standard deviations of columns between ends, about a place that is known, if there
+    is one; with what looks leave of the plan, but for a part that is to be kept."""
     wide = np.zeros(len(ends.low), dtype=bool)
     if place is None:
         ends, place = _approached(session, table, ends, ends.known, count.size)
@@ -259,10 +258,10 @@ def measured(
     nothing = _nothing(ends, count)
     if not len(at):
         return nothing
-    rho = session.remaining() - keep
-    share = _mean_share(spreads, len(at))
+    kept = keep * session.remaining()
+    rho, share = session.remaining() - kept, _mean_share(spreads, len(at))
     first = _mean(session, table, ends, at, place, count, share * rho, spreads)
-    left = (session.remaining() - keep) * (1 - 1e-9)
+    left = (session.remaining() - kept) * (1 - 1e-9)
     ends = ends.widened(first.found, at, count.size, left)
     second = _squares(session, table, ends, at, place, first, count, left)
     return _told(nothing, ends, at, count, place, first, second)

@@ -78,7 +78,7 @@ def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]
     size, *entries = rho_entries(_share(d) * rho, bounded)
     most = None if bounded else _LOOK * rho
     look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
-    # A second time, see `measured_again`.
+    # A second time, see `known_moments`.
     twice = (
         replace(e, uses=2 * (e.uses or 1), max_rho=rho)
         if e.name in ("distances", "mean", SQUARES)
@@ -95,14 +95,13 @@ def known_moments(
     measures them again, about what the first have shown, with a part of what is then left."""
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
-    keep = session.remaining() * (1 - _share(len(low)))
-    first = measured(session, table, count, ends, keep=keep)
+    first = measured(session, table, count, ends, keep=1 - _share(len(low)))
 
     def again() -> Moments:
         table.apply(AsTheyCame())
-        same = first.ends or ends
-        place, keep = Place.known(same, first.mean, first.spread), _JOINT * session.remaining()
-        return together(first, measured(session, table, count, same, keep=keep, place=place))
+        place = Place.known(first.ends, first.mean, first.spread)
+        second = measured(session, table, count, first.ends, keep=_JOINT, place=place)
+        return together(first, second)
 
     return first, again
 

@@ -33,7 +33,6 @@ from ..._rows.table import Part
 from ..shared.centering import noise_sd
 from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights
 
-"""Name of the released component of each row in the state of a part."""
 WEIGHTS = "component weights"
 """Name of the levels of the weights of each row in the components of the next round, as uint16, in
 the state of a part."""

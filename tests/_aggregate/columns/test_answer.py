@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.columns.answer import (
     codes_of_scales,
     status_of,
 )
+from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.columns.moments import Moments
 from sklearn_dp._aggregate.shared.centering import Weights
 
@@ -42,6 +43,7 @@ def moments(**columns):
         radius=1.0,
         beyond=0 * one,
         beyond_sd=0.001,
+        ends=Ends.public(np.zeros(3), 100 * one),
     )
     return replace(found, **{name: np.array(values) for name, values in columns.items()})
 
