@@ -87,11 +87,13 @@ def told_of_beyond(
     can be used.
 
     >>> str(told_of_beyond(Status(), np.array([0.0, 0.26]), ["age", "pay"]))
-    'many rows are beyond the bounds and are clipped to them: pay (26%); use wider bounds'
+    'many rows are beyond the bounds and are clipped to them: pay (at least 26%); use wider bounds'
     """
     if not shares.any():
         return status
-    worst = float(shares.max())
+    # A row that is beyond k of d columns counts 1 / sqrt(k) in each, and sqrt(k) in all: so these
+    # are the fewest rows that there may be beyond one of them, and beyond any.
+    worst = max(float(shares.max()), float(shares.sum()) / math.sqrt(len(shares)))
     severity: Severity = "all" if worst > _MOST else "part" if worst > most else "caution"
     return status.add(beyond_in_words(shares, shares > 0, names, severity))
 
@@ -103,7 +105,7 @@ def beyond_in_words(
     parts = [f"{100 * min(share, 1.0):.0f}%" for share in shares.tolist()]
     columns = names_at(names, cut) if len(shares) == len(names) else ()
     if columns:
-        parts = [f"{name} ({part})" for name, part in zip(names, parts, strict=True)]
+        parts = [f"{name} (at least {part})" for name, part in zip(names, parts, strict=True)]
     words = "many rows are beyond the bounds and are clipped to them"
     text = f"{words}: {in_short(names_at(parts, cut))}"
     return Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)

@@ -89,7 +89,7 @@ def test_rows_beyond_bounds_are_told_from_two_percent_on():
     codes = codes_of_means(found)
     assert codes.tolist() == ["bound", "bound", "ok"]
     assert told(found, codes) == (
-        "many rows are beyond the bounds and are clipped to them: age (25%), pay (3%); "
-        "use wider bounds"
+        "many rows are beyond the bounds and are clipped to them: age (at least 25%), "
+        "pay (at least 3%); use wider bounds"
     )
     assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]
