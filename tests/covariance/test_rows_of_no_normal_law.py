@@ -76,6 +76,32 @@ def test_replay(bounds):
     assert result.passed and result.n_pairs >= 24, result
 
 
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_a_column_of_one_public_value(value):
+    """A second measurement of it, in units of its spread, was one of 0 / 0."""
+    X = np.column_stack([flags(0)[:, 4:], np.full(6000, value)])
+    bounds = np.append(np.zeros(6), value), np.append(np.ones(6), value)
+    model = FriendlyCovariance(epsilon=10.0, bounds=bounds, random_state=0).fit(X)
+    assert model.path_ == "columns" and model.location_[-1] == value
+    assert np.all(np.abs(model.location_ - X.mean(axis=0)) < 0.05)
+    assert np.isfinite(model.covariance_).all()
+
+
+def test_a_single_value_about_the_origin():
+    """Its error is infinite, and its second moment is not: it was no number."""
+    X = np.column_stack([flags(0)[:, 4:], np.full(6000, 7.0)])
+    model = FriendlyCovariance(epsilon=1000.0, assume_centered=True, random_state=0).fit(X)
+    assert model.path_ == "columns" and model.column_status_[-1] == "constant"
+    assert np.isfinite(model.covariance_).all() and not model.location_std_error_.any()
+
+
+@pytest.mark.parametrize("n", [2, 20_000])
+def test_a_known_mean_has_no_error(n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    model = FriendlyCovariance(assume_centered=True, random_state=0).fit(X)
+    assert not model.location_.any() and not model.location_std_error_.any()
+
+
 def test_looks_leave_enough_for_what_they_look_for():
     """One column is looked at before all others are, in boxes that are far too wide: the looks cost
     more than the part of many columns, of which nothing was left."""

@@ -221,9 +221,11 @@ class Place(NamedTuple):
 
     @classmethod
     def known(cls, ends: Ends, mean: np.ndarray, spread: np.ndarray) -> Self:
-        """By what was released of other rows: a spread of about zero is a hidden one."""
-        half = (ends.high - ends.low) / 2
-        clear = spread > _DIGITS * half
+        """By what was released before: a spread of about zero is a hidden one, and so is any of a
+        column with one public value, which is measured in units of 1."""
+        open_ = ends.high > ends.low
+        half = np.where(open_, (ends.high - ends.low) / 2, 1.0)
+        clear = open_ & (spread > _DIGITS * half)
         most = np.where(clear, np.minimum(spread, half), half)
         center, none = np.clip(mean, ends.low, ends.high), np.full(len(mean), math.inf)
         return cls(center, most, most, clear, np.zeros(len(mean)), none)

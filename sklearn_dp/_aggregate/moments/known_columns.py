@@ -312,14 +312,13 @@ class KnownColumns:
         own = self.unseen | self._hidden
         mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
         of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
-        known = 0.0 if self.centered else 1.0
         covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
         second = joint.second + nothing
         return Joined(
             covariance,
             joint.whitening / scale[:, None],
-            mean * known,
-            of_mean * known if self.centered else of_mean + nothing,
+            mean * (not self.centered),
+            np.zeros(len(mean)) if self.centered else of_mean + nothing,
             codes,
             replace(end, errors=replace(errors, second=second)),
             np.asarray(matrix_errors(covariance, second, "full")),
@@ -397,7 +396,8 @@ class ColumnsAlone:
         rough = np.hypot(joint, _TAKEN)
         away = 2 * np.log(spread * rows.unit)
         like = (np.abs(away) < _ALIKE * np.hypot(own, rough)) & np.isfinite(joint)
-        part = np.where(like, np.square(own) / (np.square(own) + np.square(rough)), 0.0)
+        # Of a single value nothing else is known: its error is infinite.
+        part = np.where(like, 1 / (1 + np.square(rough / np.maximum(own, 1e-100))), 0.0)
         # What clips take of the joint ones is not known: they make none more certain.
         second = np.hypot(own, part * away)
         deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
