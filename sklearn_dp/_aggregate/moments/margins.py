@@ -161,7 +161,7 @@ class Margins:
         total, whole = np.diag(matrix), np.square(self.spread / unit)
         noise = np.maximum(errors.second, 1e-150) * total
         known = np.square(whole) / (np.square(whole) + np.square(noise))
-        own, error = whole + (total - extra - whole) * known, noise * np.sqrt(known)
+        own, error = whole + (total - extra - whole) * known, whole / np.hypot(1.0, whole / noise)
         least = np.maximum(_LEAST * np.minimum(error, whole), NARROWEST**2)
         variance = np.where(added, np.maximum(own, least), total)
         axes, scales = end.axes, np.sqrt(variance)

@@ -1,11 +1,13 @@
 """What is known of each column by itself."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.moments import margins as _margins
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -112,3 +114,14 @@ def test_too_few_rows_keep_the_units_of_the_box():
     X = np.random.default_rng(0).normal(size=(300, 2))
     found = released(X, ([-9.0, -90.0], [9.0, 90.0]), rho=1e-4)
     assert found.scale.tolist() == [9.0, 90.0] and not found.extra.any()
+
+
+def test_a_component_of_unknown_variances_has_those_of_all_rows():
+    """Of an infinite error, the noise that is taken off leaves no number else."""
+    rng = np.random.default_rng(0)
+    known = released(np.column_stack([rng.random(5000) < 0.2, rng.normal(size=5000)]) * 1.0)
+    assert known.extra[0] > 0
+    end = Ellipsoid.ball(np.zeros(2), 1000.0)
+    found = known.of_rows(replace(end, errors=Errors.unknown(2)), 0.01)
+    np.testing.assert_allclose(found.deviations[0] * 0.01, known.spread[0])
+    assert found.errors.second.tolist() == [1.0, math.inf]
