@@ -20,9 +20,11 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    halves,
     interior,
     labels,
     names,
+    nodes,
     outputs,
     pairs,
     places,
@@ -43,7 +45,7 @@ QUESTIONS = {
     places.SumAndTotals: ["sum_and_totals"],
     places.LengthCounts: ["length_counts"],
     places.SecondMoment: ["second_moment"],
-    active.Active: ["active_second_moment"],
+    active.Active: ["active_second_moment", "view_sum", "half_sum"],
     clusters.Nearest: ["nearest", "pinned"],
     clusters.ClusterSums: ["cluster_sums"],
     clusters.CappedSquares: ["capped_squares"],
@@ -355,6 +357,17 @@ def words_of_the_row_before(original):
     return words
 
 
+def state_of_others(name):
+    def wrap(original):
+        def on(self, part):
+            part = original(self, part)
+            return part.having(**{name: np.roll(part[name], 1)})
+
+        return on
+
+    return wrap
+
+
 def coins_of_the_number(original):
     return lambda self, part: (
         np.random.default_rng(part.units.n_rows).random(part.units.n_rows) < 0.7
@@ -509,6 +522,27 @@ SOME = {
     "the clip skipped (ball)": (
         ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
         ball_moments.BallMoments,
+    ),
+    "weighted rows rounded to the nearest step": (
+        np, "trunc", lambda f: np.rint, ball_moments.BallMoments,
+    ),
+    "labels of another row (balls)": (
+        nodes.BallLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+    ),
+    "labels of another row (leaves)": (
+        nodes.LeafLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+    ),
+    "nodes of other points": (
+        nodes.Divided, "on", state_of_others(nodes.NODES), active.Active,
+    ),
+    "others taken away": (
+        nodes.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
+    ),
+    "halves of other points": (
+        halves, "in_second", lambda f: lambda draws: np.roll(f(draws), 1), active.Active,
+    ),
+    "coordinates longer than their limit": (
+        grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, active.Active,
     ),
     "points of any distance": (
         ball_moments.BallMoments, "on",

@@ -22,6 +22,7 @@ from sklearn_dp._queries import (
     interior,
     labels,
     names,
+    nodes,
     outputs,
     pairs,
     places,
@@ -579,7 +580,7 @@ def ball_moments_(rng):
     """Rows at the clip, or at the border of the ball."""
     ground = Ground.draw(rng)
     ball = float(ground.limit * rng.uniform(0.3, 0.9))
-    clip = max(ball * float(rng.choice([1.0, 0.5, 0.1])), 1.0)
+    clip = float(rng.choice([ball, 0.5 * ball, 0.1 * ball, 7.5]))  # a few steps show rounding
     powers = ((), (0.05,), (0.05, 0.05), (0.3, 0.05))[int(rng.integers(4))]
     query = ball_moments.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
     likely = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
@@ -590,7 +591,27 @@ def label_distances(rng):
     ground = Ground.draw(rng)
     centers = ground.points(rng, int(rng.integers(1, 5)))
     query = labels.LabelDistances(centers, edges(rng, ground.limit))
-    return ground.case(query, labels.NearestLabels(centers))
+    squares = np.square(rng.uniform(0.1, 1, len(centers)) * ground.ball)
+    steps = (
+        labels.NearestLabels(centers),
+        nodes.BallLabels(None, centers, squares),
+        nodes.LeafLabels(ground.cut(rng) if len(centers) > 1 else None),
+    )
+    return ground.case(query, steps[rng.integers(3)])
+
+
+def view_sum(rng):
+    """Of one of two nodes, in coordinates of its own."""
+    ground = Ground.draw(rng, plain=True)
+    query = active.Active(places.SumAndTotals())
+    return Case(query, ground.d, ground.domain.radius, ground.node(rng), units=False)
+
+
+def half_sum(rng):
+    """Of one half of the points, along axes; some are taken away."""
+    ground = Ground.draw(rng, plain=True)
+    query, options = active.Active(places.SumAndTotals()), {"additive": False, "numbered": True}
+    return Case(query, ground.d, ground.domain.radius, ground.half(rng), units=False, **options)
 
 
 def ball_scores(rng):
@@ -660,7 +681,7 @@ CASES = {
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
         label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_,
+        point_pairs_, view_sum, half_sum,
         round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
