@@ -263,6 +263,17 @@ def fourths_twice(original):
     return sums
 
 
+def rounded_to_nearest(original):
+    def sums(self, x, squares, share):
+        total, powers = original(self, x, squares, share)
+        if share is not None:
+            clipped = _grid.clip_integer_rows(x, self.clip, squares)
+            total = np.rint(clipped * share).sum(axis=0).astype(np.int64)
+        return total, powers
+
+    return sums
+
+
 def in_two_cells(original):
     def counts(cells_of, units, n):
         return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
@@ -524,7 +535,7 @@ SOME = {
         ball_moments.BallMoments,
     ),
     "weighted rows rounded to the nearest step": (
-        np, "trunc", lambda f: np.rint, ball_moments.BallMoments,
+        ball_moments.BallMoments, "_chunk_sums", rounded_to_nearest, ball_moments.BallMoments,
     ),
     "labels of another row (balls)": (
         nodes.BallLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,

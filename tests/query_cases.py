@@ -345,10 +345,10 @@ def _points(ground, query, *steps, **options):
     return case
 
 
-def _some_active(rng, ground):
+def _some_active(rng, ground, share=0.1):
     """A step that leaves those active which are not near some place, or none."""
     center = ground.points(rng, 1)[0]
-    return [balls.Beyond(center, float((0.1 * ground.ball) ** 2))] if rng.random() < 0.5 else []
+    return [balls.Beyond(center, float((share * ground.ball) ** 2))] if rng.random() < 0.5 else []
 
 
 def points(rng):
@@ -580,11 +580,14 @@ def ball_moments_(rng):
     """Rows at the clip, or at the border of the ball."""
     ground = Ground.draw(rng)
     ball = float(ground.limit * rng.uniform(0.3, 0.9))
-    clip = float(rng.choice([ball, 0.5 * ball, 0.1 * ball, 7.5]))  # a few steps show rounding
+    clip, small = ball * float(rng.choice([1.0, 0.5, 0.1])), rng.random() < 0.3
     powers = ((), (0.05,), (0.05, 0.05), (0.3, 0.05))[int(rng.integers(4))]
+    clip = 2.5 if small else clip  # a few steps, in one direction, show how rows are rounded
     query = ball_moments.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
-    likely = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
-    return ground.case(query, likely=likely)
+    likely = at_clip = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
+    if small and at_clip is not None:
+        likely = lambda x: at_clip(np.eye(*x.shape)[:1].repeat(len(x), 0))  # noqa: E731
+    return ground.case(query, likely=likely, often=small)
 
 
 def label_distances(rng):
@@ -620,7 +623,7 @@ def ball_scores(rng):
     near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
     centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
     query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
-    case = _points(ground, query, *_some_active(rng, ground), replace=True)
+    case = _points(ground, query, *_some_active(rng, ground, 0.6), replace=True)
     case.additive, case.reached = False, 0.4  # one score moves, of six that may
     return case
 
