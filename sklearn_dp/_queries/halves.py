@@ -75,7 +75,7 @@ def unit_points(
     """
     table = rows.table
     start = partial(inner_table, table, POINTS, rows.n_features)
-    if rows.units.scale == 1:  # no groups: public
+    if not rows.units.grouped:  # which is public
         return GridRows(start(rows_alone), rows.ball, rows.unit)
     size = (numbered(table) if numbers is None else numbers).size
     (members,) = table._raw().sums(_members)
