@@ -20,9 +20,11 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    halves,
     interior,
     labels,
     names,
+    nodes,
     outputs,
     pairs,
     places,
@@ -43,7 +45,7 @@ QUESTIONS = {
     places.SumAndTotals: ["sum_and_totals"],
     places.LengthCounts: ["length_counts"],
     places.SecondMoment: ["second_moment"],
-    active.Active: ["active_second_moment"],
+    active.Active: ["active_second_moment", "view_sum", "half_sum"],
     clusters.Nearest: ["nearest", "pinned"],
     clusters.ClusterSums: ["cluster_sums"],
     clusters.CappedSquares: ["capped_squares"],
@@ -261,6 +263,17 @@ def fourths_twice(original):
     return sums
 
 
+def rounded_to_nearest(original):
+    def sums(self, x, squares, share):
+        total, powers = original(self, x, squares, share)
+        if share is not None:
+            clipped = _grid.clip_integer_rows(x, self.clip, squares)
+            total = np.rint(clipped * share).sum(axis=0).astype(np.int64)
+        return total, powers
+
+    return sums
+
+
 def in_two_cells(original):
     def counts(cells_of, units, n):
         return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
@@ -353,6 +366,17 @@ def words_of_the_row_before(original):
         return [*before[-2:][0], *before[-1]]
 
     return words
+
+
+def state_of_others(name):
+    def wrap(original):
+        def on(self, part):
+            part = original(self, part)
+            return part.having(**{name: np.roll(part[name], 1)})
+
+        return on
+
+    return wrap
 
 
 def coins_of_the_number(original):
@@ -509,6 +533,27 @@ SOME = {
     "the clip skipped (ball)": (
         ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
         ball_moments.BallMoments,
+    ),
+    "weighted rows rounded to the nearest step": (
+        ball_moments.BallMoments, "_chunk_sums", rounded_to_nearest, ball_moments.BallMoments,
+    ),
+    "labels of another row (balls)": (
+        nodes.BallLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+    ),
+    "labels of another row (leaves)": (
+        nodes.LeafLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+    ),
+    "nodes of other points": (
+        nodes.Divided, "on", state_of_others(nodes.NODES), active.Active,
+    ),
+    "others taken away": (
+        nodes.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
+    ),
+    "halves of other points": (
+        halves, "in_second", lambda f: lambda draws: np.roll(f(draws), 1), active.Active,
+    ),
+    "coordinates longer than their limit": (
+        grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, active.Active,
     ),
     "points of any distance": (
         ball_moments.BallMoments, "on",

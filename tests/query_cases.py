@@ -22,6 +22,7 @@ from sklearn_dp._queries import (
     interior,
     labels,
     names,
+    nodes,
     outputs,
     pairs,
     places,
@@ -344,10 +345,10 @@ def _points(ground, query, *steps, **options):
     return case
 
 
-def _some_active(rng, ground):
+def _some_active(rng, ground, share=0.1):
     """A step that leaves those active which are not near some place, or none."""
     center = ground.points(rng, 1)[0]
-    return [balls.Beyond(center, float((0.1 * ground.ball) ** 2))] if rng.random() < 0.5 else []
+    return [balls.Beyond(center, float((share * ground.ball) ** 2))] if rng.random() < 0.5 else []
 
 
 def points(rng):
@@ -579,18 +580,41 @@ def ball_moments_(rng):
     """Rows at the clip, or at the border of the ball."""
     ground = Ground.draw(rng)
     ball = float(ground.limit * rng.uniform(0.3, 0.9))
-    clip = max(ball * float(rng.choice([1.0, 0.5, 0.1])), 1.0)
+    clip, small = ball * float(rng.choice([1.0, 0.5, 0.1])), rng.random() < 0.3
     powers = ((), (0.05,), (0.05, 0.05), (0.3, 0.05))[int(rng.integers(4))]
+    clip = 2.5 if small else clip  # a few steps, in one direction, show how rows are rounded
     query = ball_moments.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
-    likely = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
-    return ground.case(query, likely=likely)
+    likely = at_clip = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
+    if small and at_clip is not None:
+        likely = lambda x: at_clip(np.eye(*x.shape)[:1].repeat(len(x), 0))  # noqa: E731
+    return ground.case(query, likely=likely, often=small)
 
 
 def label_distances(rng):
     ground = Ground.draw(rng)
     centers = ground.points(rng, int(rng.integers(1, 5)))
     query = labels.LabelDistances(centers, edges(rng, ground.limit))
-    return ground.case(query, labels.NearestLabels(centers))
+    squares = np.square(rng.uniform(0.1, 1, len(centers)) * ground.ball)
+    steps = (
+        labels.NearestLabels(centers),
+        nodes.BallLabels(None, centers, squares),
+        nodes.LeafLabels(ground.cut(rng) if len(centers) > 1 else None),
+    )
+    return ground.case(query, steps[rng.integers(3)])
+
+
+def view_sum(rng):
+    """Of one of two nodes, in coordinates of its own."""
+    ground = Ground.draw(rng, plain=True)
+    query = active.Active(places.SumAndTotals())
+    return Case(query, ground.d, ground.domain.radius, ground.node(rng), units=False)
+
+
+def half_sum(rng):
+    """Of one half of the points, along axes; some are taken away."""
+    ground = Ground.draw(rng, plain=True)
+    query, options = active.Active(places.SumAndTotals()), {"additive": False, "numbered": True}
+    return Case(query, ground.d, ground.domain.radius, ground.half(rng), units=False, **options)
 
 
 def ball_scores(rng):
@@ -599,7 +623,7 @@ def ball_scores(rng):
     near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
     centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
     query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
-    case = _points(ground, query, *_some_active(rng, ground), replace=True)
+    case = _points(ground, query, *_some_active(rng, ground, 0.6), replace=True)
     case.additive, case.reached = False, 0.4  # one score moves, of six that may
     return case
 
@@ -660,7 +684,7 @@ CASES = {
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
         label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_,
+        point_pairs_, view_sum, half_sum,
         round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip

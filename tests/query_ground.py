@@ -3,12 +3,19 @@
 from dataclasses import dataclass
 
 import numpy as np
-from query_tools import WIDE, Case
+from query_tools import PLAN, WIDE, Case
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._queries import grids
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries import grids, halves, nodes, samples
 from sklearn_dp._queries.handles import GridRows
+
+
+def a_basis(rng, d):
+    """Of half as many axes, perhaps too long."""
+    basis = np.linalg.qr(rng.normal(size=(d, max(1, d // 2))))[0] * rng.choice([1.0, 3.0])
+    return np.rint(basis * 2.0**grids.BASIS_BITS)
 
 
 def features(rng, most=5):
@@ -38,9 +45,7 @@ class Ground:
         if kind in (2, 3) and not plain:
             ground.origin = np.trunc(rng.uniform(-0.5, 0.5, d) / np.sqrt(d) * ground.ball)
         if kind in (3, 4) and not plain and d > 1:
-            q = max(1, d // 2)
-            basis = np.linalg.qr(rng.normal(size=(d, q)))[0] * rng.choice([1.0, 3.0])
-            ground.basis = np.rint(basis * 2.0**grids.BASIS_BITS)
+            ground.basis = a_basis(rng, d)
         return ground
 
     @property
@@ -81,6 +86,44 @@ class Ground:
             return rows
 
         return Case(query, self.d, self.domain.radius, prepare, **options)
+
+    def view(self, rng):
+        """Coordinates about a place, whose limit may be less than rows are long, or more."""
+        basis = a_basis(rng, self.n_features) if rng.random() < 0.7 else None
+        return nodes.View(self.points(rng, 1)[0], float(self.limit * rng.uniform(0.1, 2)), basis)
+
+    def cut(self, rng):
+        view, square = self.view(rng), float((0.5 * self.limit) ** 2)
+        return nodes.Cut(view, view.of_points(self.points(rng, 1))[0], square, None, None)
+
+    def node(self, rng):
+        """From a table to one of two nodes of it."""
+        cut, view = self.cut(rng), self.view(rng)
+
+        def prepare(table):
+            rows = self.rows(table)
+            rows.apply(nodes.Divided(0, cut, (1, 2)))
+            return nodes.viewed(rows, 1, view)
+
+        return prepare
+
+    def half(self, rng):
+        """From a table to some of one half of its points, along axes."""
+        second, axes = (
+            bool(rng.random() < 0.5),
+            a_basis(rng, self.d) if rng.random() < 0.7 else None,
+        )
+        center = rng.uniform(-0.3, 0.3, self.d if axes is None else axes.shape[1])
+        taken = nodes.TakenAway(np.trunc(center * self.ball), self.ball**2 / 9)
+
+        def prepare(table):
+            points, numbers = self.rows(table), samples.numbered(table)
+            draws = samples.unit_draws(PrivacySession(PLAN, random_state=0), numbers)
+            half = halves.half_of_points(points, numbers, draws, second=second, axes=axes)
+            half.apply(taken)
+            return half
+
+        return prepare
 
 
 def edges(rng, top, n=6):

@@ -54,6 +54,8 @@ def answers(case, X, units, cuts=()):
     found = [found] if isinstance(found, Sealed) else [each for each in found if each is not None]
     # What nobody could release is for other questions.
     found = [each for each in found if np.all(np.isfinite(each.claim.l2))]
+    coins = getattr(query, "coins", None)
+    assert all(each.claim.rate >= (1.0 if coins is None else coins.rate) for each in found)
     return [(_plain(opened(each, PLAN)), each.claim) for each in found]
 
 

@@ -62,7 +62,6 @@ _RESTORE = (
 # AUTOINCREMENT: SQLite keeps the largest number that there has been. The triggers make a refund an
 # error of the database itself, whoever asks for it. Those before an insertion come before whatever
 # `REPLACE` would delete to make room.
-_TRIGGERS = {"entries_follow", "entries_are_fixed", "entries_stay"}
 _SCHEMA = (
     """CREATE TABLE entry (
         number INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL, hash TEXT NOT NULL)""",

@@ -32,8 +32,14 @@ _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `
 _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class Hidden:
-    """What questions may take beside what is public: it goes to the parts, and nobody reads it."""
+    """What questions may take beside what is public: it goes to the parts, and nobody reads or
+    compares it. Subclasses are frozen dataclasses by being defined."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=False, repr=False)(cls)
 
     def __repr__(self) -> str:
         return type(self).__name__

@@ -65,12 +65,13 @@ class Projected(Step):
         _check_basis(self.basis)
 
     def on(self, part: Part) -> Part:
-        projected = partial(_projected, basis=self.basis, limit=part[ROWS].limit)
-        mapped = map_rows(part, projected, self.basis.shape[1], self.n_parts)
+        function = partial(projected, basis=self.basis, limit=part[ROWS].limit)
+        mapped = map_rows(part, function, self.basis.shape[1], self.n_parts)
         return part.having(**{WHOLE: part[ROWS], ROWS: mapped})
 
 
-def _projected(rows: Any, squares: np.ndarray, *, basis: np.ndarray, limit: float) -> np.ndarray:
+def projected(rows: Any, squares: Any, *, basis: np.ndarray, limit: float) -> np.ndarray:
+    """Integer coordinates of norm at most `limit`: rounding, and a basis, may lengthen a row."""
     return clip_integer_rows(_products(rows, basis), limit)
 
 

@@ -21,7 +21,7 @@ from .._privacy._units import UnitFacts, Units
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part, PartSource
 from .active import ACTIVE
-from .grids import BASIS_BITS
+from .grids import projected
 from .handles import GridRows
 from .inner import inner_table, rows_alone
 from .samples import ByPart, UnitNumbers, numbered
@@ -52,7 +52,7 @@ def second_half(
     """
     table = rows.table
     inner = inner_table(
-        table, _SECOND, table.n_features, table.units, _chosen_half, numbers, draws, known
+        table, _SECOND, table.n_features, _chosen_half, numbers, draws, known, units=table.units
     )
     return GridRows.quantize(inner, domain)
 
@@ -74,13 +74,13 @@ def unit_points(
     units. The numbers of the units are counted here by default, where there are groups.
     """
     table = rows.table
-    start = partial(inner_table, table, POINTS, rows.n_features, UnitFacts())
-    if rows.units.scale == 1:  # no groups: public
+    start = partial(inner_table, table, POINTS, rows.n_features)
+    if not rows.units.grouped:  # which is public
         return GridRows(start(rows_alone), rows.ball, rows.unit)
     size = (numbered(table) if numbers is None else numbers).size
     (members,) = table._raw().sums(_members)
     drawn = _drawn_rows(members, session.addressed_draws(size).take(0, size), size)
-    inner = start(_drawn_points, drawn, domain, known, table.n_parts)
+    inner = start(_drawn_points, drawn, domain, known, table.n_parts, units=UnitFacts())
     return GridRows(inner, rows.ball, rows.unit)
 
 
@@ -95,19 +95,15 @@ def half_of_points(
     """The points along some axes, of which those of a half are looked at; until the next one. The
     axes (d, q), integers, are released."""
     q = points.n_features if axes is None else axes.shape[1]
-    inner = inner_table(
-        points.table, _HALF, q, UnitFacts(), _half_of_part, numbers, draws, second, axes
-    )
+    inner = inner_table(points.table, _HALF, q, _half_of_part, numbers, draws, second, axes)
     return GridRows(inner, points.limit, points.unit)
 
 
 def along(rows: Rows, axes: np.ndarray | None) -> Rows:
-    """Integer coordinates along the axes: at most 2**24 times 2**20, exact."""
-    return rows if axes is None else rows.map(partial(_coordinates, axes), axes.shape[1])
-
-
-def _coordinates(axes: np.ndarray, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    return np.trunc(x @ axes * 2.0**-BASIS_BITS)
+    """Integer coordinates along the axes, as long as a row may be at the most."""
+    if axes is None:
+        return rows
+    return rows.map(partial(projected, basis=axes, limit=rows.limit), axes.shape[1])
 
 
 class _ChosenSource(PartSource):

@@ -4,7 +4,7 @@ There is no way from here to a row, or to a sum that is not sealed. What can be 
 """
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from .grids import Projected, Quantized, Recentered, Unprojected
 
 
 class TableRows:
-    """The rows of a table, as they came."""
+    """The rows of a table, as they came. There is one handle of them: it cannot be copied, and what
+    would be written to a file are the rows."""
 
     __slots__ = ("__table",)
 
@@ -42,6 +43,9 @@ class TableRows:
     def dtype(self) -> np.dtype:
         """Of the rows, which is public."""
         return self.__table.dtype
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a handle of rows cannot be copied or pickled.")
 
     def _raw(self) -> _Table:
         """The table, for questions that make another handle of it."""

@@ -55,21 +55,24 @@ def inner_table(
     rows: TableRows,
     name: str,
     n_features: int,
-    units: UnitFacts,
     make: Callable[..., Part],
     *broadcast: Any,
+    units: UnitFacts | None = None,
 ) -> TableRows:
     """A handle of what `make`, a pure function of a module, gives for each part in the next pass.
-    Another table of the same name ends. Its units are those of the table, with those weights."""
+    Another table of the same name ends. Its rows are units of weight one, as those of the table
+    are, unless `units` say what else they are."""
     table = rows._raw()
+    if units is None and (table.units.grouped or table.units.scale != 1):
+        raise TypeError("a row must be all of its unit here.")
     table.update(_made, name, make, broadcast)
-    units = replace(units, unit=table.units.unit)
+    units = replace(units or UnitFacts(), unit=table.units.unit)
     return TableRows(Table(InnerEngine(table, name), n_features, np.float64, units))
 
 
 def alone(rows: GridRows, name: str) -> GridRows:
     """The same rows, each of which is a unit, with a state of their own."""
-    inner = inner_table(rows.table, name, rows.n_features, UnitFacts(), rows_alone)
+    inner = inner_table(rows.table, name, rows.n_features, rows_alone)
     return GridRows(inner, rows.ball, rows.unit)
 
 

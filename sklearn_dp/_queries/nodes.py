@@ -7,19 +7,20 @@ units: points are one for each unit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .._privacy._grid import clip_integer_rows
 from .._privacy._rounding import bounded_integers, exact_integers
-from .._privacy._units import UnitFacts, Units
+from .._privacy._units import Units
 from .._rows.row_sums import nearest
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part
 from ._query import Public, Step, check_points
 from .active import ACTIVE
 from .balls import squared_distances
-from .grids import BASIS_BITS
+from .grids import projected
 from .halves import along
 from .handles import GridRows
 from .inner import inner_table
@@ -55,20 +56,20 @@ class View(Public):
         return len(self.origin) if self.basis is None else self.basis.shape[1]
 
     def of(self, rows: Rows) -> Rows:
-        """Rows of coordinates, each a function of its row: products are exact."""
-        return rows if self.basis is None else rows.map(self._coordinates, self.n_features)
+        """Rows of coordinates, each a function of its row."""
+        if self.basis is None:
+            return rows
+        return rows.map(self._project, self.n_features, limit=self.limit)
 
     def of_points(self, points: np.ndarray) -> np.ndarray:
         """Released integer points."""
         return points if self.basis is None else self._project(points)
 
-    def _coordinates(self, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        return self._project(x)
-
-    def _project(self, x: np.ndarray) -> np.ndarray:
-        clipped = clip_integer_rows(x - self.origin, self.limit)
+    def _project(self, x: np.ndarray, squares: Any = None) -> np.ndarray:
+        assert self.basis is not None
         # Integers of at most 2**26 and 2**20, their sums below 2**53: exact.
-        return np.floor(clipped @ self.basis * 2.0**-BASIS_BITS)
+        clipped = clip_integer_rows(x - self.origin, self.limit)
+        return projected(clipped, squares, basis=self.basis, limit=self.limit)
 
 
 class Cut(Public):
@@ -163,10 +164,8 @@ class Divided(Step):
 
 def viewed(points: GridRows, number: int, view: View) -> GridRows:
     """The points of a node in some coordinates; until the next look."""
-    inner = inner_table(
-        points.table, _VIEW, view.n_features, UnitFacts(), _viewed_part, number, view
-    )
-    ball = points.ball if view.basis is None else points.limit
+    inner = inner_table(points.table, _VIEW, view.n_features, _viewed_part, number, view)
+    ball = points.ball if view.basis is None else view.limit
     return GridRows(inner, ball, points.unit)
 
 
@@ -180,7 +179,7 @@ def _viewed_part(part: Part, number: int, view: View) -> Part:
 def chosen_points(rows: GridRows, origin: np.ndarray | None = None) -> GridRows:
     """Those points that are looked at, about a released integer origin, in steps of one."""
     ball = rows.ball if origin is None else rows.limit + float(np.linalg.norm(origin))
-    inner = inner_table(rows.table, CHOSEN, rows.n_features, UnitFacts(), _chosen_part, origin)
+    inner = inner_table(rows.table, CHOSEN, rows.n_features, _chosen_part, origin)
     return GridRows(inner, ball)
 
 

@@ -10,7 +10,6 @@ these coins, of which no noise is made.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -52,7 +51,6 @@ class ByPart(Summed):
         return dict(zip(sorted(self.values), ends, strict=False))
 
 
-@dataclass(frozen=True, repr=False)  # how many rows a part has is nothing to print
 class Coins(Hidden):
     """Which rows are in a sample, each by a coin of its own."""
 
@@ -113,9 +111,8 @@ class _Largest(Summed):
         return max(self, other, key=lambda one: one.value)
 
 
-@dataclass(frozen=True, repr=False)  # nothing of it is released
 class UnitNumbers(Hidden):
-    """How the units of a table are numbered, and how many there are."""
+    """How the units of a table are numbered, and how many there are; unreleased."""
 
     size: int  # number of all units
     totals: np.ndarray  # theirs: see :attr:`Units.totals`

@@ -161,12 +161,13 @@ class Rows(GridGeometry):
         function: Callable[[np.ndarray, np.ndarray], np.ndarray],
         n_features: int,
         most: int | None = None,
+        limit: float | None = None,
     ) -> "Rows":
         """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
-        row on its own, of about the same norms at the most: `limit` is passed on. Those that came
-        sparse may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse
-        rows."""
-        mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
+        row on its own, of norm at most `limit`; by default, that of these. Those that came sparse
+        may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse rows."""
+        ball = self.limit if limit is None else limit
+        mapped = Rows(_Mapped(self, function), self.n_rows, n_features, ball, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
         if self.n_rows * n_features <= (_STORED_SPARSE if most is None else most):
             mapped.store(self.n_rows)

@@ -122,6 +122,15 @@ def test_replay_kills_broken_means(name, monkeypatch):
 # -- budgets and accuracy -----------------------------------------------------------------------
 
 
+def test_a_weighted_core_is_counted_in_whole_units():
+    """Their sensitivity is one unit, not one step of a weight."""
+    X = np.random.default_rng(0).normal(size=(1000, 2)) * 0.01
+    units, _ = Units.weighted(np.full(1000, 1.0), 2.0)
+    pairs = TableRows.in_memory(X, units).ask(PointPairs(np.empty(0))).compared
+    average = published.fc_average(fc_session(0), pairs, 1.0)
+    assert 450 < average.size <= 500
+
+
 def test_entries_sum_to_the_budget():
     for rho, delta in ((1.0, 1e-8), (0.3, 1e-6), (7e-4, 1e-10)):
         entries = published.fc_average_entries(rho, delta)

@@ -1,5 +1,8 @@
 """Handles: what they refuse, and that there is no way through them to a row."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from grid_tools import grid_rows, quantized, table_rows
@@ -10,6 +13,7 @@ from sklearn_dp._queries._query import Query, Step
 from sklearn_dp._queries.clusters import ClusterSums, Nearest, Pinned
 from sklearn_dp._queries.grids import Recentered
 from sklearn_dp._queries.places import LengthCounts, SumAndTotals
+from sklearn_dp._queries.samples import numbered
 
 X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(40, 2))
 SEALED = Sealed(np.arange(3), Claim(1.0), UnitFacts(), "Something")
@@ -47,6 +51,18 @@ def test_no_name_of_a_handle_leads_to_rows(rows):
     for wrong in (lambda part: part, SumAndTotals()):
         with pytest.raises(TypeError, match="only a step"):
             rows.apply(wrong)
+
+
+@pytest.mark.parametrize("rows", [table_rows(X), quantized(X, 1.0)], ids=["table", "grid"])
+@pytest.mark.parametrize("made", [pickle.dumps, copy.deepcopy])
+def test_a_handle_is_neither_copied_nor_written(rows, made):
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        made(rows)
+
+
+def test_what_is_hidden_is_neither_shown_nor_compared():
+    one, other = numbered(table_rows(X)), numbered(table_rows(X))
+    assert one != other and repr(one) == "UnitNumbers"
 
 
 def test_a_handle_of_rows_that_have_been_moved_answers_nothing():

@@ -56,22 +56,22 @@ def quoting(part):
 @pytest.mark.parametrize("cuts", [[], [3, 3, 10]])
 def test_passes_over_inner_tables(engine, cuts):
     table = table_of(cuts, engine)
-    inner = inner_table(table, "inner", 1, UnitFacts(), first_column, 2)
+    inner = inner_table(table, "inner", 1, first_column, 2)
     assert sums(inner, total) == (2 * 132, 12) and inner.n_features == 1
     inner._raw().update(increased, 1)  # it waits
-    deeper = inner_table(inner, "deeper", 1, UnitFacts(), large)
+    deeper = inner_table(inner, "deeper", 1, large)
     assert sums(deeper, total) == (sum(v for v in range(1, 46, 4) if v > 20), 7)
     deeper._raw().update(increased, 5)
     assert sums(inner, total) == (2 * 132 + 12, 12)
     assert sums(deeper, total)[0] == sum(v + 5 for v in range(1, 46, 4) if v > 20)
-    again = inner_table(table, "inner", 1, UnitFacts(), first_column, 0)
+    again = inner_table(table, "inner", 1, first_column, 0)
     assert sums(again, total) == (0, 12)
     table.apply(Dropped(("inner",)))
     assert sums(table, names) == (0,)
 
 
 def test_errors_are_those_of_the_outer_part():
-    inner = inner_table(table_of([5]), "inner", 1, UnitFacts(), first_column, 1)
+    inner = inner_table(table_of([5]), "inner", 1, first_column, 1)
     with pytest.raises(PartError, match=r"^part 0 .*\(KeyError\)") as caught:
         sums(inner, quoting)
     assert quotes_nothing(caught.value)

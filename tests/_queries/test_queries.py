@@ -11,6 +11,7 @@ from query_tools import answers, problem
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import QUESTIONS as EVERY
 from sklearn_dp._queries._query import Query
+from sklearn_dp._rows import rows
 
 SEEDS = 40
 
@@ -32,6 +33,12 @@ def test_a_question_is_as_proved(name):
         for number, each in enumerate(used):
             most[number] = max(each, most.get(number, 0.0))
     assert min(most.values()) > _case(name).reached
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_question_is_as_proved_in_chunks_of_few_rows(name, monkeypatch):
+    monkeypatch.setattr(rows, "_CHUNK_ENTRIES", 8)
+    assert first_problem([name], 10) is None
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not _case(name).units])
