@@ -192,13 +192,13 @@ def fit_friendly_mean(
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
     if diameter is None:
-        return FriendlyMeanResult.missing(columns, known, "diameter")
+        return FriendlyMeanResult.missing(columns, known)
     # What the mean could still spend is for location, approach and mean together.
     facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
     route = choose_route(facts, _resolve(session.plan.target, locate))
     candidate, known = route.locate(session, points, facts), Found(*known[:2], diameter, route.name)
     if candidate is None:
-        return FriendlyMeanResult.missing(columns, known, "location")
+        return FriendlyMeanResult.missing(columns, known)
     if units.own_weights:
         # It was found for whole points: the weighted mean, which is among them too, may be up to a
         # diameter away.
