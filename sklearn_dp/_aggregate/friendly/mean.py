@@ -54,8 +54,8 @@ from .refine import alike, approach, refine
 
 _ONE_UNIT = Message(
     "one_scale",
-    "there are too few rows to estimate the scales of the columns: all have the "
-    "same standard error, which hides columns with a smaller spread",
+    "the scales of the columns could not be estimated: all have the same standard error, which "
+    "hides columns with a smaller spread",
     action="pass bounds or use more rows",
 )
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
