@@ -23,7 +23,7 @@ from lost_state_tools import (
 from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
-from sklearn_dp import DPKMeans, SampleAndAggregate, _base
+from sklearn_dp import DPKMeans, SampleAndAggregate, _fit
 from sklearn_dp._partitions import open_parts
 from sklearn_dp._partitions._ray import from_references
 from sklearn_dp._rows.table import Table
@@ -81,8 +81,8 @@ def test_targets_that_change_are_refused(monkeypatch):
 @pytest.mark.parametrize("engine", ["dask", "ray"])
 def test_a_fit_without_any_memory_has_the_same_bits(engine, monkeypatch):
     found = ENGINES[engine](monkeypatch, None, **TABLE)
-    own = _base.engine_of
-    monkeypatch.setattr(_base, "engine_of", lambda X, *_: found if X is None else own(X))
+    own = _fit.engine_of
+    monkeypatch.setattr(_fit, "engine_of", lambda X, *_: found if X is None else own(X))
     model = DPKMeans(2, bounds=4.0, max_weight=1.0, random_state=0)
     beside = {name: TABLE[name] for name in ("groups", "sample_weight")}
     in_parts = model.fit(None, **beside).cluster_centers_

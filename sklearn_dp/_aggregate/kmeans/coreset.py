@@ -361,11 +361,14 @@ def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     """
     rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
-    residual = context.released(MEANS, rows.ask(LeafSums(leaves.centers, reach)), rho) / rows.unit
+    # The middle of a box in a corner may be farther out than any row is.
+    length = np.linalg.norm(leaves.centers, axis=1, keepdims=True)
+    centers = np.trunc(leaves.centers * np.minimum(1.0, rows.limit / np.maximum(length, 1.0)))
+    residual = context.released(MEANS, rows.ask(LeafSums(centers, reach)), rho) / rows.unit
     counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12
-    return leaves.centers + residual / counts * prior / (prior + error)
+    return centers + residual / counts * prior / (prior + error)
 
 
 def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

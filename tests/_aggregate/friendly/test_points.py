@@ -16,6 +16,7 @@ from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 
@@ -34,7 +35,7 @@ def session(seed=0):
 def points_of(*pieces, domain=None, in_turn=slice(None)):
     parts = [Part(ArraySource(piece, i), Units(len(piece))) for i, piece in enumerate(pieces)]
     table = Table(LocalEngine(parts[in_turn]), 2, np.float64, Units(0).facts)
-    return Points(table, Columns.of(domain, 2, scaled=False))
+    return Points(TableRows(table), Columns.of(domain, 2, scaled=False))
 
 
 def sample_of(points, size):
