@@ -187,6 +187,6 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
             "noisy_columns", words, names, codes == "noise", action, "part"
         )
         words = "quantiles of these columns are at a bound, and may lie beyond it"
-        action = "use wider bounds, unless no value can"
+        action = "use wider bounds, unless no value can lie there"
         at_bound = codes == "bound"
         return status.add_columns("quantiles_at_bound", words, names, at_bound, action, "part")

@@ -153,7 +153,8 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
         severity: Severity = "caution"
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
-        told.append(Message("noisy_columns", text, columns, severity=severity))
+        action = "use fewer segments or a larger epsilon"
+        told.append(Message("noisy_columns", text, columns, action, severity))
     return of_schema.add(*told)
 
 
