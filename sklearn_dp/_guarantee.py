@@ -198,6 +198,8 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     ------
     ValueError
         If no step is private, or if steps protect different units or from different neighbors.
+    TypeError
+        If it is not an estimator.
     LedgerError
         If steps were charged to two values of a key.
     NotFittedError
@@ -230,6 +232,8 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     >>> privacy_report(pipeline).headline.split(" when ")[0]
     '(1, 1e-06)-DP'
     """
+    if not hasattr(estimator, "fit"):
+        raise TypeError("estimator must be one fitted estimator; a ledger adds up several fits.")
     reports = list(_reports(estimator, ""))
     if not reports and not any(
         isinstance(each, Guaranteed) for _, each in values_inside(estimator)

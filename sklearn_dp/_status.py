@@ -47,8 +47,9 @@ class Message:
     action : str
         What to do about it; empty if the releases suggest no remedy.
     severity : {"note", "caution", "part", "all"}
-        "note" is for information, "caution" a limit of numbers that can be used, "part" means that
-        some of the numbers cannot be used, "all" that none can.
+        "note" is for information, "caution" a limit within which the answer can be used, such as a
+        few noisy figures that it names, "part" means that many of the numbers cannot be used,
+        "all" that none can.
     """
 
     code: Code
@@ -115,7 +116,7 @@ class Status(tuple[Message, ...]):
 
     @property
     def trustworthy(self) -> bool:
-        """Whether all numbers can be used, within what is said."""
+        """Whether the answer can be used, within what is said."""
         return not self or self[0].severity in ("caution", "note")
 
     @property
@@ -141,7 +142,7 @@ class Told:
 
     @property
     def trustworthy_(self) -> bool:
-        """Whether all released numbers can be used, within what `messages_` says."""
+        """Whether the answer can be used, within what `messages_` says."""
         check_is_fitted(self)
         return self.messages_.trustworthy
 

@@ -186,13 +186,13 @@ def _as_text(ledger: PrivacyLedger) -> str:
         f"{terms.composition} composition",
         f"  neighbors  {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
-        f"  remaining  {_amounts(_left(state.spent, state.remaining))}",
+        f"  remaining  {_amounts(state.remaining)}",
         f"  head       {state.head}",
         "",
     ]
     for key, values in state.keys.items():
         paid = [
-            (value, _amounts(spent), _amounts(_left(spent, remaining)))
+            (value, _amounts(spent), _amounts(remaining))
             for value, spent, remaining in state.values_of(key)
         ]
         lines += [f"Each {terms.unit} in at most one of {len(values)} values of {key!r}:"]
@@ -201,11 +201,6 @@ def _as_text(ledger: PrivacyLedger) -> str:
     names = (*_HEADINGS, *_PAYERS) if state.keys else _HEADINGS
     rows = [[_cell(getattr(charge, name)) for name in names] for charge in state.charges]
     return "\n".join(lines + (_table([names, *rows]) if rows else ["No charges."]))
-
-
-def _left(spent: dict[str, float], remaining: dict[str, float]) -> dict[str, float]:
-    """Return the rest of a budget; what the rounding of many charges leaves is nothing."""
-    return {name: cost if cost > 1e-9 * spent[name] else 0.0 for name, cost in remaining.items()}
 
 
 def _amounts(costs: dict[str, float]) -> str:

@@ -87,6 +87,8 @@ def test_compositions_are_walked_as_they_were_fitted():
 def test_what_has_no_report_is_refused():
     with pytest.raises(ValueError, match="no step of it is private"):
         privacy_report(make_pipeline(StandardScaler(), KMeans(2)))
+    with pytest.raises(TypeError, match="one fitted estimator"):
+        privacy_report([DPPCA(1)])
     with pytest.raises(NotFittedError):
         privacy_report(make_pipeline(DPPCA(2), DPKMeans(2)))
 

@@ -80,7 +80,7 @@ def test_without_bounds_there_is_a_note_and_no_warning(name):
         inside = "radius_" if name == "pca" else "bound_"
         most = int(np.ceil(model.rows_beyond_))
         note = next(each for each in model.messages_ if each.code == "outside_bound")
-        words = f"up to {most} rows (95% confidence) may lie outside of {inside} and were clipped"
+        words = f"up to {most:,} rows (95% confidence) may lie outside of {inside} and were clipped"
         assert note.text == words and note.severity == "note"
         assert model.set_params(bounds=9.0).fit(X).messages_ == ()
 

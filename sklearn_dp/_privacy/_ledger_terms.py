@@ -514,12 +514,14 @@ class LedgerState:
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:
-    """What is left of a cap, rounded down; a cap that was typed has a little slack beyond it.
+    """What is left of a cap, rounded down: what its slack and the rounding of charges leave is
+    nothing.
 
-    >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10)
-    (0.25, 0.0)
+    >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10), _left(2.0, [1.0, 1.0 - 1e-11])
+    (0.25, 0.0, 0.0)
     """
-    return max(0.0, sum_down([cap, *(-cost for cost in costs)]))
+    left = sum_down([cap, *(-cost for cost in costs)])
+    return left if left > 1e-9 * cap else 0.0
 
 
 def _entry(kind: str, **content: Any) -> str:

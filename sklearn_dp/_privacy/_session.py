@@ -51,6 +51,7 @@ _SEEDED = (
     "against anyone who knows the seed. Use random_state=None for real data."
 )
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
+_MOST_ADVISED = 20.0  # epsilon or rho: more protects hardly anybody
 
 
 class PrivacySession(Releases, AlgorithmicRandomness):
@@ -172,18 +173,18 @@ class PrivacySession(Releases, AlgorithmicRandomness):
 
         That is one of the whole fit, where this session is for a candidate of a search, a segment
         or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the root
-        of rho.
+        of rho. Empty where so much would protect hardly anybody.
         """
         plan, shared = self._outermost, self._shared
         if shared is not None:
             epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
-            return f"epsilon = {_plain(epsilon)} in privatize"
+            return _stated("epsilon", epsilon, " in privatize")
         if plan.target.rho is not None:
-            return f"rho = {_plain(times**2 * plan.target.rho)}"
+            return _stated("rho", times**2 * plan.target.rho)
         if plan.one_step:
-            return f"epsilon = {_plain(times * cast(float, plan.target.epsilon))}"
+            return _stated("epsilon", times * cast(float, plan.target.epsilon))
         rho, failure = times**2 * plan.rho, plan.delta_failure
-        return f"epsilon = {_plain(plan.target.epsilon_of(rho, plan.gaussian, failure))}"
+        return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))
 
     def _check_neighbors(self, plan: PrivacyPlan) -> None:
         """Refuse a fit whose neighbors are others: what it costs is not what a unit here pays."""
@@ -369,10 +370,10 @@ def _largest(lengths: Any) -> float:
     return float(lengths if isinstance(lengths, float) else np.max(lengths))
 
 
-def _plain(number: float) -> str:
-    """Two digits, as people write them.
+def _stated(name: str, number: float, where: str = "") -> str:
+    """A parameter with two digits, as people write them, unless it is too much to advise.
 
-    >>> _plain(333.0), _plain(0.0123)
-    ('330', '0.012')
+    >>> _stated("epsilon", 13.3), _stated("rho", 0.0123), _stated("epsilon", 333.0)
+    ('epsilon = 13', 'rho = 0.012', '')
     """
-    return f"{float(f'{number:.2g}'):.12g}"
+    return f"{name} = {float(f'{number:.2g}'):.12g}{where}" if number <= _MOST_ADVISED else ""

@@ -62,13 +62,13 @@ def fit_published_mean(
         )
     d = points.n_features
     if diameter is None:
-        return FriendlyMeanResult.missing(columns, Found(math.nan, math.inf), "diameter")
+        return FriendlyMeanResult.missing(columns, Found(math.nan, math.inf))
     paid = session.plan["core size"]
     size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
     average = fc_average(session, pairs.compared, diameter)
     if average is None:
         nothing = Found(math.nan, math.inf, diameter, "zcdp")
-        return FriendlyMeanResult.missing(columns, nothing, "location")
+        return FriendlyMeanResult.missing(columns, nothing)
     # The released size is a lower bound: by so much, and its noise, it is off. Points that are
     # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
     size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))

@@ -219,7 +219,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
             self.bound_, self.rows_beyond_ = found.domain.radius, found.beyond
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
         names = self._column_names
-        words = "a cell (`resolution_`)"
+        words = "a cell (resolution_)"
         self.messages_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
         self.messages_ = told_of_beyond(self.messages_, beyond.shares, names, most=OF_CLUSTERS)
         self._region = found.domain  # public or released: where samples may lie

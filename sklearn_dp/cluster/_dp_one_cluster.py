@@ -607,7 +607,8 @@ default="auto"
         told = self._told(Status(), columns, *place, "a typical ball", outside.shares)
         lost = sum(not each.trustworthy for each in found)
         severity = extent(lost or len(balls), len(balls))
-        self.messages_ = Status(replace(each, severity=severity) for each in missed).add(*told)
+        part = missed.of_part(f"{lost} of {len(balls)} balls") if lost else missed
+        self.messages_ = Status(replace(each, severity=severity) for each in part).add(*told)
         self._set_centers(centers, weights)
 
 

@@ -111,7 +111,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     center_topics_ : ndarray of int32 of shape (n_clusters,)
         The topic of each center of `estimator_`: its own, unless topics have been merged.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

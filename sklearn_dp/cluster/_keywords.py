@@ -137,7 +137,11 @@ def described(
 def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
     """The status: the trouble of topics, by their numbers, and of the clusters."""
     troubles: dict[str, tuple[Code, str, str]] = {
-        "noise": ("noisy_topics", "the size is mostly noise", "use fewer topics or more budget"),
+        "noise": (
+            "noisy_topics",
+            "the size is mostly noise",
+            "use fewer topics or a larger epsilon",
+        ),
         "unnamed": ("unnamed_topics", "no keyword stands out from the noise", ""),
     }
     told = []

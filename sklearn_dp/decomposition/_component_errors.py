@@ -104,7 +104,7 @@ class BaseComponentErrors(BaseDPEstimator):
         if not status.trustworthy or share <= _DOUBTED:
             return status
         text = (
-            "long tails may lie beyond `radius_`: standard errors allow for a bias of "
+            "long tails may lie beyond radius_: standard errors allow for a bias of "
             f"{plain(100 * share, 1)}% of a variance"
         )
         action = "use more rows or a larger epsilon"

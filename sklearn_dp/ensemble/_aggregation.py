@@ -162,7 +162,8 @@ class Aggregation:
         vector, status, error = by(session, outputs, n_blocks, domain)
         vector = columns.to_table(domain.clip_points(vector))
         if n_working < n_blocks / 2:
-            status = _useless("failed_blocks", "most blocks failed")
+            text = "most blocks failed, perhaps because they have too few rows"
+            status = _useless("failed_blocks", text)
         elif not status and n_working < 2 * sd:
             more = advice(4 * sd / n_blocks, self.budget, n_blocks, "blocks")
             text = "few blocks for this budget: noise could explain their number"

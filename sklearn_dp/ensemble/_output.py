@@ -200,7 +200,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         start_stream(0)
         values = attempt_silently(values_of_a_fit)[0]
     if values is None:
-        raise ValueError("estimator: it could not be fitted to dummy data.")
+        raise ValueError("estimator: it could not be fitted to dummy data. Check its parameters.")
     wanted = _USUAL if names is None else (tuple(names),)
     found = next((each for each in wanted if values.keys() >= {*each}), None)
     if found is None:

@@ -112,7 +112,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         large; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
         bound other than 0; or "constant" if a single value is visible, which is the mean then.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

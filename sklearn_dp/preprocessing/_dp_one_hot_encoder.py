@@ -89,7 +89,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         units may be in categories that were not released; or "type" if more than half have values
         that cannot be categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

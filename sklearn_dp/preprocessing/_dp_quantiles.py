@@ -72,7 +72,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 is treated as a
         natural limit: a column that is mostly zero is "ok".)
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -187,6 +187,6 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
             "noisy_columns", words, names, codes == "noise", action, "part"
         )
         words = "quantiles of these columns are at a bound, and may lie beyond it"
-        action = "use wider bounds, unless no value can"
+        action = "use wider bounds, unless no value can lie there"
         at_bound = codes == "bound"
         return status.add_columns("quantiles_at_bound", words, names, at_bound, action, "part")

@@ -87,7 +87,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
         "noise" if the noise hides its mean (whose standard error is more than half the standard
         deviation), or nothing was found.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

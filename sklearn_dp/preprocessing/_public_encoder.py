@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed, plain
+from .._aggregate.shared.advice import plain
 from .._door import Schema, check_categories, lists_rows, read_table
 from .._door import columns as read_columns
 from .._partitions import in_memory
@@ -27,7 +27,7 @@ from .._privacy._rounding import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned
-from .._status import Code, Message, Status, names_at
+from .._status import Code, Message, Status, in_short
 from .._validation import check_real
 
 if TYPE_CHECKING:
@@ -191,22 +191,22 @@ class EncodedBounds(float):
         ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
         points, errors = (np.split(each, ends, axis=1) for each in found[:2])
         blocks = list(zip(self.columns, points, errors, strict=True))
-        wrong = [message for block in blocks if (message := _mismatch(*block, found[2]))]
-        model.messages_ = Status([*wrong, *model.messages_])
+        wrong = [_mismatch(*block, found[2]) for block in blocks]
+        model.messages_ = Status([*filter(None, wrong), *model.messages_])
         alike = [_error_of_alike(*block, found[2]) for block in blocks]
         hidden = np.flatnonzero([error is not None for error in alike])
         if not len(hidden):
             return
-        shown = [
-            f"{c.name} (standard error {plain(e or 0.0)})"
-            for (c, *_), e in zip(blocks, alike, strict=True)
-        ]
-        text = f"noise could explain the differences between clusters in {listed(shown, hidden)}"
-        names = names_at([column.name for column in self.columns], [e is not None for e in alike])
-        message = Message(
-            "noisy_columns", text, names, "use a narrower range, which has less noise"
-        )
-        model.messages_ = model.messages_.add(message)
+        # A narrower range has less noise, unless the range is what is wrong.
+        told = np.array([i for i in hidden if wrong[i] is None], dtype=int)
+        if len(told):
+            names = tuple(str(self.columns[i].name) for i in told)
+            shown = [
+                f"{self.columns[i].name} (standard error {plain(alike[i] or 0)})" for i in told
+            ]
+            text = f"noise could explain the differences between clusters in {in_short(shown)}"
+            action = "use a narrower range, which has less noise"
+            model.messages_ = model.messages_.add(Message("noisy_columns", text, names, action))
         for name in ("cluster_centers_status_", "column_status_"):
             codes, places = getattr(model, name, None), (np.append(0, ends) + 1)[hidden]
             if codes is not None:

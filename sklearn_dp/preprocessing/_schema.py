@@ -67,6 +67,8 @@ class Schema(dict[Hashable, Any]):
         """
         try:
             fields = _fields(json.loads(Path(path).read_text(encoding="utf-8-sig")))
+            if isinstance(columns, str):
+                raise ValueError("columns must be a list of names.")
             wanted = list(fields) if columns is None else list(columns)
             schema = cls((name, _kind(name, fields)) for name in wanted)
             PublicEncoder(schema)._columns()
@@ -111,6 +113,11 @@ def _kind(name: Hashable, fields: Mapping[Hashable, Any]) -> Any:
         raise ValueError(f"there is no field {name!r}.")
     field = fields[name]
     if isinstance(field, list):
+        if len(field) == 2 and all(type(each) in (int, float) for each in field):
+            raise ValueError(
+                f"field {name!r} has two numbers, which may be a range or two categories. Write an "
+                'object: {"minimum": ..., "maximum": ...} or {"categories": [...]}.'
+            )
         return field
     if not isinstance(field, Mapping):
         raise ValueError(

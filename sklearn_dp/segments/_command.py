@@ -67,10 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 def _profile(arguments: argparse.Namespace) -> str:
     """Fit, write the pages, and return what to print."""
     schema = Schema.from_file(arguments.schema, columns=arguments.columns)
-    for path in filter(None, (arguments.out, arguments.officer)):
-        if not Path(path).parent.is_dir():  # found out before the charge
-            raise ValueError(f"{path}: there is no such folder.")
     table, groups = _read(arguments, schema)
+    _open_pages(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)  # the same is printed
         found = profile(
@@ -88,6 +86,20 @@ def _profile(arguments: argparse.Namespace) -> str:
         privacy_report(found).save(arguments.officer)
     told = [f"status: {found.status_}", *(f"* {each}" for each in found.messages_)]
     return "\n".join([found._text(), "", *told, found.privacy_report_.spent])
+
+
+def _open_pages(arguments: argparse.Namespace) -> None:
+    """Make the files that are written at the end: one that cannot be is found out before the
+    charge, and so is one that would replace another file of this fit."""
+    pages = [Path(path) for path in (arguments.out, arguments.officer) if path]
+    facts = [Path(path).with_suffix(".json") for path in (arguments.officer,) if path]
+    inputs = [Path(path) for path in (arguments.data, arguments.schema, arguments.ledger) if path]
+    if len({path.resolve() for path in (*inputs, *pages, *facts)}) < len(inputs + pages + facts):
+        raise ValueError(
+            "out, officer and the JSON file of officer must not replace each other or an input."
+        )
+    for path in pages + facts:
+        path.open("a", encoding="utf-8").close()
 
 
 def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:

@@ -105,7 +105,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
         the segments with problems, and those with some numbers that are noise.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee of all segments together, and every release behind it.
     n_features_in_ : int
@@ -225,9 +225,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if pooled is not None:
             entries = (lump(_POOLED, pooled[1]), lump(_EACH, plan))
         note = (
-            f"each of {len(self._listed())} segments is fitted with the whole budget"
-            + (", except for that of the pooled fit" if pooled else "")
-            + ", because a unit is in at most one segment"
+            f"the fits of all {len(self._listed())} segments together cost what one of them does, "
+            "because a unit is in at most one segment"
         )
         notes = (*each._plan_notes(), note)
         return PrivacyPlan(target, entries, unit, notes, each._relation(unit))
@@ -379,8 +378,12 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             text = f"{bad} of {len(codes)} segments have problems or are suppressed"
             about = (), _NO_ROWS if no_rows else "", extent(useless, len(codes))
             told.insert(0, Message("bad_segments", text, *about))
-        if hidden := codes.count("suppressed"):
-            text = f"{hidden} suppressed: possibly fewer than {self.min_size} units"
+        if hidden := [
+            value for value, code in zip(fits, codes, strict=True) if code == "suppressed"
+        ]:
+            text = (
+                f"suppressed, as possibly of fewer than {self.min_size} units: {in_short(hidden)}"
+            )
             told.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
         if partly := [value for value in fine if _some_noise(fits[value])]:

@@ -123,7 +123,7 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         determines the segments. They say if there is no evidence of clusters, or if figures are
         too noisy to use.
     trustworthy_ : bool
-        Whether all released numbers can be used, within what `messages_` says.
+        Whether the answer can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

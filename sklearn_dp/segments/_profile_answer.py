@@ -14,7 +14,7 @@ from scipy.special import betaincinv
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.advice import listed
+from .._aggregate.shared.advice import listed, plain
 from .._privacy._html import bars_table, document
 from .._privacy._optional import extra
 from .._status import Message, Severity, Status, extent, names_at
@@ -153,7 +153,8 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
         severity: Severity = "caution"
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
-        told.append(Message("noisy_columns", text, columns, severity=severity))
+        action = "use fewer segments or a larger epsilon"
+        told.append(Message("noisy_columns", text, columns, action, severity))
     return of_schema.add(*told)
 
 
@@ -162,9 +163,9 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
     (found, own, without, other), told = shares, []
     more, error = found - without, float(np.hypot(own, other))
     compared = (
-        f"the segments explain {100 * found:.0f}% of the spread (standard error "
-        f"{100 * own:.0f}%), and segments of a table whose columns are independent would "
-        f"explain {100 * without:.0f}%"
+        f"the segments explain {100 * found:.0f}% of the spread, and segments of a table whose "
+        f"columns are independent would explain {100 * without:.0f}% (standard error of the "
+        f"difference: {plain(100 * error)}%)"
     )
     if more <= min(error, _NO_MORE):
         text = f"no evidence of clusters: {compared}"
@@ -180,12 +181,13 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
             f"one column determines the segments: {100 * between[most] / between.sum():.0f}% of "
             f"the differences between them are in {names[most]}"
         )
-        told.append(Message("one_column_rules", text, (names[most],), severity="part"))
+        action = "leave it out, or give it a smaller weight"
+        told.append(Message("one_column_rules", text, (names[most],), action, "part"))
     empty = np.flatnonzero(findings.sizes < _SURE * findings.size_errors)
     if len(empty):
         text = f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}"
         severity = extent(len(empty), len(findings.sizes))
-        told.append(Message("empty_clusters", text, severity=severity))
+        told.append(Message("empty_clusters", text, (), "use fewer segments", severity))
     return told
 
 

@@ -58,6 +58,6 @@ def test_a_word_that_all_topics_use_is_no_keyword():
     assert status_of([first], Status()) == status_of([first], Status([note])) == ()
     few = Status([Message("few_rows", "few rows", severity="all")])
     assert str(status_of([first, second, third], few)) == (
-        "1 of 3 topics (2): the size is mostly noise; use fewer topics or more budget; "
+        "1 of 3 topics (2): the size is mostly noise; use fewer topics or a larger epsilon; "
         "1 of 3 topics (1): no keyword stands out from the noise; clusters: few rows"
     )

@@ -101,7 +101,7 @@ def test_what_clips_take_of_a_variance_is_in_its_error_or_told(law, n):
         if law == "normal":
             assert model.status_ == "ok" and error < 0.15
             continue
-        assert "long tails may lie beyond `radius_`" in str(model.messages_) and error > 0.2
+        assert "long tails may lie beyond radius_" in str(model.messages_) and error > 0.2
         assert off > 0.25 * model.explained_variance_[0] or law == "rare"
         assert law == "lognormal" or not model.trustworthy_
 

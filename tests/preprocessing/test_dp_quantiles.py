@@ -48,6 +48,11 @@ def test_the_status_names_columns_and_remedies():
     assert model.column_status_.tolist() == ["noise"] * 3
 
 
+def test_no_remedy_is_a_budget_that_protects_hardly_anybody():
+    (few,) = DPQuantiles(random_state=0).fit([[1.0]]).messages_
+    assert few.action.startswith("use at least") and "epsilon" not in few.action
+
+
 def test_no_wrong_answer_is_ok():
     """Fits around the size where ranks come out of the noise: each value is within its rank."""
     times = 0

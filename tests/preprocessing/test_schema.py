@@ -81,6 +81,7 @@ def test_an_encoder_takes_it_and_columns_can_be_chosen(written):
         ({}, "schema must have a column"),
         ({"a": 5}, "field 'a' must be a list of categories"),
         ({"a": []}, "column 'a' must be a pair"),
+        ({"a": [18, 64]}, "field 'a' has two numbers, which may be a range or two categories"),
         ({"a": ["x", "x"]}, "column 'a': categories must be different"),
         ({"a": {"minimum": 0}}, "field 'a' needs numbers as minimum and maximum"),
         ({"a": {"minimum": 9, "maximum": 1}}, "column 'a': .*must not exceed"),
@@ -101,3 +102,5 @@ def test_what_is_wrong_is_told_with_the_file_and_the_field(written, found, words
 def test_a_column_that_is_not_there_is_an_error(written):
     with pytest.raises(ValueError, match="there is no field 'pay'"):
         Schema.from_file(written({"age": AGE}), columns=["pay"])
+    with pytest.raises(ValueError, match="columns must be a list"):
+        Schema.from_file(written({"age": AGE}), columns="age")

@@ -52,7 +52,11 @@ def test_a_file_becomes_a_profile_and_two_pages(folder, capsys):
 def test_mistakes_are_found_before_the_charge(folder, capsys):
     for more, words in (
         (["--ledger", "other.db"], "does not exist"),
-        (["--ledger", "people.db", "--out", "nowhere/page.html"], "no such folder"),
+        (["--ledger", "people.db", "--out", "nowhere/page.html"], "No such file or directory"),
+        (["--ledger", "people.db", "--out", "."], "s a directory"),
+        (["--ledger", "people.db", "--out", "a.html", "--officer", "a.html"], "not replace"),
+        (["--ledger", "people.db", "--out", "data.csv"], "not replace"),
+        (["--ledger", "people.db", "--officer", "schema.html"], "not replace"),
         (["--ledger", "people.db", "--columns", "pay"], "there is no field 'pay'"),
         (["--ledger", "people.db", "--group", "name"], "no column 'name'"),
         (["--ledger", "people.db", "--delimiter", ";"], "--delimiter"),

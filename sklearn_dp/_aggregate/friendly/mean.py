@@ -54,8 +54,8 @@ from .refine import alike, approach, refine
 
 _ONE_UNIT = Message(
     "one_scale",
-    "there are too few rows to estimate the scales of the columns: all have the "
-    "same standard error, which hides columns with a smaller spread",
+    "the scales of the columns could not be estimated: all have the same standard error, which "
+    "hides columns with a smaller spread",
     action="pass bounds or use more rows",
 )
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
@@ -192,13 +192,13 @@ def fit_friendly_mean(
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
     if diameter is None:
-        return FriendlyMeanResult.missing(columns, known, "diameter")
+        return FriendlyMeanResult.missing(columns, known)
     # What the mean could still spend is for location, approach and mean together.
     facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
     route = choose_route(facts, _resolve(session.plan.target, locate))
     candidate, known = route.locate(session, points, facts), Found(*known[:2], diameter, route.name)
     if candidate is None:
-        return FriendlyMeanResult.missing(columns, known, "location")
+        return FriendlyMeanResult.missing(columns, known)
     if units.own_weights:
         # It was found for whole points: the weighted mean, which is among them too, may be up to a
         # diameter away.

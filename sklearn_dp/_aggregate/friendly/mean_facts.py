@@ -110,11 +110,12 @@ class FriendlyMeanResult:
     hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
 
     @classmethod
-    def missing(cls, columns: Columns, found: Found, missing: str) -> FriendlyMeanResult:
+    def missing(cls, columns: Columns, found: Found) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"
-        status = Status([Message("no_location", f"no {missing} found", (), action, "all")])
+        text = "no place was found that most rows are close to"
+        status = Status([Message("no_location", text, (), action, "all")])
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         ends = error, np.ones(d), error

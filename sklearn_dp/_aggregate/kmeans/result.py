@@ -123,7 +123,7 @@ def coreset_in_words(
         text = "too few rows for this budget: the points are mostly noise"
         found = _Trouble("few_rows", text)
     elif n_leaves < n_clusters:
-        text = f"fewer points than n_clusters: {n_leaves}"
+        text = f"fewer points than n_clusters were released: {n_leaves}"
         found = _Trouble("few_points", text, severity="part")
     else:
         return status
@@ -363,6 +363,8 @@ def assembled(
     unit = context.rows.unit
     points = _points(final.centers, context.rows, domain) if found is None else found.points
     signs = _signs(context, final, points, n_leaves, found)
+    if isinstance(domain, Sphere):  # directions have no bounds to tighten
+        signs = replace(signs, loose=False)
     told = in_words(signs, status, context.tuning, context.session.budget_for)
     lengths = context.size.lengths
     result = EngineResult(

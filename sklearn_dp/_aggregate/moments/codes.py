@@ -76,12 +76,11 @@ def is_lost(codes: np.ndarray) -> bool:
 
 def told_of_codes(status: Status, codes: np.ndarray, names: Sequence[object]) -> Status:
     """The status, with the columns (d,) that noise hides, by name."""
-    for code, what in (
-        ("noise", "means"),
-        ("variance", "variances and covariances"),
-        ("covariance", "covariances"),
+    for code, words in (
+        ("noise", "the means of these columns are mostly noise"),
+        ("variance", "noise may hide much of the variances and covariances of these columns"),
+        ("covariance", "the covariances of these columns are mostly noise"),
     ):
-        words = f"the {what} of these columns are mostly noise"
         status = status.add_columns("noisy_columns", words, names, codes == code)
     return told_of_single(status, codes, names)
 

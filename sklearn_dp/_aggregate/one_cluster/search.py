@@ -211,7 +211,7 @@ def fit_one_cluster(
     inside_sd = noise_sd(session.remaining(inside_entry))
     inside = float(session.release(inside_entry, entry_of(counts, chosen)))
     if not status and inside < _FEW * task.target:
-        status = _missed("few points in the ball")
+        status = _missed("the ball holds far fewer points than it should")
     anywhere = search.center_method == "clip" and bool(np.linalg.norm(error) > rows.limit)
     return Ball(center, square, inside, task.target, status, inside_sd, error, anywhere)
 
@@ -224,8 +224,8 @@ def seen_ball(ball: Ball, budget: Budget) -> Status:
     found = "few points in the ball: noise could explain their number"
     if needed <= ball.target:  # as many as were looked for could be told from none
         return _missed(found)
-    more = f"a ball of at least {float(plain(needed)):,.0f} points"
-    return _missed(found, f"use {either([more, budget(needed / ball.target)])}")
+    more = f"a ball of at least {plain(needed)} points"
+    return _missed(found, f"use {either([*filter(None, [more, budget(needed / ball.target)])])}")
 
 
 def _missed(text: str, action: str = "") -> Status:
@@ -251,14 +251,14 @@ def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
     radius, status = None, Status()
     if task.search.center_method != "clip":
         radius = _radius(task)
-        status = _missed("no radius found") if radius is None else status
+        status = _missed("no radius has a ball with enough points") if radius is None else status
     if radius is not None and radius.square == 0:
         prefix, replace = task.start(0), task.search.replace
         coins = _coins_of_boxes(task, prefix)
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
             return point, np.zeros(len(point)), None
-        radius, status = None, _missed("no repeated point found")
+        radius, status = None, _missed("no single point with enough rows was found")
     return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
 
@@ -282,7 +282,9 @@ def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> 
     start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
-        start, status = (start, _missed("no dense box found")) if found is None else (found, status)
+        start, status = (
+            (start, _missed("no dense region was found")) if found is None else (found, status)
+        )
     return _Found(*_approach(task, start, task.start(number)), status)
 
 

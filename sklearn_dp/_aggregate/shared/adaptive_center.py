@@ -25,7 +25,9 @@ from .noisy_norms import NoisyNorms
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _EXACT = 0.1  # noise of a count, below which all units are within the ball
-_NOT_SEEN = Message("few_rows", "too few rows for this budget: no radius found", severity="all")
+_NOT_SEEN = Message(
+    "few_rows", "too few rows for this budget to find the range of the data", severity="all"
+)
 _FEW = Message(
     "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
 )

@@ -14,11 +14,13 @@ from ..._status import Message, Status, in_short
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
 _KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
+_MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
 Budget = Callable[[float], str]
-"""The parameter at which noise is so many times smaller: `PrivacySession.budget_for`."""
+"""The parameter at which noise is so many times smaller, or "" where that would protect hardly
+anybody: `PrivacySession.budget_for`."""
 
 
 def advice(
@@ -30,9 +32,10 @@ def advice(
     ways = list(other)
     if times < _MOST_TIMES:
         times = max(times, 1.1)  # "about 1 times as many" would be no advice
-        number = "" if size is None else f" ({float(plain(times * size)):,.0f} in all)"
+        number = "" if size is None else f" ({plain(times * size)} in all)"
         least = "at least " if size is None else "about "
-        ways = [f"{least}{plain(times)} times as many {units}{number}", budget(times), *ways]
+        rows = f"{least}{plain(times)} times as many {units}{number}"
+        ways = list(filter(None, [rows, budget(times), *ways]))
     return f"use {either(ways)}" if ways else ""
 
 
@@ -74,7 +77,7 @@ def hidden_in_noise(
     if not least > 0:
         found = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
-        more = f"use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
+        more = f"use about {plain(max(part, 1.0) / _ENOUGH * total)} {units}"
         return Status([Message("few_rows", found, action=more, severity="all")])
     if not part > _HIDDEN:
         return Status()
@@ -102,7 +105,8 @@ def listed(names: Sequence[object], places: Sequence[int] | np.ndarray) -> str:
 def plain(number: float, digits: int = 2) -> str:
     """A number in a sentence, as people write it; more digits are seldom known.
 
-    >>> plain(1234.5), plain(0.256), plain(100.4), plain(1234.5, 3)
-    ('1200', '0.26', '100', '1230')
+    >>> plain(1234.5), plain(0.256), plain(100.4), plain(1234.5, 3), plain(7.2e11)
+    ('1,200', '0.26', '100', '1,230', '7.2e+11')
     """
-    return f"{float(f'{number:.{digits}g}'):.12g}"
+    rounded = f"{number:.{digits}g}"
+    return f"{float(rounded):,.12g}" if abs(number) < _MANY else rounded

@@ -55,7 +55,7 @@ _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
 _LIKELY = 1.5  # standard deviations of what noise may hide
 _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
 _PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
-_SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
+_SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 5.5  # bins, and standard deviations of their sum
 
 
 def known_or_paid(
@@ -173,7 +173,7 @@ def outside(most: float, size: float, unit: str, name: str) -> Message:
     a quarter of all (`size`), the answer may be that of the others alone."""
     return Message(
         "outside_bound",
-        f"up to {math.ceil(most)} {unit}s (95% confidence) may lie outside of {name} and were "
+        f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "
         "clipped",
         action="pass bounds= to avoid this",
         severity="note" if most <= _PART * size else "caution",
@@ -184,7 +184,7 @@ def clipped_in_words(status: Status, norms: NoisyNorms, radius: float, inertia: 
     """The status where rows beyond a released radius are seen to cost as much as half of the rest.
 
     Windows of 1, 2, 4, ... bins beyond the radius are compared with their noise: by noise alone,
-    one histogram in 200 has a window that passes. `inertia` is the released sum of squares, rows
+    one histogram in 20,000 has a window that passes. `inertia` is the released sum of squares, rows
     beyond counted as if they were nearer.
     """
     first = int(np.searchsorted(norms.edges, radius))

@@ -16,6 +16,7 @@ from sklearn_dp import (
 from sklearn_dp._aggregate.shared.bounds import (
     NO_BOUND,
     ball_of,
+    clipped_in_words,
     known_or_paid,
     upper_bound_outside,
 )
@@ -26,6 +27,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._status import Status
 from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(
@@ -128,8 +130,10 @@ def test_it_holds_at_all_radii_at_once(known):
     assert failed <= 27
 
 
-def far(rng, epsilon_sd, n_far):
-    counts = np.zeros(401)
-    counts[205:212] = [400, 3000, 9000, 15_000, 12_000, 3000, 1000]
-    counts[220:224] = n_far / 4
-    return noisy(counts, epsilon_sd, rng)
+def test_rows_far_out_are_told_only_where_noise_hardly_ever_looks_like_them():
+    """One bin of 400 is 4.5 standard deviations high in one of 260 histograms of noise alone."""
+    for high, told in ((5.0, False), (8.0, True)):
+        counts = np.zeros(401)
+        counts[300] = 20 * high
+        status = clipped_in_words(Status(), NoisyNorms(counts, EDGES, 20.0), EDGES[210], 1e3)
+        assert bool(status) == told
