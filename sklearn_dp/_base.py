@@ -53,7 +53,7 @@ from ._sklearn_compat import (
     Versioned,
     fits_around,
 )
-from ._status import Told
+from ._status import Message, Told
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -164,6 +164,9 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
 
     _centers: str | None = None
     """The attribute whose rows are centers, of classes that release some: searches score by it."""
+
+    _clips_columns = False
+    """Whether a fit without bounds clips each column to a range that it finds."""
 
     _by_column: tuple[str, ...] = ("bounds",)
     """Parameters with a number for each column, which may name them."""
@@ -304,7 +307,11 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
 
     def _tell_limit(self) -> None:
         """Without bounds, nothing is known of what lies outside of those that were found."""
-        if hasattr(self, "rows_beyond_") and self.bounds is None:
+        if self._clips_columns and self.bounds is None:
+            words = "a few rows far outside of the ranges that were found may have been clipped"
+            action = "pass bounds= to avoid this"
+            self.messages_ = self.messages_.add(Message("outside_bound", words, (), action, "note"))
+        elif hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             unit = self.privacy_report_.unit
             known = self.rows_beyond_, self.size_

@@ -5,7 +5,14 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp import DPCoreset, DPKMeans, DPKTupleKMeans
+from sklearn_dp import (
+    DPCoreset,
+    DPKMeans,
+    DPKTupleKMeans,
+    DPStandardScaler,
+    FriendlyCovariance,
+    FriendlyMean,
+)
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -92,3 +99,14 @@ def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
     severity = next(each.severity for each in model.messages_ if each.code == "outside_bound")
     assert (severity == "note") == (model.rows_beyond_ <= model.size_ / 4) == (n == 4000)
     assert (model.status_ == "ok") == (n == 4000)
+
+
+@pytest.mark.parametrize("kind", [FriendlyMean, FriendlyCovariance, DPStandardScaler])
+def test_without_bounds_rows_that_no_look_shows_are_a_note(kind):
+    """50 rows of 8,050 far away were clipped, and moved the true mean by thousands."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(8000, 2)), np.full((50, 2), 1e6)])
+    model = kind(random_state=0).fit(X)
+    assert [each.severity for each in model.messages_ if each.code == "outside_bound"] == ["note"]
+    codes = [each.code for each in kind(bounds=4.0, random_state=0).fit(X[:8000]).messages_]
+    assert "outside_bound" not in codes

@@ -160,6 +160,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     """
 
     _replaces = "EmpiricalCovariance"
+    _clips_columns = True
     _with_errors = {
         "covariance_": (-math.inf, math.inf),
         "location_": (-math.inf, math.inf),
