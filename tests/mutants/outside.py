@@ -573,7 +573,7 @@ OUTSIDE = [
     Edit(
         "projected rows may be longer than the limit",
         _grids,
-        "_projected",
+        "projected",
         "clip_integer_rows(_products(rows, basis), limit)",
         "_products(rows, basis)",
         "_queries/test_queries.py::test_a_question_is_as_proved",
