@@ -528,6 +528,7 @@ LINE = "ranks"
 
 _BINS = 1024
 _OUTER = 128  # of them on either side, beyond the radius: each wider than the last
+_FEW = 0.5  # standard deviations of a rank: as many rows at an end are taken for noise
 
 
 @dataclass(frozen=True)
@@ -589,9 +590,13 @@ def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: flo
     decode = prefix_noise(_BINS)
     ranks = context.released(entry, answer, rho)[0] @ decode.T
     # Ranks do not fall. Where noise says so, rows between are taken to be at the edges about it.
-    weights = np.diff(isotonic_regression(ranks, y_min=0.0), prepend=0.0)
+    ranks = isotonic_regression(ranks, y_min=0.0)
+    weights = np.diff(ranks, prepend=0.0)
     # Of the number of rows between two edges that are far from each other.
     sd = answer.claim.l2 * answer.claim.unit / np.sqrt(2 * rho) * np.linalg.norm(decode[_BINS // 2])
+    # Noise is as many rows at an end: far from the others, it would have a center of its own.
+    few = _FEW * sd
+    weights[(ranks <= few) | (ranks[-1] - ranks + weights <= few)] = 0.0
     leaf = np.flatnonzero(weights)
     if not weights.sum() > context.tuning.evidence * sd:
         leaf = leaf[:0]

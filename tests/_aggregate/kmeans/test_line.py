@@ -26,6 +26,14 @@ def test_with_all_the_budget_the_answer_is_that_of_kmeans():
     assert cost(fit.cluster_centers_, X) < 1.02 * best
 
 
+def test_years_far_from_zero_need_no_bounds():
+    """Noise at an end of a range of 4,096 had a center: two groups of three shared another one."""
+    rng = np.random.default_rng(0)
+    X = np.array([1950.0, 1980.0, 2010.0])[rng.integers(0, 3, 4000)] + rng.normal(size=4000)
+    fits = [DPKMeans(3, random_state=seed).fit(X[:, None]) for seed in range(9)]
+    assert np.median([cost(fit.cluster_centers_, X[:, None]) for fit in fits]) < 1.1 * len(X)
+
+
 def test_hardly_any_rows_are_not_called_ok():
     for seed in range(20):
         fit = DPKMeans(3, bounds=(0, 1), random_state=seed).fit([[0.1], [0.5], [0.9]])
