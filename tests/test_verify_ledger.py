@@ -17,14 +17,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from ledger_tools import ROOT, admitted
+from ledger_tools import admitted
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.ledger import main
 
-SCRIPT = Path(ROOT) / "doc" / "verify_ledger.py"
+SCRIPT = Path(__file__).resolve().parents[1] / "doc" / "verify_ledger.py"
 
 
 @pytest.fixture(scope="module")

@@ -27,26 +27,26 @@ def folder(tmp_path, monkeypatch):
     text = "\n".join(["age,person,work", *lines, *odd])
     (tmp_path / "data.csv").write_bytes(text.encode() + b"\n\xff\xfe,\xff,\xff\n")
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
-    PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-4), "people.db", unit="group")
+    PrivacyLedger(PrivacyBudget(epsilon=20.0, delta=1e-4), "people.db", unit="group")
     return tmp_path
 
 
 def run(*more):
-    return main(["profile", "data.csv", "--schema", "schema.json", "--epsilon", "1.5", *more])
+    return main(["profile", "data.csv", "--schema", "schema.json", "--epsilon", "15", *more])
 
 
 def test_a_file_becomes_a_profile_and_two_pages(folder, capsys):
     options = ["--segments", "2", "--ledger", "people.db", "--group", "person"]
     assert run(*options, "--out", "page.html", "--officer", "privacy.html") == 0
     shown = capsys.readouterr()
-    assert "status: ok" in shown.out and "epsilon = 1.5 of your 2" in shown.out
+    assert "status: ok" in shown.out and "epsilon = 15 of your 20" in shown.out
     means = next(line for line in shown.out.splitlines() if line.startswith("age"))
     assert sorted(round(float(each), -1) for each in re.findall(r"([\d.]+) ±", means)) == [30, 70]
     assert shown.err == "" and "Segment 2" in (folder / "page.html").read_text("utf-8")
     page = (folder / "privacy.html").read_text("utf-8")
     assert "DPProfile" in page and "people.db" in page
     assert run(*options) == 1
-    assert "only 0.5 of 2 is left" in capsys.readouterr().err
+    assert "only 5 of 20 is left" in capsys.readouterr().err
 
 
 def test_mistakes_are_found_before_the_charge(folder, capsys):
