@@ -31,7 +31,8 @@ def test_every_command_is_listed_and_has_help(command, capsys):
 
 
 def test_the_installed_command_and_the_module_are_this_one():
-    project = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    root = Path(__file__).resolve().parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     assert EntryPoint("", project["scripts"]["sklearn-dp"], "").load() is main
     command = [sys.executable, "-W", "error", "-m", "sklearn_dp", "ledger", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
