@@ -29,6 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._aggregate.columns.answer import CLIPPED
+from ._aggregate.columns.ends import NARROW
 from ._aggregate.shared.advice import plain
 from ._aggregate.shared.bounds import outside
 from ._door import (
@@ -306,16 +308,21 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         self._warn()
 
     def _tell_limit(self) -> None:
-        """Without bounds, nothing is known of what lies outside of those that were found."""
-        if self._clips_columns and self.bounds is None:
-            words = "a few rows far outside of the ranges that were found may have been clipped"
-            action = "pass bounds= to avoid this"
-            self.messages_ = self.messages_.add(Message("outside_bound", words, (), action, "note"))
-        elif hasattr(self, "rows_beyond_") and self.bounds is None:
+        """Without bounds, or in far wider ones, nothing is known of what lies outside of ranges and
+        balls that were found."""
+        if not self._clips_columns and not hasattr(self, "rows_beyond_"):
+            return
+        domain = self._domain(self.n_features_in_)
+        action = f"{'pass bounds=' if domain is None else 'use narrower bounds'} to avoid this"
+        if not self._clips_columns:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
-            unit = self.privacy_report_.unit
-            known = self.rows_beyond_, self.size_
-            self.messages_ = self.messages_.add(outside(*known, unit, name))
+            scale = getattr(self, "column_scale_", 1.0)
+            if domain is None or getattr(self, name) < NARROW * domain.reach(scale):
+                known = self.rows_beyond_, self.size_, self.privacy_report_.unit
+                self.messages_ = self.messages_.add(outside(*known, name, action))
+        elif domain is None:
+            note = Message("outside_bound", CLIPPED, (), action, "note")
+            self.messages_ = self.messages_.add(note)
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""

@@ -114,6 +114,32 @@ class Status(tuple[Message, ...]):
             for each in self
         ]
 
+    @staticmethod
+    def of_parts(parts: Iterable[tuple[object, "Status"]]) -> list[Message]:
+        """The messages of several parts: one for all that say the same, or differ in numbers.
+
+        >>> far = [Status([Message("rows_at_bound", f"{n} rows are at it")]) for n in (5, 7)]
+        >>> Status.of_parts(zip(["north", "south"], far)).pop().text
+        'north: 5 rows are at it; similarly in south'
+        """
+        alike: dict[Any, dict[object, Message]] = {}
+        for name, status in parts:
+            for each in status:
+                key = each.code, each.severity, each.action
+                alike.setdefault(key, {}).setdefault(name, each)
+        found = []
+        for group in alike.values():
+            (first, message), *others = group.items()
+            names, columns = [first], message.columns
+            if len({each.text for each in group.values()}) == 1:
+                names, others = [*group], []
+            if others:
+                more = in_short([name for name, _ in others])
+                columns = tuple(dict.fromkeys(x for each in group.values() for x in each.columns))
+                message = replace(message, text=f"{message.text}; similarly in {more}")
+            found += Status([replace(message, columns=columns)]).of_part(in_short(names))
+        return found
+
     @property
     def trustworthy(self) -> bool:
         """Whether the answer can be used, within what is said."""

@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_dp import (
     DPCoreset,
+    DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
     DPStandardScaler,
@@ -79,7 +80,7 @@ def test_a_summary_tells_of_bounds_that_rows_fill(bounds):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_without_bounds_there_is_a_note_and_no_warning(name):
-    """With bounds it has none, though a fit may have found a smaller ball inside them."""
+    """With bounds it has none, where a ball that was found inside them is not far narrower."""
     model, X = MODELS[name][0](0).set_params(epsilon=4.0), rows(0, n_far=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UtilityWarning)
@@ -101,12 +102,29 @@ def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
     assert (model.status_ == "ok") == (n == 4000)
 
 
+OPEN, WIDE = ([-4.0, -np.inf], [4.0, np.inf]), (-1e9, 1e9)
+
+
+@pytest.mark.parametrize("bounds", [None, OPEN, ([-4.0, -4.0], [4.0, np.inf]), WIDE])
 @pytest.mark.parametrize("kind", [FriendlyMean, FriendlyCovariance, DPStandardScaler])
-def test_without_bounds_rows_that_no_look_shows_are_a_note(kind):
+def test_rows_that_no_look_shows_are_a_note(kind, bounds):
     """50 rows of 8,050 far away were clipped, and moved the true mean by thousands."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(8000, 2)), np.full((50, 2), 1e6)])
-    model = kind(random_state=0).fit(X)
+    model = kind(bounds=bounds, epsilon=3.0, random_state=0).fit(X)
     assert [each.severity for each in model.messages_ if each.code == "outside_bound"] == ["note"]
+    action = "pass bounds= to avoid this" if bounds != WIDE else "use narrower bounds to avoid this"
+    assert action in str(model.messages_)
     codes = [each.code for each in kind(bounds=4.0, random_state=0).fit(X[:8000]).messages_]
     assert "outside_bound" not in codes
+
+
+@pytest.mark.parametrize("kind", [DPPCA, DPGaussianMixture])
+def test_a_radius_far_inside_of_bounds_is_a_note(kind):
+    """In units of columns, where these are scaled."""
+    X = rows(0, n_far=0) * [1.0, 1.0, 1000.0]
+    for wide, last in ((1e7, True), (12.0, False)):
+        far = np.array([wide, wide, 1000 * wide])
+        model = kind(2, bounds=(-far, far), epsilon=4.0, random_state=0).fit(X)
+        told = [each.action for each in model.messages_ if each.code == "outside_bound"]
+        assert ("use narrower bounds to avoid this" in told) == last

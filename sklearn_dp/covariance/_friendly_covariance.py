@@ -302,8 +302,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if not self.messages_:
             self.messages_ = status_of_joint(end, codes, names, session.budget_for)
-            self.messages_ = known.told(self.messages_, names)
-        self.messages_ = at_bounds(self.messages_, box, *place, names)
+        self.messages_ = at_bounds(known.told(self.messages_, names), box, *place, names)
         cut = codes, box, self.location_, spreads, names
         # From other rows, none beyond the bounds are counted.
         status = told_of_cuts(self.messages_, *cut, wrong=bool(self._of_others))

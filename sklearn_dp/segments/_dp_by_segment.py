@@ -102,8 +102,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
-        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
-        the segments with problems, and those with some numbers that are noise.
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. What the
+        estimators say is here once, with the names of their segments.
     trustworthy_ : bool
         Whether the answer can be used, within what `messages_` says.
     privacy_report_ : PrivacyReport
@@ -359,7 +359,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     def _keep(self, fits):
         """Of released values: which segments are suppressed, and what all of it is worth."""
-        codes, told, useless = [], [], 0
+        codes, of_each, useless = [], [], 0
         sizes = np.full((2, len(fits)), np.nan)
         for number, (value, model) in enumerate(fits.items()):
             size = [getattr(model, name, np.nan) for name in ("size_", "size_std_error_")]
@@ -367,14 +367,16 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             if self.min_size is not None and not size[0] - _SURE * size[1] >= self.min_size:
                 codes[-1], fits[value], size = "suppressed", None, [np.nan, np.nan]
             else:
-                told += [each for each in model.messages_.of_part(value) if each.severity != "note"]
+                of_each.append((value, model.messages_))
             useless += fits[value] is None or model.status_ == "unusable"
             sizes[:, number] = size
         self.sizes_, self.sizes_std_error_ = sizes
+        told = Status.of_parts(of_each)
         self.estimators_, self.segment_status_ = fits, np.array(codes)
         if bad := len(codes) - codes.count("ok"):
             # With problems in all of them there may be no rows.
-            no_rows = self.values is not None and set(codes) == {"noise"}
+            seen = self.sizes_ > _SURE * self.sizes_std_error_
+            no_rows = self.values is not None and set(codes) == {"noise"} and not seen.any()
             text = f"{bad} of {len(codes)} segments have problems or are suppressed"
             about = (), _NO_ROWS if no_rows else "", extent(useless, len(codes))
             told.insert(0, Message("bad_segments", text, *about))

@@ -46,6 +46,19 @@ def table(n=6000, seed=0):
 BOX = {"bounds": ([0.0, 0.0], [100.0, 100_000.0])}
 
 
+def test_what_estimators_say_shows_once_with_the_names_of_their_segments():
+    """Notes, too; and of segments that have rows it is not said that they may have none."""
+    rng, values = np.random.default_rng(0), [f"s{i}" for i in range(8)]
+    X, by = rng.normal(size=(16000, 2)), rng.choice(values, size=16000)
+    for estimator in (FriendlyMean(), DPKMeans(2), FriendlyMean(bounds=0.5)):
+        model = DPBySegment(estimator, epsilon=4.0, values=values, random_state=0).fit(X, by=by)
+        codes = {each.code for each in model.messages_}
+        assert len(model.messages_) == len(codes) < 6
+        shown = {each.code for one in model.estimators_.values() for each in one.messages_}
+        assert shown <= codes and "s0" in str(model.messages_)
+        assert "check that keys" not in str(model.messages_)
+
+
 def test_means_of_regions():
     X = table()
     model = DPBySegment(FriendlyMean(**BOX), values=REGIONS, by="region", random_state=0).fit(X)

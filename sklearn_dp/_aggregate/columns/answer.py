@@ -25,6 +25,7 @@ from .outside import beyond_in_words
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
 _BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
+CLIPPED = "a few rows far outside of the ranges that were found may have been clipped"
 
 
 def codes_of_means(moments: Moments) -> np.ndarray:
@@ -82,7 +83,7 @@ def status_of(
         action = advice(part, budget, moments.size)
         status = status.add_columns("noisy_columns", words, names, lost, action, "part")
     status = status or moments.weights.told(status)
-    return status or told_of_single(status, codes, names)
+    return told_of_ranges(status or told_of_single(status, codes, names), moments, names)
 
 
 def _of_noise(
@@ -112,3 +113,11 @@ def told_beyond(
         return status
     severity = extent(int(cut.sum()), len(cut))
     return status.add(beyond_in_words(moments.beyond, cut, names, severity))
+
+
+def told_of_ranges(status: Status, moments: Moments, names: Sequence[object]) -> Status:
+    """The status, with a note on columns whose bounds gave way to ranges that were found: no look
+    shows a few rows outside of these."""
+    found = ~moments.public & np.isfinite(moments.ends.outer).all(axis=0)
+    action = "use narrower bounds to avoid this"
+    return status.add_columns("outside_bound", CLIPPED, names, found, action, "note")

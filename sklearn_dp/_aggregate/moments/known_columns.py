@@ -29,7 +29,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import AsTheyCame, Columns
 from ..._queries.handles import GridRows, TableRows
 from ..._status import Status
-from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond
+from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond, told_of_ranges
 from ..columns.look import COLUMNS
 from ..columns.moments import (
     SQUARES,
@@ -361,7 +361,8 @@ class KnownColumns:
             return told_beyond(Status(), self.moments, cut, names)
         long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
-        return status.add_columns("long_tails", words, names, long)
+        status = status.add_columns("long_tails", words, names, long)
+        return told_of_ranges(status, self.moments, names)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""

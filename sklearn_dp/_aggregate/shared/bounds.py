@@ -167,15 +167,15 @@ def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, n
     return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
 
 
-def outside(most: float, size: float, unit: str, name: str) -> Message:
-    """What a fit without public bounds cannot see: up to `most` units, of `upper_bound_outside`,
+def outside(most: float, size: float, unit: str, name: str, action: str) -> Message:
+    """What a fit in a released radius cannot see: up to `most` units, of `upper_bound_outside`,
     which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
     a quarter of all (`size`), the answer may be that of the others alone."""
     return Message(
         "outside_bound",
         f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "
         "clipped",
-        action="pass bounds= to avoid this",
+        action=action,
         severity="note" if most <= _PART * size else "caution",
     )
 
