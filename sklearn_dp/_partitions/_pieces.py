@@ -7,6 +7,7 @@ once is written to a temporary file first.
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -32,6 +33,8 @@ from ._steps import (
 
 _PART_ENTRIES = 2**23
 _BATCH_ENTRIES = 2**21  # of a stream, where a part is held as it comes, as rows and as a copy
+
+_GUESSED = ("csv", "json")  # files whose types are those of values
 
 _PIECE = "an array, or a function that returns one,"  # of groups or weights, for errors
 
@@ -132,19 +135,62 @@ def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 
 
 def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats."""
+    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats.
+
+    What files declare of their columns is public, and looked at before a fit is charged.
+    """
     columns = quietly(lambda: columns_of(X.schema.empty_table()))
-    return _input(columns, lambda: _fragments(X), groups, sample_weight)
+    fragments = quietly(lambda: _fragments(X))
+    schemas = [
+        quietly(partial(_own_schema, each, fragments[0], X.schema), None, f"X, file {number}")
+        for number, each in enumerate(fragments)
+    ]
+    types = [columns_of(schema.empty_table()).dtype for schema in schemas]
+    columns = replace(columns, dtype=np.result_type(*types))
+    return _input(columns, lambda: _row_groups(fragments, schemas), groups, sample_weight)
 
 
-def _fragments(X: Any) -> list[Reader]:
-    fragments: list[Any] = []
-    for fragment in X.get_fragments():
-        split = getattr(fragment, "split_by_row_group", None)
-        fragments += split() if split is not None else [fragment]
-    if not fragments:
+def _fragments(X: Any) -> list[Any]:
+    try:
+        fragments = X.get_fragments()
+    except ValueError:
+        fragments = None
+    if fragments is None:
+        raise Reason("it has a filter; pass X.scanner().to_reader()")
+    if not (found := list(fragments)):
         raise Reason("it has no parts")
-    return [partial(_fragment, fragment, X.schema) for fragment in fragments]
+    return found
+
+
+def _own_schema(fragment: Any, first: Any, schema: Any) -> Any:
+    """The columns of X in the types of one file, which are not converted; a `Reason` for others."""
+    import pyarrow
+    from pyarrow.dataset import get_partition_keys
+
+    file_format = getattr(fragment, "format", None)
+    if file_format is not None and file_format.default_extname in _GUESSED:
+        return schema
+    found, names = fragment.physical_schema, {*schema.names}
+    if {*found.names} - names != {*first.physical_schema.names} - names:
+        raise Reason("its column names differ from those of the first file")
+    # In the names of folders there may be columns, too.
+    if not names <= {*found.names} | {*get_partition_keys(fragment.partition_expression)}:
+        raise Reason("its column names differ from those of X")
+    own = [
+        found.field(name) if name in found.names else schema.field(name) for name in schema.names
+    ]
+    own_schema = pyarrow.schema(own)
+    columns_of(own_schema.empty_table())
+    return own_schema
+
+
+def _row_groups(fragments: Sequence[Any], schemas: Sequence[Any]) -> list[Reader]:
+    found: list[Reader] = []
+    for fragment, schema in zip(fragments, schemas, strict=True):
+        split = getattr(fragment, "split_by_row_group", None)
+        parts = split() if split is not None else [fragment]
+        found += [partial(_fragment, part, schema) for part in parts]
+    return found
 
 
 def _fragment(fragment: Any, schema: Any) -> Any:

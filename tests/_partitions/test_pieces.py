@@ -163,6 +163,52 @@ def test_parquet(parquet):
     assert engine_of(parquet / "0.parquet").engine.n_parts == 3
 
 
+OTHER_FILES = {
+    "another name": lambda x: {"a": x, "b": x, "d": x},
+    "one less": lambda x: {"a": x, "b": x},
+    "one more": lambda x: {"a": x, "b": x, "c": x, "d": x},
+    "texts": lambda x: {"a": x, "b": x, "c": x.astype(str)},
+    "dates": lambda x: {"a": x, "b": x, "c": x.astype("M8[s]")},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_what_files_declare_is_looked_at_before_the_charge(parquet, name):
+    """Texts and dates were taken for numbers, and all else was an error of a fit that was paid."""
+    import pyarrow as arrow
+    from pyarrow import dataset, feather
+
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
+    other = arrow.table(OTHER_FILES[name](np.arange(9)))
+    arrow.parquet.write_table(other, parquet / "2.parquet")
+    (folder := parquet / "arrow").mkdir()
+    for i, table in enumerate((arrow.parquet.read_table(parquet / "0.parquet"), other)):
+        feather.write_feather(table, folder / f"{i}.feather")
+    tables = (parquet, dataset.dataset(parquet), dataset.dataset(folder, format="feather"))
+    for X, number in zip(tables, (2, 2, 1), strict=True):
+        with pytest.raises(PartError, match=f"^X, file {number}: "):
+            DPOneCluster(ledger=ledger).fit(X)
+    with pytest.raises(PartError, match="filter"):
+        DPOneCluster(ledger=ledger).fit(dataset.dataset(parquet).filter(dataset.field("a") > 0))
+    assert not ledger.state().charges
+
+
+def test_files_keep_their_types(tmp_path):
+    """Numbers after whole ones were an error, or not, as their values are."""
+    arrow = pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    from pyarrow import dataset, parquet
+
+    columns = [np.arange(4), np.arange(4) + 0.5, np.float32([1, 2, 3, 4]), np.ones(4, dtype=bool)]
+    for i, x in enumerate(columns):
+        parquet.write_table(arrow.table({"a": x, "k": x}), tmp_path / f"{i}.parquet")
+    of_a = arrow.schema([("a", "int64")])
+    for X, width in ((tmp_path, 2), (dataset.dataset(tmp_path, schema=of_a), 1)):
+        found = engine_of(X)
+        assert (found.n_features, found.dtype) == (width, np.float64)
+        rows = found.rowwise(lambda rows: rows[:, 0], np.empty(0))
+        assert rows.tolist() == np.concatenate(columns).tolist()
+
+
 @pytest.mark.parametrize("name", ["nothing.parquet", "there.csv"])
 def test_a_path_of_no_table(tmp_path, name):
     (tmp_path / "there.csv").write_text(f"{SECRET}")
