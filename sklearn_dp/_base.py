@@ -167,6 +167,9 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     _centers: str | None = None
     """The attribute whose rows are centers, of classes that release some: searches score by it."""
 
+    _predicts_labels = True
+    """Whether what `predict` gives, of classes that have it, are labels: searches compare these."""
+
     _clips_columns = False
     """Whether a fit without bounds clips each column to a range that it finds."""
 

@@ -398,8 +398,8 @@ def check_vector(values: Any, name: str, kinds: Sequence[str] = NUMBERS) -> None
         raise ValueError(f"{name} must be a vector, with one entry for each row.")
     kind = quietly_read(name, lambda: kind_of(dtype_of(values)))
     if kind not in kinds:
-        what = "numbers or texts" if "text" in kinds else "numbers"
-        raise ValueError(f"{name} must be a vector of {what}, not {_WORDS.get(kind, 'texts')}.")
+        what = " or ".join(f"{each}s" for each in ("number", "text") if each in kinds) or "bytes"
+        raise ValueError(f"{name} must be a vector of {what}, not {_WORDS.get(kind, f'{kind}s')}.")
 
 
 @row_guard

@@ -155,6 +155,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
 
     _replaces = "StandardScaler"
     _clips_columns = True
+    _predicts_labels = False
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"mean_": 1}
 

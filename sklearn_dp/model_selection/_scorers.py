@@ -7,14 +7,15 @@ unit changes in it: :class:`sklearn_dp._queries.scores.ScoreSum`.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+from sklearn.base import is_regressor
 
-from .._privacy._checks import check_number
+from .._privacy._checks import check_number, is_integer
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._queries.handles import TableRows
@@ -97,18 +98,38 @@ def check_scoring(scoring: Any) -> None:
         raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
 
 
-def check_can_be_scored(estimator: Any, scoring: Any) -> None:
-    """Raise if the last step of a candidate has, by its class, nothing to score by."""
-    if scoring in ("silhouette", "cost"):
-        able, needed = getattr(estimator, "_centers", None) is not None, "centers"
-    else:
-        needed = {"accuracy": "predict", "reconstruction": "inverse_transform"}.get(scoring, "fit")
-        able = hasattr(estimator, needed)
-    if not able:
+def check_can_be_scored(estimators: Sequence[Any], scoring: Any) -> None:
+    """Raise if the last steps of candidates have, by class and parameters, nothing to score by."""
+    if not isinstance(scoring, str):
+        return
+    if scoring == "silhouette" and all(map(_has_one_center, estimators)):
+        raise ValueError("scoring='silhouette' needs a candidate with more than one center.")
+    if scoring == "cost" and "cosine" in [str(getattr(each, "metric", "")) for each in estimators]:
         raise ValueError(
-            f"scoring={scoring!r} needs {needed}, which {type(estimator).__name__} does not have. "
-            "Use another score, or a PrivateScorer."
+            "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
+            "PrivateScorer."
         )
+    for each in estimators:
+        if scoring in ("silhouette", "cost"):
+            able, needed = getattr(each, "_centers", None) is not None, "centers"
+        elif scoring == "accuracy":
+            labels = getattr(each, "_predicts_labels", True) and not is_regressor(each)
+            able, needed = labels and hasattr(each, "predict"), "a predict that gives labels"
+        else:
+            needed = "inverse_transform" if scoring == "reconstruction" else "fit"
+            able = hasattr(each, needed)
+        if not able:
+            raise ValueError(
+                f"scoring={scoring!r} needs {needed}, which {type(each).__name__} does not have. "
+                "Use another score, or a PrivateScorer."
+            )
+
+
+def _has_one_center(estimator: Any) -> bool:
+    """Whether that is all a ball has, or a clusterer or mixture is asked for."""
+    asked = getattr(estimator, "n_clusters", getattr(estimator, "n_components", None))
+    one = is_integer(asked) and asked == 1
+    return one or getattr(estimator, "_centers", None) == "center_"
 
 
 def scorer_of(scoring: Any, limits: Limits) -> Scorer:

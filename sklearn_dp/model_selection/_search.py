@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import MOST_FEATURES, budget_of, session_of
-from .._door import check_numbers, check_target, column, numbers, see_columns
+from .._door import NUMBERS, TARGETS, check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
 from .._privacy._budget import PrivacyBudget
@@ -31,6 +31,7 @@ from .._sklearn_compat import (
 )
 from .._status import Message, Status, Told
 from .._validation import check_integer, check_sklearn_seed
+from ..ensemble import SampleAndAggregate
 from ._candidate_plan import Shares
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
 from ._runs import Outcome, Runner
@@ -142,14 +143,18 @@ class BaseDPSearch(
         """
         unit, given = unit_of(groups), in_memory(X)
         check_numbers(given)
-        if y is not None:
-            check_target(y)
         planned = self._planned(given.n_features, unit)
+        scored_by_labels = planned.scorer is not None and planned.scorer.name == "accuracy"
         for candidate in planned.candidates:
             first = candidate.steps[0].estimator
             if hasattr(first, "_check_given"):
                 first._check_given(X)
-        if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
+            last, kinds = candidate.steps[-1].estimator, NUMBERS if scored_by_labels else TARGETS
+            if isinstance(last, SampleAndAggregate) and last._needs_target():
+                kinds = last._kinds()
+            if y is not None:
+                check_target(y, kinds)
+        if y is None and scored_by_labels:
             raise ValueError("y must be given: scoring='accuracy' needs it.")
         session = session_of(self, planned.plan)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:

@@ -103,15 +103,8 @@ def plan_search(
     size = shared_prefix(candidates)
     several = len(candidates) > 1
     scoring = _scoring(search.scoring, params, candidates[0].steps)
-    metrics = [str(getattr(each.steps[-1].estimator, "metric", "")) for each in candidates]
-    if several and scoring == "cost" and "cosine" in metrics:
-        raise ValueError(
-            "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
-            "PrivateScorer."
-        )
-    for each in candidates if several else ():
-        if isinstance(scoring, str):
-            check_can_be_scored(each.steps[-1].estimator, scoring)
+    if several:
+        check_can_be_scored([each.steps[-1].estimator for each in candidates], scoring)
     first = search.estimator
     if isinstance(first, Pipeline):
         first = first.steps[0][1]

@@ -8,16 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from search_tools import corners
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import (
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
+    DPOneCluster,
     DPStandardScaler,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
+    SampleAndAggregate,
 )
 from sklearn_dp.model_selection import (
     DPGridSearch,
@@ -115,4 +118,32 @@ def test_densities_of_other_units_are_refused_before_the_charge(steps, scoring):
     grid = [{}, {}]
     with pytest.raises(ValueError, match="scoring='log_density' needs"):
         DPGridSearch(model, grid, ledger=ledger, scoring=scoring).fit(corners(30))
+    assert ledger.spent["epsilon"] == 0
+
+
+TEXTS = np.array(["a", "b"] * 15)
+REGRESSOR = SampleAndAggregate(LinearRegression(), output_bounds=9.0)
+
+
+def classifier(classes):
+    return SampleAndAggregate(LogisticRegression(), output_bounds=9.0, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("model", "scoring", "y", "words"),
+    [
+        (FriendlyMean(bounds=3.0), "accuracy", np.arange(30), "labels, which FriendlyMean"),
+        (REGRESSOR, "accuracy", np.arange(30.0), "labels, which SampleAndAggregate"),
+        (DPKMeans(2, bounds=3.0), "accuracy", TEXTS, "of numbers, not texts"),
+        (classifier([0, 1]), "accuracy", TEXTS, "of numbers, not texts"),
+        (classifier(["a", "b"]), "accuracy", np.arange(30), "of texts, not numbers"),
+        (DPOneCluster(bounds=3.0), "silhouette", None, "more than one center"),
+        (DPKMeans(1, bounds=3.0), "silhouette", None, "more than one center"),
+    ],
+)
+def test_what_no_row_can_be_scored_by_is_refused_before_the_charge(model, scoring, y, words):
+    """All scores were the same, or the fit failed when it was paid."""
+    ledger = PrivacyLedger(budget=PrivacyBudget(1.0, 1e-6))
+    with pytest.raises(ValueError, match=words):
+        DPGridSearch(model, [{}, {}], ledger=ledger, scoring=scoring).fit(corners(30), y)
     assert ledger.spent["epsilon"] == 0
