@@ -29,10 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._aggregate.columns.answer import CLIPPED
-from ._aggregate.columns.ends import NARROW
 from ._aggregate.shared.advice import plain
-from ._aggregate.shared.bounds import outside
+from ._aggregate.shared.bounds import CLIPPED, is_far_inside, outside
 from ._door import (
     PROJECT,
     by_name,
@@ -320,7 +318,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         if not self._clips_columns:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             scale = getattr(self, "column_scale_", 1.0)
-            if domain is None or getattr(self, name) < NARROW * domain.reach(scale):
+            if domain is None or is_far_inside(domain, getattr(self, name), scale):
                 known = self.rows_beyond_, self.size_, self.privacy_report_.unit
                 self.messages_ = self.messages_.add(outside(*known, name, action))
         elif domain is None:

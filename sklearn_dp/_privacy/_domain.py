@@ -119,12 +119,6 @@ class Domain:
             return self.center - self.radius, self.center + self.radius
         return self.low, self.high
 
-    def reach(self, scale: Any) -> float:
-        """The radius, of columns in units (d,); those of a ball are equal."""
-        if self.low is None or self.high is None:
-            return self.radius / float(np.max(scale))
-        return float(np.linalg.norm((self.high - self.low) / 2 / scale))
-
     def center_rows(self, X: np.ndarray) -> np.ndarray:
         """Clip finite rows to the box, if there is one, and subtract the center, row by row. Rows
         may still lie outside the ball: the grid clips norms exactly. `X` itself is returned where

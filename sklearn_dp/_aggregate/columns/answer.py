@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from ..._status import Status, extent, in_short, names_at
 from ..shared.advice import Budget, advice, hidden_in_noise
+from ..shared.bounds import CLIPPED
 from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
 from .outside import beyond_in_words
@@ -25,7 +26,6 @@ from .outside import beyond_in_words
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
 _BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
-CLIPPED = "a few rows far outside of the ranges that were found may have been clipped"
 
 
 def codes_of_means(moments: Moments) -> np.ndarray:
