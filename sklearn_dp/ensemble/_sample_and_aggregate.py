@@ -63,7 +63,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds to which rows are clipped before the inner fits. None: no clipping.
+        Public bounds to which rows are clipped before the inner fits. How many rows lie beyond is
+        not counted: the output is that of clipped rows. None: no clipping.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     output : tuple of str, optional
