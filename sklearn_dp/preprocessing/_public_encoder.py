@@ -236,7 +236,8 @@ def _mismatch(
     name, unknown = column.name, float(shares @ column.unknown(points))
     error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
     if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
-        more = "check spelling and spaces" if isinstance(column, _Category) else "check its type"
+        numbers = "check its type: numbers are written as 1234.5"
+        more = "check spelling and spaces" if isinstance(column, _Category) else numbers
         return _unlike("unknown_values", name, f"no row had a known value of {name}", more)
     if unknown - _SURELY * error > _MOST:
         text = f"{100 * unknown:.0f}% of the rows have no known value of {name}"
