@@ -522,7 +522,10 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
             names = self._names(X, columns)
             missing = [name for name in names if name not in given.labels]
             if missing:
-                raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
+                raise ValueError(
+                    f"X has no column {missing[0]!r}, which is in the schema. It has "
+                    f"{in_short(list(map(repr, given.labels)))}."
+                )
             places = [given.labels.index(name) for name in names]
         elif given.n_features != len(columns):
             raise ValueError(
