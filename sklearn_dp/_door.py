@@ -135,10 +135,11 @@ def check_categories(given: Schema, name: str = "X") -> None:
         raise TypeError(_SPARSE.format(name))
     for label, kind in given.other_than(_CATEGORIES):
         where = name if label is None else f"{name}: column {label!r}"
-        words = f"{where} holds {_WORDS[kind]}, which cannot be categories"
+        words = f"{where} holds {_WORDS[kind]}, which are neither numbers nor categories"
         if kind == "complex":
             words = f"Complex data not supported: {words}"
-        raise ValueError(f"{words}: turn them into text, as astype(str) does.")
+        days = "days since a fixed one, or into " if kind == "date" else ""
+        raise ValueError(f"{words}: turn them into {days}text, as astype(str) does.")
 
 
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:

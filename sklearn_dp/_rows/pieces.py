@@ -5,6 +5,7 @@ the time and the memory of a fit do (`SECURITY.md`).
 """
 
 import tempfile
+from collections import deque
 from collections.abc import Iterable
 from itertools import chain
 
@@ -16,13 +17,15 @@ _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
     """Copies of arrays of rows, of one width and type, each of which is read once. Beyond 256 MB in
     a temporary file without a name, which goes away with the last of its views."""
-    held, size, pieces = [], 0, iter(pieces)
+    held: deque[np.ndarray] = deque()
+    size, pieces = 0, iter(pieces)
     for rows in pieces:
         held.append(np.array(rows))  # whoever made it may fill the same array again
         size += rows.nbytes
         if size > _KEPT_BYTES:
-            return _in_file(chain(held, pieces))
-    return held
+            # Each is let go once it is written.
+            return _in_file(chain((held.popleft() for _ in range(len(held))), pieces))
+    return list(held)
 
 
 def _in_file(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:

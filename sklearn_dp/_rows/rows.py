@@ -17,7 +17,6 @@ are then added up as integers.
 The rows themselves are unreleased; :mod:`.row_sums` makes sums of them.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
@@ -98,6 +97,7 @@ class Rows(GridGeometry):
         self._stored: np.ndarray = np.empty((0, n_features), dtype=np.int32)  # the first of them
         self._few = False
         self._squares: np.ndarray | None = None
+        self._keeps_squares = True
         self._common: CommonRows | None = None  # all of them
 
     @classmethod
@@ -123,10 +123,11 @@ class Rows(GridGeometry):
         grid, begin = Grid.for_radius(domain.radius), Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
-        if not kept:
-            return rows
         most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
         entries = n_rows * d * n_parts
+        rows._keeps_squares = source.in_memory or source.sparse or entries <= most
+        if not kept:
+            return rows
         if source.in_memory and not source.sparse:
             small = entries <= _STORED_ARRAY * source.read().dtype.itemsize // 16
             rows.store(n_rows if small else min(n_rows, _STORED_OF_ARRAY // (d * n_parts)))
@@ -168,6 +169,7 @@ class Rows(GridGeometry):
         may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse rows."""
         ball = self.limit if limit is None else limit
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, ball, self.unit)
+        mapped._keeps_squares = self._keeps_squares
         # A few coordinates of some rows are less than the rows, and are read several times.
         if self.n_rows * n_features <= (_STORED_SPARSE if most is None else most):
             mapped.store(self.n_rows)
@@ -219,8 +221,9 @@ class Rows(GridGeometry):
     def squared_chunks(
         self, width: int = 1, *, near: bool = False
     ) -> Iterator[tuple[slice, Any, np.ndarray]]:
-        """Yield (slice, rows, squared norms), of which the first pass keeps the latter. Where
-        `near`, rows that came sparse may be `NearRows`."""
+        """Yield (slice, rows, squared norms), of which the first pass keeps the latter, but not
+        those of a table beyond the memory. Where `near`, rows that came sparse may be `NearRows`.
+        """
         known = self._squares  # another pass may find them before this one ends
         squares = np.empty(self.n_rows) if known is None else known
         for part, rows in self.near_chunks(width) if near else self.chunks(width):
@@ -230,7 +233,8 @@ class Rows(GridGeometry):
                 np.einsum("ij,ij->i", rows, rows, out=squares[part])
             yield part, rows, squares[part]
             del rows  # before the next are made
-        self._squares = squares
+        if self._keeps_squares:
+            self._squares = squares
 
     def begin(self) -> _Reader:
         """Begin a pass: a function from slices to rows about the origin."""
@@ -273,10 +277,10 @@ class Rows(GridGeometry):
     @property
     def squares(self) -> np.ndarray:
         """Squared norms, exact: at most 2**50."""
-        if self._squares is None:
-            deque(self.squared_chunks(near=True), maxlen=0)
-        assert self._squares is not None
-        return self._squares
+        if self._squares is not None:
+            return self._squares
+        found = [squares for *_, squares in self.squared_chunks(near=True)]
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
 
 
 class _Mapped:
@@ -287,11 +291,11 @@ class _Mapped:
 
     def __call__(self) -> _Reader:
         rows, function = self.rows, self.function
-        chunks = rows.begin_near()
+        chunks, squares = rows.begin_near(), rows.squares
 
         def mapped(part: slice) -> np.ndarray:
             # A part of rows with few entries may be many rows of these.
-            found = [function(x, rows.squares[place]) for place, x in chunks(part)]
+            found = [function(x, squares[place]) for place, x in chunks(part)]
             return found[0] if len(found) == 1 else np.concatenate(found)
 
         return mapped

@@ -236,7 +236,8 @@ def _mismatch(
     name, unknown = column.name, float(shares @ column.unknown(points))
     error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
     if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
-        more = "check spelling and spaces" if isinstance(column, _Category) else "check its type"
+        numbers = "check its type: numbers are written as 1234.5"
+        more = "check spelling and spaces" if isinstance(column, _Category) else numbers
         return _unlike("unknown_values", name, f"no row had a known value of {name}", more)
     if unknown - _SURELY * error > _MOST:
         text = f"{100 * unknown:.0f}% of the rows have no known value of {name}"
@@ -521,7 +522,10 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
             names = self._names(X, columns)
             missing = [name for name in names if name not in given.labels]
             if missing:
-                raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
+                raise ValueError(
+                    f"X has no column {missing[0]!r}, which is in the schema. It has "
+                    f"{in_short(list(map(repr, given.labels)))}."
+                )
             places = [given.labels.index(name) for name in names]
         elif given.n_features != len(columns):
             raise ValueError(

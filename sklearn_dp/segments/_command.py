@@ -6,9 +6,11 @@ short, the rest is missing.
 
 import argparse
 import csv
+import gzip
 import math
 import sys
 import warnings
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--delta", type=float, default=1e-6, help="default: %(default)s")
     parser.add_argument("--group", metavar="NAME", help="the column that names the person of a row")
     parser.add_argument("--ledger", metavar="FILE", help="an existing ledger, which is charged")
-    parser.add_argument("--delimiter", default=",", help="between values; default: %(default)s")
+    parser.add_argument(
+        "--delimiter", default=",", type=lambda text: text.replace("\\t", "\t"),
+        help=r"between values, \t for tabs; default: %(default)s",
+    )  # fmt: skip
+    parser.add_argument(
+        "--decimal", default=".", choices=".,", help="point of numbers; default: %(default)s"
+    )
+    parser.add_argument("--thousands", metavar="SIGN", help="sign between groups of three digits")
     parser.add_argument("--out", metavar="FILE.html", help="write the profile as a page")
     parser.add_argument("--officer", metavar="FILE.html", help="write the privacy officer's page")
     return parser
@@ -103,39 +112,58 @@ def _open_pages(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:
-    """The columns of the schema as a data frame, and the groups."""
+    """The columns of the schema as a data frame, and the groups. Line by line: numbers, and
+    references to the few different texts, are much smaller than the file."""
     with extra("pandas"):
         import pandas as pd
-    names = [*schema, *filter(None, [arguments.group])]
+    signs = {".": "?"} | ({arguments.thousands: ""} if arguments.thousands else {})
+    signs = str.maketrans(signs | {arguments.decimal: "."})
+    texts: dict[str, str | None] = {"": None}  # an empty text is a missing value
+    values: list[Any] = [array("d") if isinstance(kind, tuple) else [] for kind in schema.values()]
+    groups: list[str] = []
     csv.field_size_limit(2**31 - 1)
-    with open(arguments.data, newline="", encoding="utf-8-sig", errors="replace") as file:
+    opened = gzip.open if arguments.data.endswith(".gz") else open
+    with opened(arguments.data, "rt", newline="", encoding="utf-8-sig", errors="replace") as file:
         rows = csv.reader(file, delimiter=arguments.delimiter)
         head = next(rows, [])
-        if missing := [name for name in names if name not in head]:
-            raise ValueError(
-                f"{arguments.data} has no column {missing[0]!r}: its first line must name the "
-                "columns (see --delimiter)."
-            )
-        places = [head.index(name) for name in names]
-        values: dict[Any, list[Any]] = {name: [] for name in names}
+        places = _places(head, [*schema], arguments)
+        owner = _places(head, [arguments.group], arguments) if arguments.group else []
         for row in filter(None, rows):
-            for name, place in zip(names, places, strict=True):
-                values[name].append(row[place] if place < len(row) else "")
-    groups = values.get(arguments.group)
-    for name, kind in schema.items():
-        read = _number if isinstance(kind, tuple) else _category
-        values[name] = [read(text) for text in values[name]]
-    return pd.DataFrame(values, columns=list(schema)), groups
+            entries = (row[place] if place < len(row) else "" for place in places)
+            for column, text in zip(values, entries, strict=False):
+                number = isinstance(column, array)
+                column.append(_number(text, signs) if number else texts.setdefault(text, text))
+            groups += [row[place] if place < len(row) else "" for place in owner]
+    named = dict(zip(schema, map(pd.Series, values), strict=True))
+    return pd.DataFrame(named), groups if owner else None
 
 
-def _number(text: str) -> float:
+def _places(head: list[str], names: list[Any], arguments: argparse.Namespace) -> list[int]:
+    """Where the columns are. An error quotes the first line only where it has all of the names,
+    but for how they are written: it may be a row of data."""
+    data, delimiter = arguments.data, arguments.delimiter
+    if twice := [name for name in names if head.count(name) > 1]:
+        raise ValueError(f"{data} has more than one column {twice[0]!r}: rename one of them.")
+    missing = [name for name in names if name not in head]
+    if not missing:
+        return [head.index(name) for name in names]
+    alike = {text.strip().casefold(): text for text in head}
+    if all(name.strip().casefold() in alike for name in names):
+        own = alike[missing[0].strip().casefold()]
+        raise ValueError(f"{data} has no column {missing[0]!r} but {own!r}: write both alike.")
+    for other in ";,\t|":
+        line = [delimiter.join(head)]
+        if set(names) <= set(next(csv.reader(line, delimiter=other), [])):
+            raise ValueError(f"the values of {data} are separated by {other!r}: see --delimiter.")
+    raise ValueError(
+        f"{data} has no column {missing[0]!r}: its first line must name the columns, as text in "
+        "UTF-8 (see --delimiter)."
+    )
+
+
+def _number(text: str, signs: dict[int, str]) -> float:
     """A number, or NaN for any other text."""
     try:
-        return float(text)
+        return float(text.translate(signs))
     except ValueError:
         return math.nan
-
-
-def _category(text: str) -> str | None:
-    """A category; an empty text is a missing value."""
-    return text or None

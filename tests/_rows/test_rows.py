@@ -55,6 +55,23 @@ def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
         assert np.array_equal(all_of(half), all_of(halves[0]))
 
 
+def test_a_table_beyond_the_memory_leaves_nothing_in_it(monkeypatch):
+    X = 3 * np.random.default_rng(2).normal(size=(9000, 5))
+    stored = Rows.quantize(X, DOMAIN)
+    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 2 * X.size - 1)
+    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
+    rows = Rows.of_source(Elsewhere(X), DOMAIN, len(X), n_parts=2)
+    half = [
+        each.map(lambda x, squares: np.floor(x + squares[:, None]), 5) for each in (rows, stored)
+    ]
+    assert np.array_equal(*map(all_of, half)) and np.array_equal(rows.squares, stored.squares)
+    for each in (rows, half[0]):
+        for _ in each.squared_chunks():
+            pass
+        held = [own for own in vars(each).values() if isinstance(own, np.ndarray)]
+        assert sum(own.size for own in held) <= 5
+
+
 @pytest.mark.parametrize("d", [1, 5, 700])
 def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     rng = np.random.default_rng(3)

@@ -119,7 +119,8 @@ def test_bad_parameters_are_named(options, error, words):
 @pytest.mark.parametrize(
     ("X", "error", "words"),
     [
-        (people(5)[["age", "work"]], ValueError, "no column 'code'"),
+        (people(5)[["age", "work"]], ValueError, "no column 'code', .* It has 'age', 'work'"),
+        (people(5).assign(age=pd.Timestamp(0)), ValueError, "'age' holds dates .*: .* into days"),
         (np.zeros((5, 2)), ValueError, r"\(n_samples, 3\)"),
         (np.zeros(3), ValueError, "2D"),
         (None, ValueError, "2D"),

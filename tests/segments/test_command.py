@@ -1,5 +1,6 @@
 """``sklearn-dp profile``: from a CSV file to pages."""
 
+import gzip
 import json
 import re
 
@@ -8,6 +9,7 @@ import pytest
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
 from sklearn_dp.__main__ import main
+from sklearn_dp.segments import _command
 
 SCHEMA = {"age": {"minimum": 0, "maximum": 100}, "work": ["none", "full"]}
 
@@ -65,3 +67,53 @@ def test_mistakes_are_found_before_the_charge(folder, capsys):
         assert run(*more) == 1
         assert words in capsys.readouterr().err
     assert not PrivacyLedger(path="people.db").entries
+
+
+def test_other_ways_to_write_a_table_give_the_same_profile(folder, capsys):
+    rng = np.random.default_rng(1)
+    rows = [(f"{age:.1f}", f"{pay:.2f}") for age, pay in rng.uniform((18, 0), (90, 9e4), (500, 2))]
+    schema = {"age": {"minimum": 0, "maximum": 100}, "pay": {"minimum": 0, "maximum": 90_000}}
+    (folder / "two.json").write_text(json.dumps(schema), encoding="utf-8")
+    table = "\n".join(["age,pay", *map(",".join, rows)])
+    signs = str.maketrans({",": ";", ".": ","})
+    grouped = "\n".join(f'{age}\t"{float(pay):,.2f}"' for age, pay in rows)
+    ways = [
+        ("plain.csv", table, []),
+        ("excel.csv", "\ufeff" + table.translate(signs), ["--delimiter", ";", "--decimal", ","]),
+        ("tabs.csv", "age\tpay\n" + grouped, ["--delimiter", r"\t", "--thousands", ","]),
+        ("zipped.csv.gz", table, []),
+    ]
+    shown = set()
+    for name, text, more in ways:
+        opened = gzip.open if name.endswith("gz") else open
+        with opened(folder / name, "wt", encoding="utf-8") as file:
+            file.write(text)
+        seen = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                _command, "profile", lambda X, *_, seen=seen, **__: seen.append(X) or 1 / 0
+            )
+            with pytest.raises(ZeroDivisionError):
+                main(["profile", name, "--schema", "two.json", "--epsilon", "1", *more])
+        shown.add(seen[0].to_numpy().tobytes())
+    assert len(shown) == 1 and np.frombuffer(shown.pop()).size == 1000
+    # A point is no decimal comma: such a number is not known, rather than wrong.
+    assert np.isnan(_command._number("1.5", str.maketrans({".": "?", ",": "."})))
+
+
+def test_heads_that_do_not_match_are_told_without_a_row_of_data(folder, capsys):
+    PrivacyLedger(PrivacyBudget(epsilon=20.0, delta=1e-4), "rows.db")
+    secret = "83.25"
+    for head, words in (
+        ("age;work", "separated by ';'"),
+        ("age\twork", "separated by '\\t'"),
+        ("Age, work", "no column 'age' but 'Age'"),
+        ("age,work,age", "more than one column 'age'"),
+        (f"{secret},full", "no column 'age': its first line must name the columns"),
+        ("", "no column 'age': its first line must name the columns"),
+    ):
+        (folder / "data.csv").write_text(f"{head}\n{secret},none\n", encoding="utf-8")
+        assert run("--ledger", "rows.db") == 1
+        error = capsys.readouterr().err
+        assert words in error and secret not in error
+    assert not PrivacyLedger(path="rows.db").entries

@@ -300,11 +300,14 @@ class EngineResult:
         return self.quality.explained, self.quality.explained_sd
 
     def chosen(self, choice: Choice | None) -> Self:
-        """With the choice of k; its status counts where nothing else is wrong."""
-        status = self.status
-        if choice is not None and not status:
-            status = choice.told()
-        return replace(self, choice=choice, status=status)
+        """With the choice of k, whose status comes after what else is wrong. Where clusters may be
+        missing or empty, another number may be right, whatever the criterion says."""
+        if choice is None:
+            return self
+        doubtful = {"missing_clusters", "empty_clusters"} & {each.code for each in self.status}
+        if doubtful and len(choice.criterion) > 1 and not choice.unclear:
+            choice = replace(choice, unclear="some clusters may be missing or empty")
+        return replace(self, choice=choice, status=Status([*self.status, *choice.told()]))
 
     def bounded(
         self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float

@@ -1,8 +1,11 @@
 """Which numbers of clusters may be chosen, and whether a choice is clear."""
 
+import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.kmeans.fit_context import Candidates, judged, nothing_seen
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates, Choice, judged, nothing_seen
+from sklearn_dp._aggregate.kmeans.result import EngineResult
+from sklearn_dp._status import Message, Status
 
 
 @pytest.mark.parametrize("d", [1, 5, 6, 50])
@@ -33,3 +36,15 @@ def test_without_any_sign_the_least_candidate_is_taken():
         "number of components unc"
     )
     assert not nothing_seen(Candidates(4, 4)).unclear
+
+
+@pytest.mark.parametrize("code", ["missing_clusters", "empty_clusters", "inertia_capped"])
+def test_where_clusters_may_be_missing_their_number_is_unclear(code):
+    told = Status([Message(code, "trouble", severity="part")])
+    found = EngineResult(np.zeros((5, 2)), np.ones(5), 1.0, told, 1, 0.0)
+    doubtful = code != "inertia_capped"
+    for choice in (Choice(5, {4: 0.5, 5: 1.0}), Choice(5, {4: 0.5, 5: 1.0}, "4 may do")):
+        codes = [each.code for each in found.chosen(choice).status]
+        assert codes == [code, "unclear_number"][: 1 + (doubtful or bool(choice.unclear))]
+    assert found.chosen(None).status == told
+    assert found.chosen(Choice(5, {5: 1.0})).status == told  # nothing was chosen
