@@ -50,6 +50,9 @@ _TOLD = 0.4  # the same, above which three bins or more tell a spread
 _STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
 _MOST = 0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
 _OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
+# Standard deviations of noise: less than rows, and that rows are at the least. A later count shows
+# more of them, if there are: see `Ends.widened`.
+_HIDING = 2.0, 0.3
 POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 3.0  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
@@ -261,7 +264,8 @@ def _read(
     between = math.sqrt(float(weight @ np.square(middle - center)))
     reach, near = max(high - center, center - low), _OUTSIDE[octaves]
     outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
-    hidden = max(float(outside.sum()) - sd * math.sqrt(len(outside)), sd)
+    less, least = _HIDING
+    hidden = max(float(outside.sum()) - less * sd * math.sqrt(len(outside)), least * sd)
     far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden
     heavy = max(math.log2(far / hidden), _HEAVIEST)
     power = min(max(heavy, POWER), _STEEPEST)

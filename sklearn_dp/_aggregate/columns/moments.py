@@ -40,7 +40,9 @@ _LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at
 _MEAN = {True: 0.4, False: 0.92}  # of what is left, with and without spreads
 _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
-_BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyond the ends
+# Of an approach and of a mean, in squared sensitivity, for which rows are beyond the ends: public
+# ones, or released ones, which are tight as rows beyond them are seen here.
+_BEYOND = {True: (0.06, 0.06), False: (0.4, 0.12)}
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
@@ -289,9 +291,9 @@ def _approached(
     place = Place(zero, one, one.copy(), no, zero.copy(), np.full(d, math.inf))
     if not len(at):
         return ends, place
-    middle = (ends.low[at] + ends.high[at]) / 2
-    weight = _many(len(at))
-    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,), beyond=_BEYOND)
+    middle, weight = (ends.low[at] + ends.high[at]) / 2, _many(len(at))
+    beyond, _ = _BEYOND[bool(ends.closed[at].all())]
+    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,), beyond=beyond)
     rho = session.plan["approach"].rho * len(at) / d * (1 - 1e-9)
     # Offsets u and squares u^2 - 1/2 have a length of at most sqrt(5/4) for each column.
     longest = math.sqrt(len(at) * (1 + (weight / 2) ** 2))
@@ -330,15 +332,16 @@ def _mean(
     """The mean about the place; without `spreads`, with mean deviations, which stand out where
     squares do not."""
     low, high = ends.low[at], ends.high[at]
-    beyond, many = _BEYOND * _many(len(at)), _ABSOLUTE * math.sqrt(_many(len(at)))
-    vectors = ends.vectors(at, np.clip(place.center[at], low, high), beyond=beyond)
+    (_, beyond), many = _BEYOND[bool(ends.closed[at].all())], _many(len(at))
+    center, absolute = np.clip(place.center[at], low, high), _ABSOLUTE * math.sqrt(many)
+    vectors = ends.vectors(at, center, beyond=beyond * many)
     # Offsets in spreads have the least noise beside these, offsets in reaches the shortest rows.
     relative = np.sqrt(np.minimum(place.most[at] / vectors.half, 1.0))
     vectors = replace(vectors, relative=relative / relative.min())
     wide = vectors.half / place.spread[at]  # at least 1, about
     if not spreads:
         typical = np.where(place.clear[at], _TYPICAL / wide, 0.0)  # of a hidden one, none
-        vectors = replace(vectors, powers=((1, many),), shifts=(typical,))
+        vectors = replace(vectors, powers=((1, absolute),), shifts=(typical,))
     found = clipped_mean(
         session,
         table,

@@ -65,10 +65,11 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 5.5  # bins, and standard deviations of
 def known_or_paid(
     session: PrivacySession, entry: str, table: TableRows, domain: Domain | None
 ) -> tuple[Domain, Status, NoisyNorms | None]:
-    """The public domain, or a ball of a released radius; a status; the norms it came from."""
+    """The public domain, or a ball of a released radius; a status; the norms it came from. The ball
+    holds all rows that are seen: in a skewed table, few of them may have most of the squares."""
     if domain is not None:
         return domain, Status(), None
-    radius, norms = radius_about(session, entry, table)
+    radius, norms = radius_about(session, entry, table, fraction=1.0)
     return *ball_of(radius, table.n_features), norms
 
 

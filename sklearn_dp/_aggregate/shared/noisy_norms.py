@@ -10,6 +10,7 @@ from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 
 _FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind differ by
+_MOST = 0.99  # of the rows: bins of the others have to be seen more clearly
 
 
 class NoisyNorms(NamedTuple):
@@ -68,7 +69,8 @@ def radius_from_bins(
     noisy: np.ndarray, edges: np.ndarray, noise_sd: float, fraction: float
 ) -> float | None:
     """A radius (or None) from noisy bins of norms: those that stand out from the noise, and the
-    quantile among them. Post-processing.
+    quantile among them. A `fraction` of 1 is all of one kind, of which noise alone adds one to 99%
+    in one of 100,000 histograms. Post-processing.
     """
     # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin
     # of noise in 200 histograms exceeds the first level. Where it is a thousand times as far out
@@ -80,6 +82,8 @@ def radius_from_bins(
     if not seen.any():
         return None
     above = np.cumsum(seen[::-1])[::-1]
-    last = np.flatnonzero(above > (1 - fraction) * seen.sum())[-1]
+    last = np.flatnonzero(above > (1 - min(fraction, _MOST)) * seen.sum())[-1]
+    if fraction > _MOST:
+        last = max([last, *np.flatnonzero((noisy > far) & ~beyond)])
     # The last bin has no end: rows in it may be at any distance.
     return float(edges[last + 1]) if last + 1 < len(noisy) else None

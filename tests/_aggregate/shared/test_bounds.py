@@ -20,7 +20,8 @@ from sklearn_dp._aggregate.shared.bounds import (
     known_or_paid,
     upper_bound_outside,
 )
-from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms
+from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
+from sklearn_dp._privacy._aggregates import NORM_EDGES
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -137,3 +138,16 @@ def test_rows_far_out_are_told_only_where_noise_hardly_ever_looks_like_them():
         counts[300] = 20 * high
         status = clipped_in_words(Status(), NoisyNorms(counts, EDGES, 20.0), EDGES[210], 1e3)
         assert bool(status) == told
+
+
+def test_a_bound_holds_few_rows_far_out_where_they_are_seen_and_none_that_noise_adds():
+    """Noise of 4.3 standard deviations is taken for rows within 99% of all, and 5.6 beyond."""
+    sd, counts = 10.0, np.zeros(len(NORM_EDGES) - 1)
+    near, far = 200, 212
+    counts[near] = 100_000.0
+    for held, found in ((5.0 * sd, near), (6.0 * sd, far)):
+        counts[far] = held
+        assert radius_from_bins(counts, NORM_EDGES, sd, 1.0) == NORM_EDGES[found + 1]
+        assert radius_from_bins(counts, NORM_EDGES, sd, 0.99) == NORM_EDGES[near + 1]
+    counts[-1] = counts[near + 100] = 6.0 * sd  # of another kind: their ball would be a useless one
+    assert radius_from_bins(counts, NORM_EDGES, sd, 1.0) == NORM_EDGES[far + 1]
