@@ -28,8 +28,7 @@ from ..._queries.columns import UnitTotals, Vectors
 from ..._queries.handles import TableRows
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
-from .look import column_entries
-from .tail import tail_shares
+from .look import OUTSIDE, column_entries
 from .vectors import Clipped, clipped_mean, summed
 
 SQUARES = "squares"
@@ -45,10 +44,9 @@ _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in s
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
 _DIGITS = 1e-9  # of half a box: less is no spread
-_HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
+_HIDDEN = 2.0  # standard deviations of noise: what exceeds zero by less may be nothing
 FEWEST = 3.0
 """Standard deviations of their noise that a number of rows is known from."""
-_SURE = 3.0  # the same of one that "ok" may rest on: many columns of few rows are looked at
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
 _ALONE = 0.8  # of a clip: what is left of it where other columns take their part
 # Of what a clip may take, with and without spreads: a mean that has less of the budget is clipped
@@ -407,10 +405,10 @@ def _told(
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
     variance = square - np.square(first.noise / far)
-    taken = tail_shares(fourth, found.sds[1])
     expected = ends.expected[at] / size
     tail = np.maximum(ends.beyond(first.found, at, public=False)[at], expected)
-    lost = found.lost * taken + _TAIL[1] * expected
+    share = 1 / math.sqrt(len(at))  # of what the clip takes from all vectors, of each column
+    lost = share * found.lost + expected * _squares_beyond(ends, at, first.mean, far)
     noise = np.hypot(sd, (square - second.vectors.shifts[0]) * count.sd / size)
     # An approach in a box has seen the squares, too, and with as little noise as they have beside
     # means alone.
@@ -421,13 +419,13 @@ def _told(
     unsure = noise**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
     seen = variance > _HIDDEN * noise
     most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * noise)
-    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _SURE * noise, 0.0))
+    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _HIDDEN * noise, 0.0))
     offset = np.abs(first.mean - first.vectors.center)
     if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
-        deviation = half * (first.found.parts[1] - _SURE * first.found.sds[1])
+        deviation = half * (first.found.parts[1] - _HIDDEN * first.found.sds[1])
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
-    bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
+    bias = _bias(ends, at, first, second, np.where(seen, share, 1.0), spread)
     bias = bias + half * _TAIL[0] * tail
     long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
@@ -463,6 +461,15 @@ def _told(
         beyond_sd=first.found.beyond_sd,
         ends=ends,
     )
+
+
+def _squares_beyond(ends: Ends, at: np.ndarray, mean: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """By how much squares of rows beyond released ends exceed those of the reach: as a tail does;
+    in a public box they may all be at its end, within the octaves that looks search for them."""
+    beyond = np.array([ends.low, ends.high])[:, at] != ends.outer[:, at]
+    away = np.where(beyond, np.abs(ends.outer[:, at] - mean), 0.0).max(axis=0) / far
+    away = np.where(np.isfinite(away), np.minimum(away, 2.0 ** OUTSIDE[True]), 0.0)
+    return np.maximum(np.square(away), _TAIL[1])
 
 
 def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:
