@@ -49,8 +49,7 @@ _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column i
 _TOLD = 0.4  # the same, above which three bins or more tell a spread
 _STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
 _MOST = 0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
-OUTSIDE = {True: 3, False: 16}
-"""Octaves, or equal bins, on either side that hidden rows may be in."""
+_OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
 POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 3.0  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
@@ -260,7 +259,7 @@ def _read(
     middle = (edges[places] + edges[places + 1]) / 2
     center, typical = float(weight @ middle), float(weight @ width)
     between = math.sqrt(float(weight @ np.square(middle - center)))
-    reach, near = max(high - center, center - low), OUTSIDE[octaves]
+    reach, near = max(high - center, center - low), _OUTSIDE[octaves]
     outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
     hidden = max(float(outside.sum()) - sd * math.sqrt(len(outside)), sd)
     far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden

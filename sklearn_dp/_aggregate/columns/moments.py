@@ -28,7 +28,7 @@ from ..._queries.columns import UnitTotals, Vectors
 from ..._queries.handles import TableRows
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
-from .look import OUTSIDE, column_entries
+from .look import column_entries
 from .vectors import Clipped, clipped_mean, summed
 
 SQUARES = "squares"
@@ -57,6 +57,7 @@ _VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a si
 _ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _HEAVY, _MISSING = 5.0, (2.0, 3.0)  # fourth moments; times an error, in public ends and others
+_NEAR = 1.1  # reaches: a nearer end of a box is at that of the column
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
 
@@ -465,11 +466,11 @@ def _told(
 
 def _squares_beyond(ends: Ends, at: np.ndarray, mean: np.ndarray, far: np.ndarray) -> np.ndarray:
     """By how much squares of rows beyond released ends exceed those of the reach: as a tail does;
-    in a public box they may all be at its end, within the octaves that looks search for them."""
+    in a public box they are as likely in each octave up to its end."""
     beyond = np.array([ends.low, ends.high])[:, at] != ends.outer[:, at]
     away = np.where(beyond, np.abs(ends.outer[:, at] - mean), 0.0).max(axis=0) / far
-    away = np.where(np.isfinite(away), np.minimum(away, 2.0 ** OUTSIDE[True]), 0.0)
-    return np.maximum(np.square(away), _TAIL[1])
+    away = np.where(np.isfinite(away), np.maximum(away, _NEAR), _NEAR)
+    return np.maximum((np.square(away) - 1) / (2 * np.log(away)), _TAIL[1])
 
 
 def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:

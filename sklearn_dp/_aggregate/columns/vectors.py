@@ -24,7 +24,6 @@ from .tail import FREE, UPPER, Laws, at_most, heaviest, laws_of
 _FEW_COLUMNS = 64
 _FEW = np.arange(-40, 1) / 4
 _MANY = np.concatenate([np.arange(-40, -20) / 4, np.arange(-80, 1) / 16])
-_ALONE = 0.6  # of the longest vector of squares of one column: what the clip leaves of it at least
 _LEAST = 2.5e-4  # of the square of the length where rows are seen: what a mean of squares is
 
 
@@ -112,9 +111,8 @@ def _radius(
     noise: float,
     likely: float,
 ) -> float:
-    """A radius by noisy numbers beyond edges. Vectors of squares that are far out in a single
-    column are long by nature: they lose little, and where nearly all vectors are of one length, so
-    that no law tells what else there is, nothing."""
+    """A radius by noisy numbers beyond edges. Where nearly all vectors are of one length, no law
+    tells what else there is: none is clipped that is far out in a single column."""
     edges, numbers, _ = beyond
     if laws is None:
         return float(edges[-1])
@@ -125,8 +123,7 @@ def _radius(
     choices = edges[edges >= law.start]
     costs = np.square(noise * choices) + np.square(likely * law.excess(choices))
     near = math.sqrt(square / size) * (1 + 1 / math.sqrt(d))
-    alone = float(np.linalg.norm(vectors.weights))
-    alone *= 1.0 if laws.spike else _ALONE * (not vectors.signed)
+    alone = float(np.linalg.norm(vectors.weights)) if laws.spike else 0.0
     best = max(float(choices[np.argmin(costs)]), near, FREE * math.sqrt(square / d) / noise, alone)
     return min(best, float(edges[-1]))
 
