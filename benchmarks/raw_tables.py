@@ -485,6 +485,7 @@ def main():
     parser.add_argument("--runs", type=int, default=24)
     laws = [*MODELS, "clusters"]
     parser.add_argument("--only", nargs="*", default=laws, choices=laws)
+    parser.add_argument("--commit", default="", help="what the page says that was measured")
     parser.add_argument("--no-page", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -494,9 +495,10 @@ def main():
         "# Raw tables",
         "",
         f"Made by `python benchmarks/raw_tables.py FOLDER --runs {options.runs}` on the tables "
-        f"{', '.join(fits.names)}; epsilon 0.5, 1 and 2, delta 1e-6; sklearn_dp {__version__}. An "
-        f"error below {SMALL} breaks no law that compares errors, and no rival is better by less "
-        "than two standard errors of so many runs.",
+        f"{', '.join(fits.names)}, of which constants were chosen on {', '.join(CHOSEN)}; epsilon "
+        f"0.5, 1 and 2, delta 1e-6; sklearn_dp {__version__} {options.commit}. An error below "
+        f"{SMALL} breaks no law that compares errors, and rivals are better only beyond two "
+        "standard errors of so many runs.",
         "",
         *(f"Not installed: {', '.join(fits.missing)}.\n" for _ in range(bool(fits.missing))),
     ]

@@ -87,7 +87,8 @@ class Moments:
     beyond_sd: float
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
-    spread_noise: np.ndarray  # standard deviation of the noise in `spread`
+    variance: np.ndarray  # as it was released, where noise hides it, too
+    variance_noise: np.ndarray  # standard deviation of its noise
     ends: Ends  # after all looks: what rows are measured again between
 
 
@@ -139,45 +140,25 @@ def fit_moments(
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """Of two releases of the same rows between the same ends: means and standard deviations by the
-    inverse variances of their noise, all else of the second one."""
-    part, noise = _weighted(first.noise, second.noise)
-    of_spread, spread_noise = _weighted(first.spread_noise, second.spread_noise)
-    mean = second.mean + part * (first.mean - second.mean)
-    spread = second.spread + of_spread * (first.spread - second.spread)
-    # Sampling and clips are about the same in both.
-    both = first, second
-    of_mean = np.where(part > 0.5, *(_without(each.error, each.noise) for each in both))
-    rest = np.where(
-        of_spread > 0.5, *(_without(each.spread_error, each.spread_noise) for each in both)
+    """Of two releases of the same rows between the same ends, the second one about what the first
+    has shown: means by the inverse variances of their noise, all else of the second one, whose
+    variances have those of the first in them."""
+    known = np.isfinite(first.noise) & np.isfinite(second.noise) & ~second.single
+    (one, of_one), (other, of_other) = (
+        (np.where(known, np.maximum(each.noise, 1e-150), 1.0), np.where(known, each.error, 1.0))
+        for each in (first, second)
     )
+    noise = 1 / np.hypot(1 / one, 1 / other)
+    part = np.where(known, np.square(noise / one), 0.0)
+    # Sampling and clips are about the same in both.
+    rest = np.where(part > 0.5, of_one**2 - one**2, of_other**2 - other**2)
     return replace(
         second,
-        mean=np.where(second.single, second.mean, mean),
-        noise=noise,
-        error=np.where(np.isfinite(noise), np.hypot(noise, of_mean), second.error),
-        spread=spread,
-        spread_noise=spread_noise,
-        spread_error=np.where(
-            np.isfinite(spread_noise), np.hypot(spread_noise, rest), second.spread_error
-        ),
-        least=np.minimum(np.maximum(first.least, second.least), spread),
+        mean=second.mean + part * (first.mean - second.mean),
+        noise=np.where(known, noise, second.noise),
+        error=np.where(known, np.sqrt(noise**2 + np.maximum(rest, 0.0)), second.error),
+        least=np.minimum(np.maximum(first.least, second.least), second.spread),
     )
-
-
-def _weighted(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The weight of the first of two numbers of such noise, and the noise of their mean; infinite
-    where nothing is known of either, and the second is taken."""
-    known = np.isfinite(first) | np.isfinite(second)
-    one, other = (np.where(known, np.maximum(noise, 1e-150), 1.0) for noise in (first, second))
-    noise = 1 / np.hypot(1 / one, 1 / other)
-    return np.where(known, np.square(noise / one), 0.0), np.where(known, noise, math.inf)
-
-
-def _without(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """What an error is but for its noise."""
-    with np.errstate(invalid="ignore"):
-        return np.sqrt(np.maximum(np.nan_to_num(np.square(error) - np.square(noise)), 0.0))
 
 
 class Count(NamedTuple):
@@ -219,15 +200,23 @@ class Place(NamedTuple):
     noise: np.ndarray  # standard deviation of its noise
 
     @classmethod
-    def known(cls, ends: Ends, mean: np.ndarray, spread: np.ndarray) -> Self:
+    def known(
+        cls,
+        ends: Ends,
+        mean: np.ndarray,
+        spread: np.ndarray,
+        variance: float | np.ndarray = 0.0,
+        noise: float | np.ndarray = math.inf,
+    ) -> Self:
         """By what was released before: a spread of about zero is a hidden one, and so is any of a
-        column with one public value, which is measured in units of 1."""
+        column with one public value, which is measured in units of 1. A variance of these rows,
+        with its noise, is told again together with the next."""
         open_ = ends.high > ends.low
         half = np.where(open_, (ends.high - ends.low) / 2, 1.0)
         clear = open_ & (spread > _DIGITS * half)
         most = np.where(clear, np.minimum(spread, half), half)
-        center, none = np.clip(mean, ends.low, ends.high), np.full(len(mean), math.inf)
-        return cls(center, most, most, clear, np.zeros(len(mean)), none)
+        center, one = np.clip(mean, ends.low, ends.high), np.ones(len(mean))
+        return cls(center, most, most, clear, variance * one, noise * one)
 
 
 def measured(
@@ -242,16 +231,17 @@ def measured(
 ) -> Moments:
     """Means and standard deviations of columns between ends, about a place that is known, if there
     is one; with what looks leave of the plan, but for a part that is to be kept."""
-    wide = np.zeros(len(ends.low), dtype=bool)
     if place is None:
         ends, place = _approached(session, table, ends, ends.known, count.size)
-        wide = ends.closed & ~place.clear
-    if wide.any():
-        part = NARROW if spreads else NARROW_FOR_MEANS
-        narrow = ends.looked_at(session, table, count.size, wide, part)
-        changed = ends.closed & ~narrow.closed
-        ends, again = _approached(session, table, narrow, changed, count.size)
-        place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+        if (wide := ends.closed & ~place.clear).any():
+            part = NARROW if spreads else NARROW_FOR_MEANS
+            narrow = ends.looked_at(session, table, count.size, wide, part)
+            changed = ends.closed & ~narrow.closed
+            ends, again = _approached(session, table, narrow, changed, count.size)
+            place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+        # Squares of an approach in a box have as little noise as they have beside means alone.
+        noise = np.where(ends.closed & (not spreads), place.noise, math.inf)
+        place = place._replace(noise=noise)
     looked = ~place.clear & (ends.spread > 0)
     spread = np.where(looked, ends.spread, place.spread)
     place = place._replace(spread=spread, clear=place.clear | looked)
@@ -411,10 +401,8 @@ def _told(
     share = 1 / math.sqrt(len(at))  # of what the clip takes from all vectors, of each column
     lost = share * found.lost + expected * _squares_beyond(ends, at, first.mean, far)
     noise = np.hypot(sd, (square - second.vectors.shifts[0]) * count.sd / size)
-    # An approach in a box has seen the squares, too, and with as little noise as they have beside
-    # means alone.
-    whole = ends.closed[at] & bool(first.vectors.powers)
-    part = whole * noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
+    # What has shown the place has seen the squares, too.
+    part = noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
     variance += part * (place.variance[at] / far**2 - variance)
     noise *= np.sqrt(1 - part)
     unsure = noise**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
@@ -449,7 +437,8 @@ def _told(
         "least": least,
         "fourth": long,
         "reach": far,
-        "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
+        "variance": far**2 * variance,
+        "variance_noise": far**2 * noise,
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
     for name, values in columns.items():
@@ -532,7 +521,8 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread_error=infinite.copy(),
         least=zero.copy(),
         fourth=zero.copy(),
-        spread_noise=infinite.copy(),
+        variance=zero.copy(),
+        variance_noise=infinite.copy(),
         reach=one.copy(),
         radius=math.inf,
         beyond=zero.copy(),
