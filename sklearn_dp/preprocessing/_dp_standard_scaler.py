@@ -83,7 +83,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "constant" if only a single value is visible, and any spread is below
         the noise; "bound" if at least 2% of the rows are beyond `bounds`; "scale" if the noise
-        hides only its standard deviation (whose standard error is more than a fifth of it); or
+        hides only its standard deviation (whose standard error is more than three tenths of it); or
         "noise" if the noise hides its mean (whose standard error is more than half the standard
         deviation), or nothing was found.
     trustworthy_ : bool

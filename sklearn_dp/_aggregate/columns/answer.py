@@ -24,7 +24,7 @@ from .moments import FEWEST, Moments
 from .outside import beyond_in_words
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
-_LOST = 0.2  # part of a standard deviation that its standard error is, at most
+_LOST = 0.3  # part of a standard deviation that its standard error is, at most
 _BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
 
 

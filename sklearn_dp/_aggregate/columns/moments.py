@@ -29,7 +29,6 @@ from ..._queries.handles import TableRows
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries
-from .tail import tail_shares
 from .vectors import Clipped, clipped_mean, summed
 
 SQUARES = "squares"
@@ -47,10 +46,9 @@ _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in s
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
 _DIGITS = 1e-9  # of half a box: less is no spread
-_HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
+_HIDDEN = 2.0  # standard deviations of noise: what exceeds zero by less may be nothing
 FEWEST = 3.0
 """Standard deviations of their noise that a number of rows is known from."""
-_SURE = 3.0  # the same of one that "ok" may rest on: many columns of few rows are looked at
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
 _ALONE = 0.8  # of a clip: what is left of it where other columns take their part
 # Of what a clip may take, with and without spreads: a mean that has less of the budget is clipped
@@ -61,6 +59,7 @@ _VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a si
 _ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _HEAVY, _MISSING = 5.0, (2.0, 3.0)  # fourth moments; times an error, in public ends and others
+_NEAR = 1.1  # reaches: a nearer end of a box is at that of the column
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
 
@@ -90,7 +89,8 @@ class Moments:
     beyond_sd: float
     # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
     fourth: np.ndarray
-    spread_noise: np.ndarray  # standard deviation of the noise in `spread`
+    variance: np.ndarray  # as it was released, where noise hides it, too
+    variance_noise: np.ndarray  # standard deviation of its noise
     ends: Ends  # after all looks: what rows are measured again between
 
 
@@ -142,45 +142,25 @@ def fit_moments(
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """Of two releases of the same rows between the same ends: means and standard deviations by the
-    inverse variances of their noise, all else of the second one."""
-    part, noise = _weighted(first.noise, second.noise)
-    of_spread, spread_noise = _weighted(first.spread_noise, second.spread_noise)
-    mean = second.mean + part * (first.mean - second.mean)
-    spread = second.spread + of_spread * (first.spread - second.spread)
-    # Sampling and clips are about the same in both.
-    both = first, second
-    of_mean = np.where(part > 0.5, *(_without(each.error, each.noise) for each in both))
-    rest = np.where(
-        of_spread > 0.5, *(_without(each.spread_error, each.spread_noise) for each in both)
+    """Of two releases of the same rows between the same ends, the second one about what the first
+    has shown: means by the inverse variances of their noise, all else of the second one, whose
+    variances have those of the first in them."""
+    known = np.isfinite(first.noise) & np.isfinite(second.noise) & ~second.single
+    (one, of_one), (other, of_other) = (
+        (np.where(known, np.maximum(each.noise, 1e-150), 1.0), np.where(known, each.error, 1.0))
+        for each in (first, second)
     )
+    noise = 1 / np.hypot(1 / one, 1 / other)
+    part = np.where(known, np.square(noise / one), 0.0)
+    # Sampling and clips are about the same in both.
+    rest = np.where(part > 0.5, of_one**2 - one**2, of_other**2 - other**2)
     return replace(
         second,
-        mean=np.where(second.single, second.mean, mean),
-        noise=noise,
-        error=np.where(np.isfinite(noise), np.hypot(noise, of_mean), second.error),
-        spread=spread,
-        spread_noise=spread_noise,
-        spread_error=np.where(
-            np.isfinite(spread_noise), np.hypot(spread_noise, rest), second.spread_error
-        ),
-        least=np.minimum(np.maximum(first.least, second.least), spread),
+        mean=second.mean + part * (first.mean - second.mean),
+        noise=np.where(known, noise, second.noise),
+        error=np.where(known, np.sqrt(noise**2 + np.maximum(rest, 0.0)), second.error),
+        least=np.minimum(np.maximum(first.least, second.least), second.spread),
     )
-
-
-def _weighted(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The weight of the first of two numbers of such noise, and the noise of their mean; infinite
-    where nothing is known of either, and the second is taken."""
-    known = np.isfinite(first) | np.isfinite(second)
-    one, other = (np.where(known, np.maximum(noise, 1e-150), 1.0) for noise in (first, second))
-    noise = 1 / np.hypot(1 / one, 1 / other)
-    return np.where(known, np.square(noise / one), 0.0), np.where(known, noise, math.inf)
-
-
-def _without(error: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """What an error is but for its noise."""
-    with np.errstate(invalid="ignore"):
-        return np.sqrt(np.maximum(np.nan_to_num(np.square(error) - np.square(noise)), 0.0))
 
 
 class Count(NamedTuple):
@@ -222,15 +202,23 @@ class Place(NamedTuple):
     noise: np.ndarray  # standard deviation of its noise
 
     @classmethod
-    def known(cls, ends: Ends, mean: np.ndarray, spread: np.ndarray) -> Self:
+    def known(
+        cls,
+        ends: Ends,
+        mean: np.ndarray,
+        spread: np.ndarray,
+        variance: float | np.ndarray = 0.0,
+        noise: float | np.ndarray = math.inf,
+    ) -> Self:
         """By what was released before: a spread of about zero is a hidden one, and so is any of a
-        column with one public value, which is measured in units of 1."""
+        column with one public value, which is measured in units of 1. A variance of these rows,
+        with its noise, is told again together with the next."""
         open_ = ends.high > ends.low
         half = np.where(open_, (ends.high - ends.low) / 2, 1.0)
         clear = open_ & (spread > _DIGITS * half)
         most = np.where(clear, np.minimum(spread, half), half)
-        center, none = np.clip(mean, ends.low, ends.high), np.full(len(mean), math.inf)
-        return cls(center, most, most, clear, np.zeros(len(mean)), none)
+        center, one = np.clip(mean, ends.low, ends.high), np.ones(len(mean))
+        return cls(center, most, most, clear, variance * one, noise * one)
 
 
 def measured(
@@ -245,16 +233,17 @@ def measured(
 ) -> Moments:
     """Means and standard deviations of columns between ends, about a place that is known, if there
     is one; with what looks leave of the plan, but for a part that is to be kept."""
-    wide = np.zeros(len(ends.low), dtype=bool)
     if place is None:
         ends, place = _approached(session, table, ends, ends.known, count.size)
-        wide = ends.closed & ~place.clear
-    if wide.any():
-        part = NARROW if spreads else NARROW_FOR_MEANS
-        narrow = ends.looked_at(session, table, count.size, wide, part)
-        changed = ends.closed & ~narrow.closed
-        ends, again = _approached(session, table, narrow, changed, count.size)
-        place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+        if (wide := ends.closed & ~place.clear).any():
+            part = NARROW if spreads else NARROW_FOR_MEANS
+            narrow = ends.looked_at(session, table, count.size, wide, part)
+            changed = ends.closed & ~narrow.closed
+            ends, again = _approached(session, table, narrow, changed, count.size)
+            place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+        # Squares of an approach in a box have as little noise as they have beside means alone.
+        noise = np.where(ends.closed & (not spreads), place.noise, math.inf)
+        place = place._replace(noise=noise)
     looked = ~place.clear & (ends.spread > 0)
     spread = np.where(looked, ends.spread, place.spread)
     place = place._replace(spread=spread, clear=place.clear | looked)
@@ -410,27 +399,25 @@ def _told(
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
     variance = square - np.square(first.noise / far)
-    taken = tail_shares(fourth, found.sds[1])
     expected = ends.expected[at] / size
     tail = np.maximum(ends.beyond(first.found, at, public=False)[at], expected)
-    lost = found.lost * taken + _TAIL[1] * expected
+    share = 1 / math.sqrt(len(at))  # of what the clip takes from all vectors, of each column
+    lost = share * found.lost + expected * _squares_beyond(ends, at, first.mean, far)
     noise = np.hypot(sd, (square - second.vectors.shifts[0]) * count.sd / size)
-    # An approach in a box has seen the squares, too, and with as little noise as they have beside
-    # means alone.
-    whole = ends.closed[at] & bool(first.vectors.powers)
-    part = whole * noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
+    # What has shown the place has seen the squares, too.
+    part = noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
     variance += part * (place.variance[at] / far**2 - variance)
     noise *= np.sqrt(1 - part)
     unsure = noise**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
     seen = variance > _HIDDEN * noise
     most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * noise)
-    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _SURE * noise, 0.0))
+    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _HIDDEN * noise, 0.0))
     offset = np.abs(first.mean - first.vectors.center)
     if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
-        deviation = half * (first.found.parts[1] - _SURE * first.found.sds[1])
+        deviation = half * (first.found.parts[1] - _HIDDEN * first.found.sds[1])
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
-    bias = _bias(ends, at, first, second, np.where(seen, taken, 1.0), spread)
+    bias = _bias(ends, at, first, second, np.where(seen, share, 1.0), spread)
     bias = bias + half * _TAIL[0] * tail
     long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
@@ -453,7 +440,8 @@ def _told(
         "least": least,
         "fourth": long,
         "reach": far,
-        "spread_noise": np.where(seen, far * noise / np.sqrt(most) / 2, math.inf),
+        "variance": far**2 * variance,
+        "variance_noise": far**2 * noise,
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
     for name, values in columns.items():
@@ -466,6 +454,15 @@ def _told(
         beyond_sd=first.found.beyond_sd,
         ends=ends,
     )
+
+
+def _squares_beyond(ends: Ends, at: np.ndarray, mean: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """By how much squares of rows beyond released ends exceed those of the reach: as a tail does;
+    in a public box they are as likely in each octave up to its end."""
+    beyond = np.array([ends.low, ends.high])[:, at] != ends.outer[:, at]
+    away = np.where(beyond, np.abs(ends.outer[:, at] - mean), 0.0).max(axis=0) / far
+    away = np.where(np.isfinite(away), np.maximum(away, _NEAR), _NEAR)
+    return np.maximum((np.square(away) - 1) / (2 * np.log(away)), _TAIL[1])
 
 
 def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:
@@ -527,7 +524,8 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread_error=infinite.copy(),
         least=zero.copy(),
         fourth=zero.copy(),
-        spread_noise=infinite.copy(),
+        variance=zero.copy(),
+        variance_noise=infinite.copy(),
         reach=one.copy(),
         radius=math.inf,
         beyond=zero.copy(),

@@ -129,13 +129,15 @@ def _radius(
 
 
 def _taken(beyond: _Beyond, laws: Laws | None, radius: float) -> tuple[float, float]:
-    """How much a clip takes of the lengths of all vectors, and how much that is at most."""
+    """How much a clip takes of the lengths of all vectors, by the likely law if there is one, and
+    how much that is at most."""
     edges, numbers, sd = beyond
     if laws is None:
         return 0.0, 0.0
-    lost = at_most(numbers[:-1], edges, radius, 1)
-    upper = numbers + UPPER * sd
+    lost, upper = float(laws.likely.excess(radius)), numbers + UPPER * sd
+    seen = at_most(numbers[:-1], edges, radius, 1)
     most = at_most(upper[:-1], edges, radius, 1)
-    if not laws.spike:
-        most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
-    return max(lost, float(laws.likely.excess(radius))), max(lost, most)
+    if laws.spike:
+        return max(lost, seen), max(lost, seen, most)
+    most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
+    return lost, max(lost, seen, most)

@@ -99,7 +99,8 @@ def known_moments(
 
     def again() -> Moments:
         table.apply(AsTheyCame())
-        place = Place.known(first.ends, first.mean, first.spread)
+        variance = first.variance, first.variance_noise
+        place = Place.known(first.ends, first.mean, first.spread, *variance)
         second = measured(session, table, count, first.ends, keep=_JOINT, place=place)
         return together(first, second)
 

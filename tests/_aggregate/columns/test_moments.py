@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyCovariance, FriendlyMean
-from sklearn_dp._aggregate.columns.moments import fit_moments, moment_entries, together
+from sklearn_dp._aggregate.columns.ends import Ends
+from sklearn_dp._aggregate.columns.moments import (
+    Place,
+    counted,
+    fit_moments,
+    measured,
+    moment_entries,
+    together,
+)
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -172,29 +180,30 @@ def test_no_mean_of_few_rows_in_a_wide_box_is_ok_that_is_not():
 
 
 def test_two_releases_together():
-    """By inverse variances of noise; what else is in both errors stays. What is known of one alone
-    is that, and its error."""
+    """Means by inverse variances of noise; what else is in both errors stays. A mean that is known
+    of one alone is that of the second."""
     X = np.random.default_rng(0).normal(40, 10, size=(3000, 3))
-    ends = 0.0, 100.0
-    both = [replace(fit(X, ends)[0], noise=np.full(3, noise)) for noise in (0.3, 0.4)]
-    for number, (noise, hidden) in enumerate(((0.6, False), (0.8, True))):
-        spread_noise = np.full(3, noise)
-        spread_noise[2] = np.inf if hidden else noise
-        both[number] = replace(
-            both[number],
-            error=np.hypot(both[number].noise, 0.5),
-            mean=both[number].mean + number,
-            spread=10.0 + np.full(3, number),
-            spread_noise=spread_noise,
-            spread_error=np.where(np.isfinite(spread_noise), np.hypot(noise, 0.7), 11.0),
-        )
+    both = [replace(fit(X, (0.0, 100.0))[0], noise=np.full(3, noise)) for noise in (0.3, 0.4)]
+    for number, each in enumerate(both):
+        error, mean = np.hypot(each.noise, 0.5), each.mean + number
+        both[number] = replace(each, error=error, mean=mean)
+    both[0].noise[2] = np.inf
     found = together(*both)
-    np.testing.assert_allclose(found.mean, both[0].mean + 0.36)
-    np.testing.assert_allclose(found.noise, 0.24)
-    np.testing.assert_allclose(found.error, np.hypot(0.24, 0.5))
-    np.testing.assert_allclose(found.spread, [10.36, 10.36, 10.0])
-    np.testing.assert_allclose(found.spread_noise, [0.48, 0.48, 0.6])
-    np.testing.assert_allclose(found.spread_error[:2], np.hypot(0.48, 0.7))
-    np.testing.assert_allclose(found.spread_error[2], np.hypot(0.6, 0.7))
-    nothing = [replace(each, spread_noise=np.full(3, np.inf)) for each in both]
-    np.testing.assert_array_equal(together(*nothing).spread_error, both[1].spread_error)
+    np.testing.assert_allclose(found.mean, both[1].mean - np.array([0.64, 0.64, 0.0]))
+    np.testing.assert_allclose(found.noise, [0.24, 0.24, 0.4])
+    np.testing.assert_allclose(found.error, np.hypot(found.noise, 0.5))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_variance_of_before_is_told_with_the_next(hidden):
+    """By inverse variances of noise: one with next to none decides, one with much has no say."""
+    X = np.random.default_rng(0).normal(40, 10, size=(3000, 1))
+    target = PrivacyBudget(rho=0.028, delta=1e-6)
+    entries = moment_entries(target, bounded=True)
+    session = PrivacySession(PrivacyPlan(target, entries), random_state=0)
+    table, ends = TableRows.in_memory(X, Units(3000)), Ends.public(np.zeros(1), np.full(1, 100.0))
+    noise = 1e9 if hidden else 1e-3
+    place = Place.known(ends, np.full(1, 40.0), np.full(1, 10.0), np.full(1, 49.0), noise)
+    found = measured(session, table, counted(session, table), ends, place=place)
+    assert abs(found.spread - (X.std() if hidden else 7.0)) < (3.0 if hidden else 1e-3)
+    assert (found.variance_noise < 1.1e-3) != hidden
