@@ -81,6 +81,7 @@ def test_rounds_add_up():
     assert all(shares[i] == pytest.approx(0.092, rel=1e-6) for i in "0123")
 
 
+@pytest.mark.slow
 def test_parallel_composition_would_be_caught():
     """Points of the first ball are read in the second round, too: an audit counts both."""
     X, _ = balls(60)

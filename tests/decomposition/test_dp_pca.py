@@ -159,6 +159,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     attribute, change = MUTATIONS[name]
@@ -167,6 +168,7 @@ def test_mutants_are_killed(name, monkeypatch):
     assert replay_audit(DPPCA(epsilon=5.0), X, stop_at_first=True).violations
 
 
+@pytest.mark.slow
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_aggregates, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment

@@ -431,7 +431,7 @@ def without_a_mutant(**options):
     return X, model, replay_audit(model, X, recordings=2).violations == []
 
 
-@pytest.mark.quick(but=("blocks dropped", "outputs out of bounds refused"))
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, owner, attribute, change, aggregator", MUTANTS, ids=[mutant[0] for mutant in MUTANTS]
 )
@@ -464,7 +464,7 @@ COPY_MUTANTS = [
 ]
 
 
-@pytest.mark.quick(but=("copies by position",))
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, owner, attribute, change", COPY_MUTANTS, ids=[mutant[0] for mutant in COPY_MUTANTS]
 )

@@ -134,6 +134,7 @@ def test_replays_of_rows_and_groups(estimator):
         assert result.violations == [] and max(result.ratios.values()) > 0.5
 
 
+@pytest.mark.slow
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
     """The mutant: the rows of the first segment are in the second one too."""
 

@@ -233,6 +233,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_replay_kills_broken_means(name, monkeypatch):
     owner, attribute, change = MUTANTS[name]

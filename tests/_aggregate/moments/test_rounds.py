@@ -47,6 +47,7 @@ def test_the_errors_are_those_of_theory():
         assert 0.7 < np.median(ratios) < 1.25
 
 
+@pytest.mark.slow
 def test_a_stop_on_true_values_is_killed(monkeypatch):
     original = FriendlyCovariance._fit_table
 
