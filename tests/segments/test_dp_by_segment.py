@@ -123,7 +123,7 @@ of_each_segment = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.quick("FriendlyMean*", "DPKMeans(bounds*")
+@pytest.mark.quick("FriendlyMean()")
 @of_each_segment
 def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
@@ -167,6 +167,7 @@ def test_segments_share_no_draws(estimator, kind, monkeypatch):
     assert len({seed for _, seed in asked}) == len(asked)
 
 
+@pytest.mark.quick("FriendlyMean()", "DPKMeans(n_clusters=2)")
 @of_each_segment
 def test_a_group_in_several_segments_is_no_error(estimator):
     """One that comes or goes changes what one segment releases, by as much as a unit may."""

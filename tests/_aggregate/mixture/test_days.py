@@ -82,7 +82,7 @@ def test_what_has_no_days_says_so():
         assert f"has no partial_fit {words}" in str(told.value)
 
 
-@pytest.mark.quick("forgetting-*")
+@pytest.mark.quick("*-tied-*")
 @pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_unit_moves_one_day_of_mixtures(name, form, n, epsilon):
