@@ -95,7 +95,7 @@ EXTREME = {
 }
 
 
-@pytest.mark.quick("*-1000.0", "opposite-1.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 1000.0])
 @pytest.mark.parametrize("name", EXTREME)
 def test_replays_of_extreme_rows(name, epsilon):

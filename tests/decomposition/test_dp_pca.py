@@ -114,6 +114,7 @@ def test_noise_alone_is_not_called_a_direction(d):
     assert sum(model.trustworthy_ for model in found) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, 5.0, (-1.0, 2.0)])
 @pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
 def test_replay_audit(bounds, groups):

@@ -253,7 +253,7 @@ def one_copy(monkeypatch):
 
 
 # Copies are made before outputs are bounded: each aggregator in one of both ways.
-@pytest.mark.quick("*mean*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -288,11 +288,7 @@ INNER = [
 ]
 
 
-@pytest.mark.quick(
-    "*'mean', 'output_bounds': 3.0*",
-    "*friendly_core*None*",
-    "median-{'aggregator': 'one_cluster'*3.0*",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "inner"), INNER)
 def test_replay(options, inner):
     X = np.random.default_rng(0).normal(size=(30, 3))

@@ -63,6 +63,7 @@ def test_errors_cover_what_was_released():
     assert (np.sum(held, axis=0) >= 30).all()
 
 
+@pytest.mark.slow
 def test_replays():
     audit = replay_audit(DPRobustScaler(epsilon=20.0, bounds=BOX), people(60))
     assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)

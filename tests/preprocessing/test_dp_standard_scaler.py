@@ -112,6 +112,7 @@ def test_a_column_lost_in_the_noise_is_named():
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bounds", "n"), [(None, 60), (BOX, 60), (100.0, 12)])
 def test_replays(bounds, n):
     audit = replay_audit(DPStandardScaler(epsilon=20.0, bounds=bounds), people(n))

@@ -123,7 +123,7 @@ of_each_segment = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.quick("FriendlyMean()")
+@pytest.mark.slow
 @of_each_segment
 def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
