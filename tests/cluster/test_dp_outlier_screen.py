@@ -39,6 +39,7 @@ def test_a_center_that_may_be_anywhere_needs_more_rows_than_noise_has():
     assert all(DPOutlierScreen(bounds=10.0, random_state=s).fit(X).found_ for s in range(5))
 
 
+@pytest.mark.slow
 def test_a_screen_makes_the_next_step_more_accurate():
     """one_cluster:30, 32 pairs: means found with and without the paid bounds, at equal budgets.
 

@@ -45,6 +45,7 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     assert abs(ours.size_ - len(X)) < 5 * ours.size_std_error_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, BOX])
 def test_intervals_hold_means_and_standard_deviations(bounds):
     """60 fits of 3,000 rows: intervals of a right error hold 57 of 60.

@@ -178,6 +178,7 @@ def test_a_group_in_several_segments_is_no_error(estimator):
     assert result.violations == [] and result.n_pairs
 
 
+@pytest.mark.slow
 def test_clusters_of_small_regions_start_from_those_of_all():
     """Twenty regions of 300 rows: alone they cost 2 to 4 times as much as without privacy."""
     rng = np.random.default_rng(5)

@@ -58,6 +58,7 @@ def test_components_of_many_small_days(form):
     assert np.allclose(model.weights_, 0.25, atol=0.05)
 
 
+@pytest.mark.slow
 def test_components_that_drift_are_followed():
     way = np.array([0.004, 0.0, 0.0])
     models = mixture(epsilon=4.0), mixture(epsilon=4.0)

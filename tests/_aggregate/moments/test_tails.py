@@ -105,6 +105,7 @@ def test_intervals_of_skewed_columns_hold(bounded):
     assert (np.abs(np.median(off, axis=0)) < 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [
