@@ -3,7 +3,7 @@
 #
 #   make test     the test suite                 make lint    the checks of .pre-commit-config.yaml
 #   make demo     the main job, on real data     make bench   the benchmarks
-#   make audit    the long privacy audits        make docs    the documentation, in site/
+#   make audit    the long privacy audits        make docs    the documentation, in site/, and its tests
 #   make fuzz     100,000 calls with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
 #   make package  the wheel and the source archive (the same bits in two builds), their bill of
@@ -69,7 +69,8 @@ regression: $(VENV)/.has-test
 lint: $(VENV)/.has-lint
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pre-commit run --all-files --show-diff-on-failure
 
-docs: $(VENV)/.has-docs
+docs: $(VENV)/.has-docs $(VENV)/.has-test
+	$(BIN)/python -m pytest $(PARALLEL) -m "docs and not slow" $(PYTEST_ARGS)
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees -b html doc site
 	$(BIN)/python doc/_ext/check_links.py site
 

@@ -81,7 +81,7 @@ BOUNDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.quick(but=("*-SampleAndAggregate",))
+@pytest.mark.quick("pandas-*", "parts-DPKMeans")
 @pytest.mark.parametrize("kind", BOUNDED, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("make", [FRAME.copy, lambda: [FRAME, FRAME]], ids=["pandas", "parts"])
 def test_bounds_are_taken_by_name(kind, make):

@@ -201,6 +201,8 @@ def test_groups_that_are_routed_by_any_name_are_those_of_the_joint_charge(name):
 COLUMNS = ColumnTransformer([("a", StandardScaler(), [0, 1])], remainder=PCA(1))
 
 
+# Processes are started for one composition, the largest: a ledger is a file for all of them.
+@pytest.mark.quick("*-threading-*", "nested-loky-2")
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -58,6 +58,7 @@ def test_a_fit_before_days_may_be_left_out():
     assert "left out" not in str(model.fit(rng.normal(size=(3000, 2))).messages_)
 
 
+@pytest.mark.slow
 def test_covariances_that_drift_are_followed():
     rng = np.random.default_rng(0)
     models = [FriendlyCovariance(bounds=60.0, random_state=0) for _ in range(2)]

@@ -9,6 +9,7 @@ import pytest
 
 import sklearn_dp
 
+pytestmark = pytest.mark.docs
 ROOT = Path(sklearn_dp.__file__).parent
 MODULES = sorted(
     ".".join(("sklearn_dp", *path.relative_to(ROOT).with_suffix("").parts))

@@ -180,7 +180,7 @@ def told(name):
     return [Release(entry, each["law"]) for each, (who, entry) in places if who == name]
 
 
-@pytest.mark.quick(but=("SampleAndAggregate", "FederatedDPKMeans"))
+@pytest.mark.quick(but=("SampleAndAggregate", "FederatedDPKMeans", "DPRandomizedSearch"))
 @pytest.mark.parametrize("name", NAMES)
 def test_every_release_of_a_plan_is_proved(name):
     known = told(name)

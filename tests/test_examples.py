@@ -14,6 +14,7 @@ from matplotlib.image import imread
 
 from sklearn_dp.exceptions import UtilityWarning
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 # What each one has to say beyond its privacy report.

@@ -171,7 +171,7 @@ def fitted(model, X):
     return model.fit(X)
 
 
-@pytest.mark.quick("mean-skewed-none", "*-spikes-box", "*-blobs-box")
+@pytest.mark.quick("mean-skewed-none", "mean-spikes-box", "*-blobs-box")
 @pytest.mark.parametrize(("name", "kind", "bounds"), CASES)
 def test_errors_fall_or_stay(name, kind, bounds):
     """The median of three fits at each budget: at most 1.5 times the best before, or nothing."""

@@ -111,6 +111,7 @@ def fit_once(estimator):
     return 1
 
 
+@pytest.mark.quick("*-threading", "DPKMeans-loky")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib(cls, file, backend):
     path, book = file

@@ -126,6 +126,7 @@ def ends(call):
     return True
 
 
+@pytest.mark.quick("list", "deques", "arrays of no axes", "mixed")
 @pytest.mark.parametrize("held", HELD)
 def test_counts_of_categories_move_by_one(held):
     """True among texts must stay True: as an array of texts it would be "True" in all rows."""
@@ -162,6 +163,7 @@ COLUMNS = {
 """The same of one entry for each row."""
 
 
+@pytest.mark.quick("list-*", "arrays of no axes-*", "index-numbers")
 @pytest.mark.parametrize("labels", [True, False], ids=["labels", "numbers"])
 @pytest.mark.parametrize("held", [name for name in COLUMNS if name != "categories"])
 def test_targets_of_other_rows_stay(held, labels):
@@ -180,7 +182,7 @@ def test_targets_of_other_rows_stay(held, labels):
             assert rows[-1].tobytes() == rows[0].tobytes()
 
 
-@pytest.mark.quick(but=("series", "mixed"))
+@pytest.mark.quick("deque", "tuples", "arrays of no axes")
 @pytest.mark.parametrize("held", HELD)
 def test_clients_send_the_same_for_their_other_rows(held):
     """One odd row of a deque once took all of its rows away."""
@@ -211,6 +213,7 @@ def test_federated_fits_of_clients_in_every_container():
     assert all(np.array_equal(each, centers[0]) for each in centers)
 
 
+@pytest.mark.quick("list", "deques", "series", "mixed")
 @pytest.mark.parametrize("held", HELD)
 def test_rows_of_numbers_stay(held):
     rows = [[(True, 2.5, 2**53 + 1)[i % 3], i * 0.1] for i in range(N)]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import itertools
 import sys
 from pathlib import Path
 
@@ -39,15 +40,11 @@ def test_each_edit_has_a_name_of_its_own():
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("edit", OUTSIDE, ids=lambda edit: edit.name)
-def test_the_test_of_an_edit_is_in_the_normal_suite(edit):
-    """And is no test that fails without it: the suite runs that one by itself."""
-    path, name = edit.test.split("::")
-    lines = (TESTS / path).read_text().splitlines()
-    place = lines.index(next(line for line in lines if line.startswith(f"def {name}(")))
-    marks = []
-    for line in reversed(lines[:place]):
-        if not line:
-            break
-        marks.append(line)
-    assert "@pytest.mark.slow" not in marks
+def test_the_tests_of_edits_are_in_the_normal_suite():
+    """And are no tests that fail without them: the suite runs those by itself."""
+    for edit in OUTSIDE:
+        path, name = edit.test.split("::")
+        lines = (TESTS / path).read_text().splitlines()
+        place = lines.index(next(line for line in lines if line.startswith(f"def {name}(")))
+        marks = itertools.takewhile(bool, reversed(lines[:place]))
+        assert "@pytest.mark.slow" not in marks, edit.name

@@ -45,10 +45,10 @@ def declared(extras=()):
 def imported(folder):
     """Map each third-party distribution imported below a folder to one file that imports it."""
     found = {}
+    local = {other.stem for other in (*folder.rglob("*.py"), *folder.iterdir())}
     for path in sorted(folder.rglob("*.py")):
         if "auto_examples" in path.parts:  # what a build of the site has copied
             continue
-        local = {other.stem for other in (*folder.rglob("*.py"), *folder.iterdir())}
         for module in top_level_imports(path.read_text(encoding="utf-8")):
             if module not in sys.stdlib_module_names and module not in local:
                 found.setdefault(distribution(module), path.name)

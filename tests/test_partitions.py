@@ -201,9 +201,7 @@ SETTINGS = {  # of the same passes
 }
 
 
-@pytest.mark.quick(
-    "k-means", "k-means of directions", "coreset", "components in a box", "gram", "mixture"
-)
+@pytest.mark.quick("k-means", "gram")  # of all: test_partitions_identity.py
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_have_the_bits_of_one_array(name):
     model, X = MODELS[name]

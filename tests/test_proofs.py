@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from test_every_option import proof_pages
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import sklearn_dp
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(sklearn_dp.__file__).parent
 # What to avoid, what to write instead, and a sentence that must be found.

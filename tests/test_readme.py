@@ -32,6 +32,7 @@ from sklearn_dp import DPKMeans, ledger
 from sklearn_dp.__main__ import main
 from sklearn_dp._privacy import _random_words, _session
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *(```|~~~)[^`\n]*$", re.MULTILINE)

@@ -22,6 +22,9 @@ KMEANS = ONE_SETTING["DPKMeans"]
 TWELVE = list(claimed(KMEANS))
 
 
+@pytest.mark.quick(
+    "DPKMeans", "DPGaussianMixture", "FederatedDPKMeans", "FriendlyMean", "SampleAndAggregate"
+)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_estimator_is_farther_from_a_neighbor_than_it_claims(name):
     """One setting and one data set; all of them in `make audit`."""

@@ -5,8 +5,11 @@ import pkgutil
 import re
 from pathlib import Path
 
+import pytest
+
 import sklearn_dp
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
 DOC = ROOT / "doc"
 TABLE = re.compile(r"\.\. currentmodule:: (\S+)\n\.\. autosummary::\n.*\n\n((?: {3}[\w.]+\n)+)")

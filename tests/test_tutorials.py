@@ -11,6 +11,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
+pytestmark = pytest.mark.docs
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # Figures, and words of the output that do not depend on noise.
 SHOWS = {

@@ -31,13 +31,16 @@ from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-    "ignore:.*:DeprecationWarning",
-    "ignore:.*:FutureWarning",
-    "ignore:.*elbow:UserWarning",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+        "ignore::sklearn_dp.exceptions.UtilityWarning",
+        "ignore:.*:DeprecationWarning",
+        "ignore:.*:FutureWarning",
+        "ignore:.*elbow:UserWarning",
+    ),
+]
 RNG = np.random.default_rng(0)
 X = np.vstack([RNG.normal(size=(500, 2)) + place for place in ((0, 0), (9, 0), (0, 9))])
 Y = (X[:, 0] > 4).astype(int)

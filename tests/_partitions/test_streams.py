@@ -81,6 +81,7 @@ def bits(model):
     }
 
 
+@pytest.mark.quick("FriendlyMean-*", "*-record batch reader")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(
     "model",

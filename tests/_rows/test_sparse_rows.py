@@ -89,6 +89,7 @@ def test_too_many_features_are_refused_before_the_charge():
         FriendlyMean().fit(sparse.csr_array(table()))
 
 
+@pytest.mark.quick("DPPCA*")
 @pytest.mark.parametrize(
     "estimator", [DPKMeans(2, random_state=0), DPPCA(2, random_state=0)], ids=str
 )

@@ -15,6 +15,7 @@ def told(estimator, points):
     return made.events, made.plan, made.outcome.estimator.privacy_report_
 
 
+@pytest.mark.quick("*rho*")
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1}, {"epsilon": 30.0}, {"rho": 0.3}], ids=str)
 def test_a_true_total_is_not_blamed(make_toy, points, budget):
     assert recount_problems(*told(make_toy(**budget), points)) == []

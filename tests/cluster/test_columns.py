@@ -106,6 +106,7 @@ def gains(rng, n=30_000):
     return X, ([0, 0, 0], [100, 1.5e6, 1e5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "most"), [(flags, 2.2), (gains, 1.8)])
 def test_errors_cover_what_clips_take_from_a_skewed_column(make, most):
     """Of the last column: they were 2.9 and 4.5 times as large as was told, on average."""

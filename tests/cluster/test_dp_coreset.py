@@ -66,6 +66,7 @@ def test_replay(d, bounds):
     assert {"sum and count", "radius", "cells", "cell means"} <= set(result.ratios)
 
 
+@pytest.mark.slow
 def test_weights_without_noise_are_caught(monkeypatch):
     """Weights counted anew from the rows, at the points that were released."""
     fit = DPCoreset._fit

@@ -139,7 +139,7 @@ def test_replay_of_the_tuple_path():
     assert violations == [] and paths == {"tuples"}
 
 
-@pytest.mark.quick("number of blocks from n", "un-noised count")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
 )

@@ -147,6 +147,7 @@ def test_given_centers_save_the_budget_of_the_search(blobs):
     assert given < 1.6 < 1.8 < found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 1000.0])
 def test_replays_from_given_centers(epsilon):
     X = np.random.default_rng(1).normal(size=(80, 2))

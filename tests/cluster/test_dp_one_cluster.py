@@ -36,6 +36,7 @@ def found(X, centers, radius, **options):
 # -- what it finds ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_planted_ball_in_the_plane():
     """The target at epsilon = 1: ratio at most 1.1 in the median, 1.5 nearly always."""
     ratios, shares = [], []

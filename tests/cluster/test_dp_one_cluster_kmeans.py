@@ -28,7 +28,7 @@ def every_round_at_full_price(original):
     return lambda rho, delta, search, prefix: original(2 * rho, 2 * delta, search, prefix)
 
 
-@pytest.mark.quick("one_cluster_entries-*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attribute, change",
     [("squared_distances", nearer_than_most), ("one_cluster_entries", every_round_at_full_price)],

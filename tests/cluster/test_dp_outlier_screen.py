@@ -39,6 +39,7 @@ def test_a_center_that_may_be_anywhere_needs_more_rows_than_noise_has():
     assert all(DPOutlierScreen(bounds=10.0, random_state=s).fit(X).found_ for s in range(5))
 
 
+@pytest.mark.slow
 def test_a_screen_makes_the_next_step_more_accurate():
     """one_cluster:30, 32 pairs: means found with and without the paid bounds, at equal budgets.
 
@@ -81,6 +82,7 @@ def test_rounds_add_up():
     assert all(shares[i] == pytest.approx(0.092, rel=1e-6) for i in "0123")
 
 
+@pytest.mark.slow
 def test_parallel_composition_would_be_caught():
     """Points of the first ball are read in the second round, too: an audit counts both."""
     X, _ = balls(60)

@@ -105,6 +105,7 @@ def test_a_clusterer_that_is_kept_holds_releases_only():
     assert np.array_equal(model.predict(7 * X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_replays(unit="group", vocabulary=None):
     """Texts of rows, in one topic: one unit more moves sizes and keywords by all of their claim."""
     X = np.repeat([[0.1], [0.3], [0.1], [0.1]], 10, axis=0)
@@ -115,6 +116,7 @@ def test_replays(unit="group", vocabulary=None):
     assert audit.ratios["sizes"] == 1.0 and 0.5 < audit.ratios["keywords"] <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", [None, ["apple", "fig", "pear", "plum", "lime", "kiwi"]])
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_replays_of_rows_and_groups(unit, vocabulary):

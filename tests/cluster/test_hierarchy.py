@@ -50,6 +50,7 @@ def test_the_attributes_are_those_of_agglomerative_clustering():
     assert sorted(dendrogram(tree.linkage_, no_plot=True)["leaves"]) == list(range(20))
 
 
+@pytest.mark.quick("euclidean")
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_errors_by_simulation(metric):
     """Clusters of a sample of a million, with noise: the mean squared error of merged centers is
@@ -78,6 +79,7 @@ def test_errors_by_simulation(metric):
     np.testing.assert_allclose(level.weights_std_error, noise * np.sqrt(2))
 
 
+@pytest.mark.quick("DPCoreset*", "DPTopics*")
 @pytest.mark.parametrize(
     ("estimator", "has"),
     [

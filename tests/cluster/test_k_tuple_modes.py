@@ -162,6 +162,7 @@ def _blocks_by_value(patch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "plant"), [("core", _number_of_rows_in_the_seed), ("centers", _blocks_by_value)]
 )

@@ -6,6 +6,7 @@ import pytest
 from sklearn_dp.cluster._hierarchy import added_loss, least_size, total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "sd", "d"), [(0.2, 0.0, 4), (0.02, 25.0, 4), (1.4, 0.0, 60)])
 def test_the_loss_is_unbiased_and_its_error_is_right(error, sd, d):
     """Means of 4,000 draws within 5.5 standard errors (false alarms below 1e-7). The noise of
@@ -34,6 +35,7 @@ def test_the_loss_is_unbiased_and_its_error_is_right(error, sd, d):
     assert 0.86 < ratio < 1.16
 
 
+@pytest.mark.slow
 def test_bounds_of_sizes_hold_for_the_unions_that_noise_makes_look_largest():
     """The worst union of each draw, chosen by its true errors, is not below its bound in more than
     5% of 2,000 draws (136 allowed, false alarms below 1e-6, as the rate is at most 5%). A bound

@@ -95,7 +95,7 @@ EXTREME = {
 }
 
 
-@pytest.mark.quick("*-1000.0", "opposite-1.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 1000.0])
 @pytest.mark.parametrize("name", EXTREME)
 def test_replays_of_extreme_rows(name, epsilon):
@@ -119,6 +119,7 @@ def test_no_claim_relies_on_the_scaling(monkeypatch):
     assert replay_audit(model, X).violations
 
 
+@pytest.mark.slow
 def test_the_audit_sees_a_scale_that_all_rows_share(monkeypatch):
     """Each row is scaled on its own: by the longest one, one row would change all others."""
 

@@ -195,6 +195,7 @@ TAIL_MUTATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAIL_MUTATIONS)
 def test_mutants_of_long_tails_are_killed(name, monkeypatch):
     module, attribute, change = TAIL_MUTATIONS[name]
@@ -203,6 +204,7 @@ def test_mutants_of_long_tails_are_killed(name, monkeypatch):
     assert replay_audit(estimator, long_tails(), repeats=2, stop_at_first=True).violations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     module, attribute, change = MUTATIONS[name]
@@ -238,6 +240,7 @@ CORE_MUTATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORE_MUTATIONS)
 def test_mutants_of_the_core_are_killed(name, monkeypatch):
     attribute, change = CORE_MUTATIONS[name]

@@ -27,6 +27,7 @@ def flags(seed, n=6000):
     return np.column_stack([np.eye(5)[kind], np.eye(3)[way], *amounts])
 
 
+@pytest.mark.quick("none")
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_rare_flags_narrow_no_direction(bounds):
     """Clips of a normal law bit off more of them in each round: correlations were off by .3 to .9,
@@ -63,6 +64,7 @@ def test_variances_are_those_of_columns():
     assert ours < 2.5 * alone
 
 
+@pytest.mark.quick("box")
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_replay(bounds):
     """Which way is taken follows from released values, and so does where rows are measured."""

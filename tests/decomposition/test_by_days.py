@@ -52,6 +52,7 @@ def test_components_of_days():
         assert abs(model.explained_ - 1) < 1e-9 and model.n_components_ == 10
 
 
+@pytest.mark.slow
 def test_components_that_turn_are_followed():
     rng = np.random.default_rng(0)
     models = [DPPCA(1, bounds=8.0, random_state=0) for _ in range(2)]

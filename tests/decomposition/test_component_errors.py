@@ -37,6 +37,7 @@ def coverage(n_fits, **options):
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     """25 fits, 450 entries of components and 150 of means; their entries go together."""
     found = coverage(25)

@@ -1,10 +1,8 @@
 """DPPCA, and the location that it starts from."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory, points_of
+from grid_tools import points_of
 from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
@@ -114,6 +112,7 @@ def test_noise_alone_is_not_called_a_direction(d):
     assert sum(model.trustworthy_ for model in found) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, 5.0, (-1.0, 2.0)])
 @pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
 def test_replay_audit(bounds, groups):
@@ -124,49 +123,7 @@ def test_replay_audit(bounds, groups):
     assert result.ratios["second moment"] > 0.6
 
 
-def rows_of(table):
-    (part,) = parts_in_memory(table)
-    return part.source.read()
-
-
-def _sizes_from_rows(original):
-    def mutant(session, table, *rest, **options):
-        return replace(original(session, table, *rest, **options), size=float(len(rows_of(table))))
-
-    return mutant
-
-
-def _mean_from_rows(original):
-    def mutant(session, table, *rest, **options):
-        place, X = original(session, table, *rest, **options), rows_of(table)
-        return replace(place, domain=replace(place.domain, center=X.mean(axis=0)))
-
-    return mutant
-
-
-def _status_from_rows(original):
-    def mutant(session, table, *rest, **options):
-        n = len(rows_of(table))
-        return replace(original(session, table, *rest, **options), status=f"{n % 2}")
-
-    return mutant
-
-
-MUTATIONS = {
-    "size from rows": ("adaptive_center_radius", _sizes_from_rows),
-    "mean from rows": ("adaptive_center_radius", _mean_from_rows),
-    "status from rows": ("adaptive_center_radius", _status_from_rows),
-}
-
-
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_mutants_are_killed(name, monkeypatch):
-    attribute, change = MUTATIONS[name]
-    monkeypatch.setattr(_dp_pca, attribute, change(getattr(_dp_pca, attribute)))
-    X = np.random.default_rng(3).normal(size=(120, 4))
-    assert replay_audit(DPPCA(epsilon=5.0), X, stop_at_first=True).violations
-
-
+@pytest.mark.slow
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_aggregates, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment

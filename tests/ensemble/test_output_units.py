@@ -68,6 +68,7 @@ def test_ranks_are_off_by_no_more_than_is_told():
     assert wrong < 5
 
 
+@pytest.mark.quick("mean")
 @pytest.mark.parametrize("kind", AGGREGATORS)
 def test_replay_of_replaced_outputs(kind):
     """A row more gives one block an output of any size, or none."""

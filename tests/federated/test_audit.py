@@ -386,6 +386,7 @@ def test_mutants_are_killed(bug, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_the_mutant_of_the_seed_is_killed(monkeypatch):
     """Sums and counts of a round from the same stream: the noise audit sees it."""
     draw = NoiseSource.rounded_gaussian

@@ -240,6 +240,7 @@ def deaths_pass(patch):
     patch.setattr("sklearn_dp._rows.threads.attempt", attempt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bug",
     [claims_after_the_answers, shared_message, shared_arrays, deaths_pass],

@@ -45,6 +45,7 @@ def test_it_finds_the_clusters():
     assert fitted.cluster_weights_.sum() == pytest.approx(60, rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

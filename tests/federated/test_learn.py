@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
 # -- what the status says --------------------------------------------------------------------------
 
 
-@pytest.mark.quick("0.02")
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.02, 0.2, 2.0])
 def test_a_fit_is_not_worse_than_the_servers_own(epsilon):
     """Sixty clients, so little budget that it is next to nothing: the public points are as good.

@@ -111,12 +111,14 @@ def test_five_hundred_neighbors(number, told):
     assert min(ratios.values()) > 0.4, ratios
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_the_noise_of_one_unit_more_or_less_is_not_enough(told, monkeypatch):
     monkeypatch.setattr(_rounds, "_bound_of_a_swap", lambda name, bound, state: bound)
     assert audit(model(), told, 8)[0]
 
 
+@pytest.mark.slow
 def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
     monkeypatch.setattr(_rounds, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
     assert audit(model(method="kmeans++"), False, 12)[0]

@@ -37,6 +37,16 @@ def play(cls, sessions, **options):
     return tally
 
 
+@pytest.mark.quick(
+    "DPBySegment",
+    "DPGaussianMixture",
+    "DPKMeans",
+    "DPOneHotEncoder",
+    "DPTopics",
+    "FederatedDPKMeans",
+    "FriendlyMean",
+    "SampleAndAggregate",
+)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_some_calls(name, record_property):
     tally = play(ESTIMATORS[name], FAST, phases=[Phase.generate])

@@ -42,7 +42,7 @@ def test_a_few_rows_still_get_an_answer(n):
     assert np.all((inside.mean_ >= 0) & (inside.mean_ <= 10))
 
 
-@pytest.mark.quick("None-*")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -37,7 +37,7 @@ EACH_FORM = [
 ]
 
 
-@pytest.mark.quick("tied-*")
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "groups"), EACH_FORM)
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X

@@ -321,6 +321,7 @@ def mutant_data(way):
     return (Mixture(2, 3, 8, 90).X, 2, way) if way == "coreset" else (audit_data(), 3, way)
 
 
+@pytest.mark.slow
 def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     """Both triangles released as if one came with the other: entries cost twice."""
 

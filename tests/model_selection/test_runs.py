@@ -216,6 +216,7 @@ def losers_kept(monkeypatch):
     monkeypatch.setattr(_runs.Runner, "_best", best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "selection"),
     [

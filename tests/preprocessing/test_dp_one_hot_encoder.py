@@ -116,6 +116,7 @@ def test_a_row_is_read_by_itself():
             model.fit(lists)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_replays(unit):
     X = np.random.default_rng(0).integers(0, 3, size=(60, 2)).astype(float)

@@ -88,6 +88,7 @@ def test_no_weight_moves_more_than_is_claimed(monkeypatch):
         assert replay_audit(model, X, groups=groups).violations != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_replays(unit):
     X = people(60)

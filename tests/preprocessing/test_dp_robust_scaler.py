@@ -51,6 +51,7 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     assert ours.trustworthy_ and ours.transform(X[:3].astype("f4")).dtype == "f4"
 
 
+@pytest.mark.slow
 def test_errors_cover_what_was_released():
     """40 fits: at least 30 of 40 medians within 1.96 standard errors (fewer: below 1e-6)."""
     held = []
@@ -63,6 +64,7 @@ def test_errors_cover_what_was_released():
     assert (np.sum(held, axis=0) >= 30).all()
 
 
+@pytest.mark.slow
 def test_replays():
     audit = replay_audit(DPRobustScaler(epsilon=20.0, bounds=BOX), people(60))
     assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)

@@ -45,6 +45,7 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     assert abs(ours.size_ - len(X)) < 5 * ours.size_std_error_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [None, BOX])
 def test_intervals_hold_means_and_standard_deviations(bounds):
     """60 fits of 3,000 rows: intervals of a right error hold 57 of 60.
@@ -112,6 +113,7 @@ def test_a_column_lost_in_the_noise_is_named():
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bounds", "n"), [(None, 60), (BOX, 60), (100.0, 12)])
 def test_replays(bounds, n):
     audit = replay_audit(DPStandardScaler(epsilon=20.0, bounds=bounds), people(n))

@@ -136,7 +136,7 @@ of_each_segment = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.quick("FriendlyMean*", "DPKMeans(bounds*")
+@pytest.mark.slow
 @of_each_segment
 def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
@@ -147,6 +147,7 @@ def test_replays_of_rows_and_groups(estimator):
         assert result.violations == [] and max(result.ratios.values()) > 0.5
 
 
+@pytest.mark.slow
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
     """The mutant: the rows of the first segment are in the second one too."""
 
@@ -179,6 +180,7 @@ def test_segments_share_no_draws(estimator, kind, monkeypatch):
     assert len({seed for _, seed in asked}) == len(asked)
 
 
+@pytest.mark.quick("FriendlyMean()", "DPKMeans(n_clusters=2)")
 @of_each_segment
 def test_a_group_in_several_segments_is_no_error(estimator):
     """One that comes or goes changes what one segment releases, by as much as a unit may."""
@@ -189,6 +191,7 @@ def test_a_group_in_several_segments_is_no_error(estimator):
     assert result.violations == [] and result.n_pairs
 
 
+@pytest.mark.slow
 def test_clusters_of_small_regions_start_from_those_of_all():
     """Twenty regions of 300 rows: alone they cost 2 to 4 times as much as without privacy."""
     rng = np.random.default_rng(5)

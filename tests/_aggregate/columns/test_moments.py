@@ -106,6 +106,7 @@ def test_intervals_hold(bounds, spreads):
     assert mean >= 122 and scale >= 114, (mean, scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spreads", [True, False])
 def test_intervals_hold_of_rare_values_that_noise_hides(spreads):
     """Flags of .3 to 4% in a small budget, such as those of categories in a segment, whose values

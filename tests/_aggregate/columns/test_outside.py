@@ -29,6 +29,7 @@ def clusters(dtype=np.float64, n=20_000):
     return np.clip(X, [-6, -6, -12], [12, 12, 12]).astype(dtype)
 
 
+@pytest.mark.quick(but=("0.0-balls", "0.12-balls", "0.5-balls"))
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("part", [0.0, 0.12, 0.26, 0.5])
 def test_rows_beyond_bounds_are_told(name, part):
@@ -46,6 +47,7 @@ def test_rows_beyond_bounds_are_told(name, part):
         assert model.column_status_.tolist() == ["ok", "ok", "bound" if part else "ok"]
 
 
+@pytest.mark.quick(but=("balls",))
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_rows_beyond_a_ball_are_told(name):
     X = clusters()
@@ -87,6 +89,7 @@ def test_how_serious_rows_beyond_bounds_are(share, most, severity):
     assert (found.severity, found.columns) == (severity, ("pay",))
 
 
+@pytest.mark.quick("full-*", "coreset-20")
 @pytest.mark.parametrize("d", [2, 20])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_all_rows_beyond_many_columns_are_not_taken_for_a_few(name, d):

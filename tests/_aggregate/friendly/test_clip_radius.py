@@ -78,6 +78,7 @@ def test_intervals_of_skewed_columns_hold_the_mean(law, bounded, n):
     assert math.sqrt(np.mean(np.square(off))) < 1.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "n"), [(0.003, 10_000), (0.01, 5000), (0.02, 2000), (0.05, 1000)]
 )

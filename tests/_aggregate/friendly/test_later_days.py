@@ -26,6 +26,7 @@ def stream(make, bounds, days, seed, **options):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds, options", [(12.0, {}), ((-5.0, 5.0), {"n_days": 4})])
 def test_days_of_few_rows_add_up(bounds, options):
     """Ninety days of 222 rows: one day shows neither the mean nor the radius of the rows."""

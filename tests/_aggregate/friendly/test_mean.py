@@ -68,7 +68,7 @@ def diameter_of(n, d):
 # -- accuracy ---------------------------------------------------------------------------------
 
 
-@pytest.mark.quick("0.0-*")
+@pytest.mark.slow
 @pytest.mark.parametrize("locate", ["auto", "zcdp", "basic", "cells"])
 @pytest.mark.parametrize("where", [0.0, 1e7])
 def test_as_good_as_knowing_the_location(locate, where):
@@ -89,6 +89,7 @@ def test_as_good_as_knowing_the_location(locate, where):
     assert np.mean(errors) < 1.1 * oracle
 
 
+@pytest.mark.slow
 def test_without_the_diameter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 50)) + 1e9
@@ -233,6 +234,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_replay_kills_broken_means(name, monkeypatch):
     owner, attribute, change = MUTANTS[name]

@@ -88,6 +88,7 @@ def test_errors_are_those_of_the_combination():
     assert 0.5 < ratio < 1.5 and np.mean(stated) < 0.02
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_follows_a_drift():
     """A width in ten days."""
     old, new = (followed(60, drift=SPREAD / 10, keep=keep, n=400) for keep in (1.0, 0.9))

@@ -77,6 +77,7 @@ def spoiled(choose):
     return choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 10])
 def test_a_choice_by_what_is_not_released_is_caught(d, monkeypatch):
     monkeypatch.setattr("sklearn_dp._aggregate.kmeans.engine.choose", spoiled(_n_clusters.choose))

@@ -55,6 +55,7 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
         assert (0.2 if grouped else 0.5) < result.ratios[entry] <= 1, entry
 
 
+@pytest.mark.slow
 def test_a_projection_that_depends_on_the_rows_is_seen(monkeypatch):
     """That of another number of rows is another one."""
     projected = engine._projected

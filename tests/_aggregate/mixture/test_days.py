@@ -58,6 +58,7 @@ def test_components_of_many_small_days(form):
     assert np.allclose(model.weights_, 0.25, atol=0.05)
 
 
+@pytest.mark.slow
 def test_components_that_drift_are_followed():
     way = np.array([0.004, 0.0, 0.0])
     models = mixture(epsilon=4.0), mixture(epsilon=4.0)
@@ -82,7 +83,7 @@ def test_what_has_no_days_says_so():
         assert f"has no partial_fit {words}" in str(told.value)
 
 
-@pytest.mark.quick("forgetting-*")
+@pytest.mark.quick("*-tied-*")
 @pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_unit_moves_one_day_of_mixtures(name, form, n, epsilon):

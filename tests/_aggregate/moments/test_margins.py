@@ -77,6 +77,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.quick("0.0-*", "*-normal-True")
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("offset", [0.0, 1.0, 2023.0, -5.0, 1e4])

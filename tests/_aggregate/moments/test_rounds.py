@@ -32,6 +32,7 @@ def error(covariance, estimate):
     return np.linalg.norm(inverse @ estimate @ inverse.T - np.eye(len(covariance)))
 
 
+@pytest.mark.slow
 def test_the_errors_are_those_of_theory():
     """separated_gaussians:C7: the error over the oracle formula, in the median of 9 fits, lies in
     [0.7, 1.25].
@@ -47,6 +48,7 @@ def test_the_errors_are_those_of_theory():
         assert 0.7 < np.median(ratios) < 1.25
 
 
+@pytest.mark.slow
 def test_a_stop_on_true_values_is_killed(monkeypatch):
     original = FriendlyCovariance._fit_table
 

@@ -105,6 +105,7 @@ def test_intervals_of_skewed_columns_hold(bounded):
     assert (np.abs(np.median(off, axis=0)) < 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
 def test_no_variance_that_may_be_far_off_is_ok(law):
     """Of 20 fits of 1500 and of 6000 rows and an age: with a chance of 1% each, seven of 40 fail

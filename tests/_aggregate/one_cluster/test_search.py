@@ -73,9 +73,7 @@ TOGETHER = (
 )
 
 
-@pytest.mark.quick(
-    "*clip*", "*binary_search*", "*'n_points': 0.5*", "*above_threshold*", "*pca*", "*sample_size*"
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [each for each in SETTINGS if each not in TOGETHER], ids=str)
 def test_replay(options):
     total = audited(options)

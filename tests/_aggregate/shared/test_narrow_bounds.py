@@ -38,6 +38,7 @@ def fitted(name, X, bounds):
     return model.fit(X)
 
 
+@pytest.mark.quick("bounds1-*")
 @each_model
 @pytest.mark.parametrize("bounds", [(0.0, 100.0), ([0.0, 0.0], [100.0, 1000.0])])
 def test_a_column_beyond_its_bounds_is_not_ok(name, bounds):
@@ -48,6 +49,7 @@ def test_a_column_beyond_its_bounds_is_not_ok(name, bounds):
         assert model.column_status_[1] in ("bound", "noise")
 
 
+@pytest.mark.quick("half of them-*")
 @each_model
 @pytest.mark.parametrize("radius", [20.0, 58.0], ids=["all rows", "half of them"])
 def test_a_ball_that_is_too_small_is_told(name, radius):
@@ -63,6 +65,7 @@ def test_a_ball_that_is_too_small_is_told(name, radius):
         assert not model.trustworthy_ and "beyond the bounds" in str(model.messages_)
 
 
+@pytest.mark.quick("capped-*", "zeros-FriendlyMean")
 @each_model
 @pytest.mark.parametrize("case", ["zeros", "within", "capped"])
 def test_columns_within_their_bounds_stay_ok(name, case):

@@ -205,7 +205,7 @@ def test_replacing_a_tuple_stays_within_every_claim():
     assert violations == [] and voided <= 2
 
 
-@pytest.mark.quick("noise for adding a tuple", "radius, not diameter")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [

@@ -365,7 +365,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.quick(but=("order of the averages kept", "sums without noise", "E18*"))
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_seen_by_replays(name, monkeypatch):
     aggregator, plant = FAULTS[name]
@@ -382,6 +382,7 @@ def test_faults_are_seen_by_replays(name, monkeypatch):
     assert violations or voided > 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "plant"),
     [

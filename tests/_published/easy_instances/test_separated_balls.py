@@ -277,6 +277,7 @@ def expected_rate(found, beta, bad=0.0, share=0.0):
     )
 
 
+@pytest.mark.slow
 def test_success_on_partitioned_and_contaminated_tuples():
     """Exact chances .9759 and, with 1% of strangers, about .87; binomial tests, 200 runs each.
 

@@ -70,6 +70,7 @@ def far_clusters(seed, n=6000, d=6, k=3, spread=0.05):
 FACTS = Facts(n_rows=6000, w_min=0.25, sigma_max=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [6, 3])
 def test_the_whole_algorithm_finds_clusters_that_are_far_apart(d):
     """The public ball has a radius of 1e4; the components come to within a few hundred."""

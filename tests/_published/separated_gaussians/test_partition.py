@@ -19,7 +19,7 @@ def test_three_pure_leaves(ball):
     assert (groups == groups[:, :1]).all() and len(set(groups[:, 0])) == 3
 
 
-@pytest.mark.quick("3-1-*", "4-2-*")
+@pytest.mark.slow
 @pytest.mark.parametrize("d, n", [(1, 5000), (2, 20000), (10, 10000)])
 @pytest.mark.parametrize("k", [3, 4])
 def test_one_gaussian_is_not_cut(d, n, k):

@@ -87,7 +87,7 @@ def test_an_estimator_of_this_package_is_seen_from_both_sides():
     assert found.best is found.findings[1] and found.deficit < math.inf
 
 
-@pytest.mark.quick("DPKMeans", "FriendlyMean", "FederatedDPKMeans")
+@pytest.mark.quick("FriendlyMean")
 @pytest.mark.parametrize("name", CASES)
 def test_every_estimator_has_a_certificate(name):
     """With next to no power: the machinery runs, and blames nobody."""
