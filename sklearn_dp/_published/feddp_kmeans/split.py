@@ -1,7 +1,7 @@
 """The paper's split of the budget [1]_: ``FederatedDPKMeans(method="paper")``.
 
 Fractions of epsilon for each release, scaled until what they cost adds up to the budget in rho. The
-estimator's own shares of rho are in `federated/_federated_plan.py`.
+estimator's own shares of rho are in `federated/_parameters.py`.
 
 References
 ----------
