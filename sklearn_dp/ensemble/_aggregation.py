@@ -31,7 +31,7 @@ from .._aggregate.one_cluster.search import (
 )
 from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.tuples.core_aggregation import tuple_average, tuple_entries, tuples_needed
+from .._aggregate.tuples.stage import tuple_average, tuple_entries, tuples_needed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry

@@ -140,21 +140,13 @@ def _with_public_proxies(
     )
     if not seen.any():
         state = _warned(state, "no clusters are visible; the centers are close to the mean")
-    points = _public_proxies(narrow, state.setup.n_clusters, state.ball, session.rng("proxies"))
-    return replace(state, spread=spread, points=points)
-
-
-def _public_proxies(
-    spread: np.ndarray, n_clusters: int, ball: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Distinct integer points (m, q) of a Gaussian, a little wider than what has been released.
-    `spread` has the standard deviations along the axes of the subspace, `ball` is the public
-    radius, both in steps."""
-    points = normal_points(rng, max(_PROXIES * n_clusters, 200), 1.2 * spread)
+    number = max(_PROXIES * state.setup.n_clusters, 200)
+    points = normal_points(session.rng("proxies"), number, 1.2 * narrow)
     # All rows are within twice the ball's radius of the origin; points of at most that norm keep
     # the search for the nearest one exact.
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
-    return np.unique(np.trunc(points * np.minimum(1.0, 2 * ball / length)), axis=0)
+    points = np.unique(np.trunc(points * np.minimum(1.0, 2 * state.ball / length)), axis=0)
+    return replace(state, spread=spread, points=points)
 
 
 def _warned(state: State, words: str, action: str = "", severity: Severity = "all") -> State:

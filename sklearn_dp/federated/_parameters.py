@@ -29,7 +29,7 @@ from .._privacy._entries import entries_of as entries_of_column
 from .._privacy._entries import is_column
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
-from .._published.feddp_kmeans.split import paper_costs
+from .._published.feddp_kmeans.rounds import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count
 from ._prior import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
@@ -85,7 +85,11 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
     names and numbers of the columns of a table are public; those of all have to agree, in any order
     of the names."""
     tables = [("X_server", X_server)] * (X_server is not None)
-    tables += [(f"clients[{i}]", each) for i, each in enumerate(clients) if _is_table(each)]
+    tables += [
+        (f"clients[{i}]", each)
+        for i, each in enumerate(clients)
+        if hasattr(type(each), "shape") and not callable(each)  # no list, and none that answers
+    ]
     given = [(name, schema(table, name)) for name, table in tables]
     for name, each in given:
         check_numbers(each, name)
@@ -110,11 +114,6 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
     for name, table in tables:
         by_name(table, labels, name)
     return Schema(width, labels)
-
-
-def _is_table(client: Any) -> bool:
-    """Whether a client is a table by its type: no list, no function, and none that answers."""
-    return hasattr(type(client), "shape") and not callable(client)
 
 
 def refuse_clients(X: Any) -> None:

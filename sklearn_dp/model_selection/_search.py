@@ -31,11 +31,10 @@ from .._sklearn_compat import (
 )
 from .._status import Message, Status, Told
 from .._validation import check_integer, check_sklearn_seed
-from ._candidate_plan import Shares
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
 from ._runs import Outcome, Runner
 from ._scorers import PrivateScorer
-from ._search_plan import SearchPlan, plan_search
+from ._search_plan import SearchPlan, Shares, plan_search
 
 _CLOSE = 2 * math.sqrt(2)
 """Two scores within so many standard deviations of their noise may be in either order."""

@@ -479,7 +479,11 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             )
             told.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
-        if partly := [value for value in fine if _some_noise(fits[value])]:
+        if partly := [
+            value
+            for value in fine
+            if any((getattr(fits[value], name, np.empty(0)) == "noise").any() for name in _CODES)
+        ]:
             text = f"some numbers are noise: {in_short(partly)}"
             told.append(Message("noisy_segments", text))
         self.messages_ = Status(told)
@@ -618,8 +622,3 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         tags.estimator_type, tags.input_tags.sparse = inner.estimator_type, False
         tags.transformer_tags = inner.transformer_tags
         return tags
-
-
-def _some_noise(model: Any) -> bool:
-    """Whether the codes of a fit that is of use as a whole say "noise" of some of its numbers."""
-    return any((getattr(model, name, np.empty(0)) == "noise").any() for name in _CODES)
