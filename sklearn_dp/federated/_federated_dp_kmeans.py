@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans
 
 from .._base import MOST_CLUSTERS, MOST_FEATURES, check_integer, check_real, check_sklearn_seed
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -19,7 +20,7 @@ from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
-from ._errors import FederatedErrors
+from ._errors import WITH_ERRORS, keep_errors
 from ._parameters import (
     UNITS,
     FederatedOptions,
@@ -35,7 +36,7 @@ from ._parameters import (
 from ._server import first_message, server_update
 
 
-class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
+class FederatedDPKMeans(StandardErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.
 
     There are three rounds. The second moment of the clients' rows gives a subspace. In it, each
@@ -163,6 +164,12 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """
 
     _chooses_number = True
+    _feature_axes = {"cluster_centers_": 1}
+
+    @property
+    def _with_errors(self) -> dict[str, Any]:  # type: ignore[override]
+        """The attributes that have standard errors after this fit."""
+        return WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
 
     def __init__(
         self,
@@ -351,7 +358,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         if state.gain is not None:  # in the order of the centers
             self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
         self._set_centers(state.centers, state.counts)
-        self._keep_errors(state, session.budget_for)
+        keep_errors(self, state, session.budget_for)
 
     def _unit(self, grouped: bool) -> str:
         return "group" if grouped and self.privacy_unit != "row" else "row"
