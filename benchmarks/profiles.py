@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.cluster import KMeans
 
 from sklearn_dp import PublicEncoder, profile
-from sklearn_dp.segments._balance import Balance
+from sklearn_dp.segments._profile_answer import Balance
 
 N_SEGMENTS = 5
 TABLES = {  # name: file, columns; a list of categories is that of the file, as a code book has it

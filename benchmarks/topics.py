@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
 from sklearn_dp import DPTopics  # noqa: E402
-from sklearn_dp.cluster._keywords import described  # noqa: E402
+from sklearn_dp.cluster._dp_topics import described  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "topics.md"
 ROWS, FEATURES, TOPICS, THEMES = 50_000, 384, 100, 12

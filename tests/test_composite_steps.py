@@ -29,7 +29,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import noisy_centers, separated_balls
 from sklearn_dp._queries.k_averages import box_means
-from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
+from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
 from sklearn_dp.model_selection import DPGridSearch

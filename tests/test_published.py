@@ -12,7 +12,7 @@ OPTION_HOLDERS = {
     "cluster._interior",
     "cluster._k_tuples",
     "federated._learn",
-    "federated._federated_plan",
+    "federated._parameters",
     "mean._friendly_mean",
 }
 

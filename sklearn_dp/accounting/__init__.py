@@ -47,12 +47,12 @@ from ._composition import (
     Laplace,
     PureDP,
     compose,
+    deployment_entry,
     event_of_plan,
     group_privacy,
     total_epsilon,
     zcdp_cost,
 )
-from ._deployment_entry import deployment_entry
 
 __all__ = [
     "ApproxDP",

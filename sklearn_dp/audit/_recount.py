@@ -7,7 +7,7 @@ Three counts have to agree with what the plan, the report and the ledger say:
 2. the cap of the plan, converted in the same way;
 3. where it is installed, the same by dp-accounting, whose authors never saw this package.
 
-Nothing here calls the kernel's conversions; those of :mod:`sklearn_dp.audit._conversions` are used.
+Conversions are those of :mod:`sklearn_dp.audit._epsilon_bounds`, never the kernel's.
 """
 
 import math
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ._conversions import (
+from ._epsilon_bounds import (
     epsilon_of_gaussian,
     epsilon_of_zcdp,
     maximum_cost,

@@ -9,11 +9,10 @@ if TYPE_CHECKING:
     from ._dp_kmeans import DPKMeans
     from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans
     from ._dp_outlier_screen import DPOutlierScreen
-    from ._dp_topics import DPTopics
+    from ._dp_topics import DPTopics, Topic
     from ._hierarchy import ClusterHierarchy, ClusterLevel
     from ._interior import IntPointResult, int_point
     from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, KTupleResult, aggregate_k_tuples
-    from ._keywords import Topic
 
 __all__ = [
     "ClusterHierarchy",
@@ -40,11 +39,10 @@ _HOMES = {
     "_dp_kmeans": ("DPKMeans",),
     "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans"),
     "_dp_outlier_screen": ("DPOutlierScreen",),
-    "_dp_topics": ("DPTopics",),
+    "_dp_topics": ("DPTopics", "Topic"),
     "_hierarchy": ("ClusterHierarchy", "ClusterLevel"),
     "_interior": ("IntPointResult", "int_point"),
     "_k_tuples": ("FarBallsOptions", "FriendlyCoreOptions", "KTupleResult", "aggregate_k_tuples"),
-    "_keywords": ("Topic",),
 }
 
 

@@ -448,19 +448,8 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     n_points : int or float, optional
         Number of points that a ball should hold, or a fraction of the released number of points.
         By default 0.8 of the mean number of points of the clusters that are still to be found.
-    radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
-default="auto"
-        See :class:`DPOneCluster` for this and the next five.
-    center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
-        How the center of a ball is found.
-    radius_grid : {"log", "linear"}, default="log"
-        Radii to choose from.
-    min_radius : float, optional
-        Radii below this are treated as zero.
-    sample_size : int, default=32768
-        Approximate maximum number of points whose pairwise distances are compared.
-    n_init : int, default=1
-        Number of independent restarts for each center; the budget is split among them.
+    radius_method, center_method, radius_grid, min_radius, sample_size, n_init : optional
+        How each ball is found; see :class:`DPOneCluster`. Each round has `n_init` restarts.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional

@@ -34,20 +34,9 @@ class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
         finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
-    radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
-default="auto"
-        See :class:`DPOneCluster` for this and the next five.
-    center_method : {"auto", "grid", "pca", "clip", "paper"}, default="clip"
-        How the center of a ball is found. "clip" by default: if nearly all points are in the ball,
-        their mean leads to it.
-    radius_grid : {"log", "linear"}, default="log"
-        Radii to choose from.
-    min_radius : float, optional
-        Radii below this are treated as zero.
-    sample_size : int, default=32768
-        Approximate maximum number of points whose pairwise distances are compared.
-    n_init : int, default=1
-        Number of independent restarts; the budget is split among them.
+    radius_method, center_method, radius_grid, min_radius, sample_size, n_init : optional
+        How the ball is found; see :class:`DPOneCluster`. `center_method` is "clip" by default: if
+        nearly all points are in the ball, their mean leads to it.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional

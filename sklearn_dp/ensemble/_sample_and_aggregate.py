@@ -20,7 +20,7 @@ from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
 from .._door import NUMBERS, check_target
 from .._guarantee import Guaranteed, check_no_ledger
-from .._partitions import engine_with_targets
+from .._partitions import EngineInput, engine_of_parts, engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
@@ -33,7 +33,7 @@ from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
-from ._targets import TargetsInParts
+from ._targets import with_targets
 
 SAMPLINGS = ("disjoint", "with_replacement")
 COPY_RATE = 1 / 9
@@ -42,7 +42,7 @@ COPY_RATE = 1 / 9
 _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for many copies
 
 
-class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods):
+class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     """Make any estimator private: fit it to random blocks, and aggregate the fits privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator itself need
@@ -334,6 +334,24 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     def _public_labels(self):
         """Those of a classifier; None for others."""
         return self._labels() if is_classifier(self._inner()) else None
+
+    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
+        target = y if self._needs_target() else None  # as in `fit`: others do not look at it
+        found = engine_with_targets(parts, groups, target, self._kinds(), reader=engine_of_parts)
+        assert found is not None, "that reader takes nothing else"
+        return found
+
+    def _fit_parts(self, found: EngineInput) -> Any:
+        if self._needs_target() and not found.targets:
+            raise ValueError("y must be given: the estimator needs a target.")
+        return super()._fit_parts(found)
+
+    def _open_parts(self, found: EngineInput) -> Any:
+        table = super()._open_parts(found)
+        if self._needs_target():
+            table.update(with_targets, self._public_labels())
+            table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
+        return table
 
     def _fit_table(self, table, session, progress):
         n_features = self.n_features_in_

@@ -5,12 +5,11 @@ noise is added to their sum, and the server learns from the result. Start readin
 ``FederatedDPKMeans._fit`` and `server_update`; then, in the order of a round:
 
 * `_state`: what is public about a fit, and what the server knows so far;
-* `_messages`: what the server sends; `_client_bounds`: what a client's vectors are clipped to;
-* `_client`: what a client does; `_answers`: what its answer must look like; what is asked, and how
-  far one unit moves each sum, with the proof, is in `sklearn_dp._queries.client_rounds`;
-* `_round_sensitivities`: the question of a round, and the release of its sums;
-* `_learn`: what the releases say. Everything here is post-processing;
-* `_engines`, `_flower`: who carries the messages.
+* `_server`: the messages, the bounds of a client's vectors, and the release of the sums;
+* `_client`: what a client does, and what its answer must look like. What is asked, and how far one
+  unit moves each sum, with the proof, is in `sklearn_dp._queries.client_rounds`;
+* `_learn`, `_prior`: what the releases say. Everything there is post-processing;
+* `_engines`: who carries the messages.
 
 The paper's own rules and the algorithms of its proofs are in `_published/feddp_kmeans`. The rooms
 below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing imports this one.
@@ -18,10 +17,9 @@ below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing im
 
 from .._privacy.mechanisms.shares import NoiseShares
 from ._client import client_update
-from ._elbow import elbow
-from ._federated_dp_kmeans import FederatedDPKMeans
-from ._flower import flower_client
-from ._options import FederatedOptions
+from ._engines import flower_client
+from ._federated_dp_kmeans import FederatedDPKMeans, elbow
+from ._parameters import FederatedOptions
 from ._server import first_message, server_update
 
 __all__ = [

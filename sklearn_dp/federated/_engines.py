@@ -1,7 +1,7 @@
 """Who carries messages to the clients and sums their answers.
 
 An engine is an object with a method ``ask(kind, message)`` that returns a pair (answer, error) for
-each client: here `LocalEngine`, for clients of this process, and in `_flower` one for others.
+each client: here `LocalEngine`, for clients of this process, and in `_engines` one for others.
 `run_rounds` is the loop of a fit: ask, add up, hand the sum to the server, until all is done.
 
 A client may be malicious, or merely broken. It gets copies, so that it changes nothing that others
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from .._privacy._optional import extra
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
@@ -30,9 +31,17 @@ from .._queries.client_rounds import ANSWERS, Arrays, clamped, exact_sum
 from .._rows.threads import ask_all
 from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
-from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError, check_answer
-from ._client import client_update, read_rows
-from ._state import Sealed, State
+from ._client import (
+    NO_NAMES,
+    WRONG_COLUMNS,
+    WRONG_NAMES,
+    WRONG_TYPES,
+    AnswerError,
+    check_answer,
+    client_update,
+    read_rows,
+)
+from ._state import SealedMessage, State
 
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_WORK: Any = (
@@ -76,9 +85,8 @@ def _overlap(arrays: Sequence[np.ndarray]) -> bool:
     2. Two that begin at the same place share it.
     3. For others, numpy looks for an element of both, for a while.
 
-    Told from their ends where there are no gaps in between, and for others, such as
-    ``X[0::2]`` and ``X[1::2]``, by a search for an element of both. It is cut short: it misses
-    strides that nobody uses to deal out rows, and the far ones of hundreds of such arrays.
+    The search is cut short: it misses strides that nobody uses to deal out rows, and the far ones
+    of hundreds of arrays such as ``X[0::2]`` and ``X[1::2]``.
     """
     spans = sorted((*byte_bounds(array), number) for number, array in enumerate(arrays))
     before: list[tuple[int, int, int]] = []  # spans that may reach as far as this one
@@ -104,7 +112,7 @@ def _share(one: np.ndarray, other: np.ndarray) -> bool:
         return False
 
 
-def partition(X: np.ndarray, units: Units) -> list[_Reader]:
+def partition(X: np.ndarray, units: Units) -> list[Callable[[], np.ndarray]]:
     """Clients that hold the rows of one array, and read them when they are asked. `units` say which
     client holds each row; without an index, blocks of rows in their order, and the answers add up
     to the same sums whatever the blocks are."""
@@ -113,17 +121,7 @@ def partition(X: np.ndarray, units: Units) -> list[_Reader]:
         parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
     else:
         parts = block_rows(units.index, units.size)
-    return [_Reader(X, part) for part in parts]
-
-
-class _Reader:
-    """A client that reads its rows from an array."""
-
-    def __init__(self, X: np.ndarray, part: Any) -> None:
-        self._X, self._part = X, part
-
-    def __call__(self) -> np.ndarray:
-        return self._X[self._part]
+    return [partial(X.__getitem__, part) for part in parts]
 
 
 class LocalEngine:
@@ -146,14 +144,14 @@ class LocalEngine:
         gets a copy of the message. All have gone when this returns, or have been given up; an
         answer that a client keeps and changes later is copied in time."""
         return ask_all(
-            partial(_answer, kind, Sealed(message)),
+            partial(_answer, kind, SealedMessage(message)),
             list(zip(self.clients, self.shares, strict=True)),
             n_jobs=self.n_jobs,
             seconds=self.seconds,
         )
 
 
-def _answer(kind: str, sealed: Sealed, client_and_shares: tuple[Any, Any]) -> Arrays:
+def _answer(kind: str, sealed: SealedMessage, client_and_shares: tuple[Any, Any]) -> Arrays:
     """What a client answers: by its own method, or from its rows."""
     (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
@@ -268,3 +266,109 @@ def _warn_of(kind: str, failed: Sequence[tuple[int, str]]) -> None:
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
     who = "1 client, which counts" if len(failed) == 1 else f"{len(failed)} clients, which count"
     warn(f"round {kind!r}: no usable answer from {who} as empty ({shown}{more})", UtilityWarning)
+
+
+# -- Flower ----------------------------------------------------------------------------------------
+# A message of the server travels as an ``ArrayRecord`` and its kind as a ``ConfigRecord``, both in
+# a query to each node; a node answers with an ``ArrayRecord`` of the same kind. Nothing is kept at
+# a node between rounds. Flower is imported where it is used: the package does without it.
+
+
+_MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
+
+
+def is_grid(clients: Any) -> bool:
+    """Whether clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
+    return hasattr(clients, "send_and_receive") and hasattr(clients, "get_node_ids")
+
+
+class FlowerEngine:
+    """Asks the nodes of a Flower ``Grid`` (`flwr.serverapp`). It waits at most `seconds` for the
+    answers of a round; None: until all are there."""
+
+    def __init__(self, grid: Any, seconds: float | None = None) -> None:
+        self.grid, self.seconds = grid, seconds
+
+    def check(self) -> None:
+        """Refuse a grid without nodes: which are there is known to everybody who runs it. A
+        RuntimeError, before anything is charged."""
+        if not list(self.grid.get_node_ids()):
+            raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
+
+    def ask(self, kind: str, message: Arrays) -> list[tuple[Arrays | None, Exception | None]]:
+        """Pairs (answer, error), one for each node, in the order of their ids. One of the two is
+        None. A node that answers twice has answered once: its first answer counts, else it could
+        move a sum by twice what is claimed of it."""
+        nodes = sorted(self.grid.get_node_ids())
+        queries = [_query(kind, message, node) for node in nodes]
+        found: dict[int, Any] = {}
+        for reply in self.grid.send_and_receive(queries, timeout=self.seconds):
+            found.setdefault(reply.metadata.src_node_id, reply)
+        return [_read(found.get(node)) for node in nodes]
+
+
+def _query(kind: str, message: Arrays, node: int) -> Any:
+    """The question of a round to one node."""
+    from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+
+    content = RecordDict({_MESSAGE: _record(message), _ROUND: ConfigRecord({"kind": kind})})
+    return Message(content, node, MessageType.QUERY)
+
+
+def _read(reply: Any) -> tuple[Arrays | None, Exception | None]:
+    """The answer in a reply, unchecked, or why there is none."""
+    if reply is None:
+        return None, TimeoutError("no answer in time")
+    try:
+        if reply.has_error():
+            raise RuntimeError("the client failed")
+        return _arrays(reply.content[_ANSWER]), None
+    except Exception as error:  # a reply without arrays, or with such that cannot be read
+        return None, error
+
+
+def _record(arrays: Arrays) -> Any:
+    """A dict of arrays as Flower sends it: values, types and shapes stay what they are."""
+    from flwr.app import Array, ArrayRecord
+
+    return ArrayRecord({name: Array(np.ascontiguousarray(value)) for name, value in arrays.items()})
+
+
+def _arrays(record: Any) -> Arrays:
+    """The arrays in a record; the opposite of `_record`."""
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def flower_client(
+    read: Callable[[Any], Any], *, share_seed: Callable[[Any], tuple[int, str | int]] | None = None
+) -> Any:
+    """Create a Flower ``ClientApp`` that answers the rounds of a federated fit.
+
+    Parameters
+    ----------
+    read : callable
+        A function from the node's Flower ``Context`` to its rows. The rows stay on the node, which
+        sends only what :func:`client_update` returns.
+    share_seed : callable, optional
+        A function from the ``Context`` to a pair (seed, name), for reproducible shares of the noise
+        if clients add it. For tests only: only None, the operating system's generator, protects.
+
+    Returns
+    -------
+    app : flwr.clientapp.ClientApp
+        For ``flower-supernode``, or a simulation.
+    """
+    with extra("federated"):
+        from flwr.app import Message, RecordDict
+        from flwr.clientapp import ClientApp
+    app = ClientApp()
+
+    @app.query()
+    def answer(message: Any, context: Any) -> Any:
+        kind = message.content[_ROUND]["kind"]
+        shares = NoiseShares(*(share_seed(context) if share_seed else ()))
+        asked = _arrays(message.content[_MESSAGE])
+        found = client_update(kind, asked, read_rows(asked, read, context), shares)
+        return Message(RecordDict({_ANSWER: _record(found)}), reply_to=message)
+
+    return app

@@ -22,14 +22,13 @@ from .._aggregate.shared.advice import Budget, hidden_in_noise
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.narrow_bounds import told_of_centers
-from .._intervals import StandardErrors
 from .._queries.coordinates import Columns
 from .._status import Status
 from ._prior import nearest_of
 from ._state import State
 
 _CODES = ("cluster_centers_status_", "column_status_")
-_WITH_ERRORS = {
+WITH_ERRORS = {
     "cluster_centers_": (-math.inf, math.inf),
     "cluster_weights_": (0.0, math.inf),
 }
@@ -42,50 +41,39 @@ _WHOLE_RANGE = 1.9  # standard errors; 95% intervals have 1.96
 _LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
 
 
-class FederatedErrors(StandardErrors):
-    """Mixin: standard errors of centers and weights, where a fit has honest ones."""
-
-    _feature_axes = {"cluster_centers_": 1}
-    cluster_centers_: np.ndarray
-
-    @property
-    def _with_errors(self) -> dict[str, Any]:  # type: ignore[override]
-        """The attributes that have standard errors after this fit."""
-        return _WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
-
-    def _keep_errors(self, state: State, budget: Budget) -> None:
-        """Set the standard errors, in the order of the centers, and what they mean for the status.
-        `state` is that after the last round."""
-        for name in (*(f"{name}std_error_" for name in _WITH_ERRORS), *_CODES):
-            vars(self).pop(name, None)  # a fit before this one may have had them
-        found = center_errors(state)
-        if found is None or state.counts is None:
-            return
-        noise, others, counts_sd = found
-        order = np.argsort(-np.asarray(state.counts), kind="stable")
-        d, unit = state.setup.n_features, state.unit
-        self.cluster_centers_std_error_ = np.repeat(
-            (np.hypot(noise, others) * unit)[order, None], d, axis=1
-        )
-        self.cluster_weights_std_error_ = count_errors(state)[order]
-        if not self.messages_ and len(order) > 1:
-            self.messages_ = _hidden(state, noise, counts_sd, budget)
-        names = self._column_names
-        columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
-        by_column = unrefined_centers(columns, self.cluster_centers_, errors)
-        numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
-        codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
-        self.messages_ = told_by_column(self.messages_, by_column, codes, names)
-        if domain is not None:
-            real = numbers[0] > 3 * counts_sd
-            spread = np.full(d, _typical(state, others))
-            centers = self.cluster_centers_[real]
-            mean = centers.sum(axis=0) / max(len(centers), 1)
-            place = centers, self.cluster_centers_std_error_[real], mean
-            self.messages_, cut = told_of_centers(self.messages_, domain, *place, spread, names)
-            codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
-        self.cluster_centers_status_ = codes
-        self.column_status_ = codes_by_column(self.cluster_centers_status_)
+def keep_errors(model: Any, state: State, budget: Budget) -> None:
+    """Set the standard errors of a model in the order of its centers, and what they mean for its
+    status. `state` is that after the last round."""
+    for name in (*(f"{name}std_error_" for name in WITH_ERRORS), *_CODES):
+        vars(model).pop(name, None)  # a fit before this one may have had them
+    found = center_errors(state)
+    if found is None or state.counts is None:
+        return
+    noise, others, counts_sd = found
+    order = np.argsort(-np.asarray(state.counts), kind="stable")
+    d, unit = state.setup.n_features, state.unit
+    model.cluster_centers_std_error_ = np.repeat(
+        (np.hypot(noise, others) * unit)[order, None], d, axis=1
+    )
+    model.cluster_weights_std_error_ = count_errors(state)[order]
+    if not model.messages_ and len(order) > 1:
+        model.messages_ = _hidden(state, noise, counts_sd, budget)
+    names = model._column_names
+    columns, errors = _columns(state, others), model.cluster_centers_std_error_[:, 0]
+    by_column = unrefined_centers(columns, model.cluster_centers_, errors)
+    numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
+    codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
+    model.messages_ = told_by_column(model.messages_, by_column, codes, names)
+    if domain is not None:
+        real = numbers[0] > 3 * counts_sd
+        spread = np.full(d, _typical(state, others))
+        centers = model.cluster_centers_[real]
+        mean = centers.sum(axis=0) / max(len(centers), 1)
+        place = centers, model.cluster_centers_std_error_[real], mean
+        model.messages_, cut = told_of_centers(model.messages_, domain, *place, spread, names)
+        codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
+    model.cluster_centers_status_ = codes
+    model.column_status_ = codes_by_column(model.cluster_centers_status_)
 
 
 def _columns(state: State, others: np.ndarray) -> Columns:

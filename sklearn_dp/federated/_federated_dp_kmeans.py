@@ -8,8 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans
 
-from .._base import MOST_FEATURES, check_integer, check_real
+from .._base import MOST_CLUSTERS, MOST_FEATURES, check_integer, check_real, check_sklearn_seed
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -17,16 +19,16 @@ from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
-from ._engines import LocalEngine, check_distinct, partition, run_rounds
-from ._errors import FederatedErrors
-from ._flower import FlowerEngine, is_grid
-from ._options import FederatedOptions, public_points
+from ._engines import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
+from ._errors import WITH_ERRORS, keep_errors
 from ._parameters import (
     UNITS,
+    FederatedOptions,
     check_parameters,
     plan_of,
     public_ball,
     public_columns,
+    public_points,
     refuse_clients,
     relation_of,
     setup_of,
@@ -34,7 +36,7 @@ from ._parameters import (
 from ._server import first_message, server_update
 
 
-class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
+class FederatedDPKMeans(StandardErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.
 
     There are three rounds. The second moment of the clients' rows gives a subspace. In it, each
@@ -162,6 +164,12 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """
 
     _chooses_number = True
+    _feature_axes = {"cluster_centers_": 1}
+
+    @property
+    def _with_errors(self) -> dict[str, Any]:  # type: ignore[override]
+        """The attributes that have standard errors after this fit."""
+        return WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
 
     def __init__(
         self,
@@ -350,7 +358,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         if state.gain is not None:  # in the order of the centers
             self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
         self._set_centers(state.centers, state.counts)
-        self._keep_errors(state, session.budget_for)
+        keep_errors(self, state, session.budget_for)
 
     def _unit(self, grouped: bool) -> str:
         return "group" if grouped and self.privacy_unit != "row" else "row"
@@ -396,3 +404,67 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         domain = self._domain(n_features, server)
         setup = setup_of(self, domain, n_features, unit == "group", server)
         return plan_of(self, target, unit, setup.rounds)
+
+
+def elbow(
+    model: FederatedDPKMeans, *, most: int = 15, n_init: int = 10, random_state: Any = 0
+) -> tuple[int, np.ndarray]:
+    """Find the number of clusters at the elbow of the weighted cost of the server's points.
+
+    Post-processing of a fit: fit once with a generous `n_clusters` (20, say), read off the number,
+    and fit again with it.
+
+    Parameters
+    ----------
+    model : FederatedDPKMeans
+        Fitted with `X_server`.
+    most : int, default=15
+        Largest number to try.
+    n_init : int, default=10
+        Number of starts of each clustering.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the starts; nothing here needs to be secret.
+
+    Returns
+    -------
+    n_clusters : int
+        The number at which the logarithm of the cost is farthest below the line between its ends.
+    costs : ndarray of shape (most,)
+        Weighted costs of 1, ..., `most` clusters, relative to the first.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For invalid arguments, or if no server point of the model has any weight.
+
+    Notes
+    -----
+    Appendix H.3 of the paper. Server points far from all clients can form a cluster of their own,
+    so the elbow may be one too high.
+    """
+    most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
+    n_init = check_integer(n_init, "n_init", low=1, high=100)
+    random_state = check_sklearn_seed(random_state)
+    points, weights = (getattr(model, f"server_{name}_", None) for name in ("points", "weights"))
+    if points is None or weights is None:
+        raise ValueError("model must be fitted with X_server, and not from a public start.")
+    if model.subspace_ is not None:
+        points = points @ model.subspace_.T
+    keep = weights > 0
+    points, weights = points[keep], weights[keep]
+    most = min(most, len(points))
+    if most < 3:
+        raise ValueError("model: too few server points have any weight for an elbow.")
+    costs = np.array(
+        [
+            KMeans(k, n_init=n_init, random_state=random_state)
+            .fit(points, sample_weight=weights)
+            .inertia_
+            for k in range(1, most + 1)
+        ]
+    )
+    costs = np.maximum(costs, 1e-12 * costs[0] + 1e-300)
+    # Farthest below the chord: the largest second difference is often where k-means had bad luck.
+    falls = np.log(costs)
+    below = np.linspace(falls[0], falls[-1], most) - falls
+    return int(np.argmax(below)) + 1, costs / costs[0]

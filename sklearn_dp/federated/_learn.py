@@ -38,23 +38,34 @@ from .._aggregate.shared.noisy_norms import radius_from_bins
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
-from .._queries.client_rounds import ANSWERS, BASIS_BITS, NORM_EDGES, Arrays, project
+from .._queries.client_rounds import (
+    ANSWERS,
+    BASIS_BITS,
+    HALF_REACH,
+    NORM_EDGES,
+    REACHES,
+    Arrays,
+    project,
+)
 from .._status import Message, Severity, Status
-from ._client_bounds import learn_reach
-from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
     blend_moment,
+    is_faint,
     lift_points,
     nearest_of,
+    own_start,
     posterior_weights,
     shrink_counts,
     shrink_moves,
     spikes,
+    subspace_predicts,
 )
 from ._state import State, begin, inside
 
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
+_USUAL_REACH = -1.0  # power of two of a row's bound, without server data
+_REACH_VARIES = 1.0  # standard deviation of that power, between data sets
 _PROXIES = 40  # public points for each cluster, where there are no server data
 
 
@@ -129,21 +140,13 @@ def _with_public_proxies(
     )
     if not seen.any():
         state = _warned(state, "no clusters are visible; the centers are close to the mean")
-    points = _public_proxies(narrow, state.setup.n_clusters, state.ball, session.rng("proxies"))
-    return replace(state, spread=spread, points=points)
-
-
-def _public_proxies(
-    spread: np.ndarray, n_clusters: int, ball: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Distinct integer points (m, q) of a Gaussian, a little wider than what has been released.
-    `spread` has the standard deviations along the axes of the subspace, `ball` is the public
-    radius, both in steps."""
-    points = normal_points(rng, max(_PROXIES * n_clusters, 200), 1.2 * spread)
+    number = max(_PROXIES * state.setup.n_clusters, 200)
+    points = normal_points(session.rng("proxies"), number, 1.2 * narrow)
     # All rows are within twice the ball's radius of the origin; points of at most that norm keep
     # the search for the nearest one exact.
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
-    return np.unique(np.trunc(points * np.minimum(1.0, 2 * ball / length)), axis=0)
+    points = np.unique(np.trunc(points * np.minimum(1.0, 2 * state.ball / length)), axis=0)
+    return replace(state, spread=spread, points=points)
 
 
 def _warned(state: State, words: str, action: str = "", severity: Severity = "all") -> State:
@@ -298,11 +301,29 @@ def _moves(
     return along + across, part * gain, np.stack([gain * np.square(sd) + unseen] * 2)
 
 
+def _learn_reach(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
+    """What the vectors of clients are to be clipped to: about as long as the typical one is.
+
+    The mean level over clients is the logarithm of the geometric mean of their lengths. It is
+    combined with what is done where nothing is known, a half, by its noise: with little budget it
+    stays that. A function of releases.
+    """
+    kind = state.kind
+    level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
+    seen, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
+    power = _USUAL_REACH + (seen - _USUAL_REACH) / (1 + variance / _REACH_VARIES**2)
+    share = 2.0 ** min(max(power, -2 * HALF_REACH), _USUAL_REACH)
+    names = ("lift sums", "lloyd sums") if kind == "lift reach" else (REACHES[kind],)
+    return replace(state, reaches=state.reaches | dict.fromkeys(names, share))
+
+
 LEARN = {
     "bound": _learn_bound,
     "center": _learn_center,
-    "moment reach": learn_reach,
-    "lift reach": learn_reach,
+    "moment reach": _learn_reach,
+    "lift reach": _learn_reach,
     "moment": _learn_moment,
     "weights": _learn_weights,
     "lift": _learn_average,

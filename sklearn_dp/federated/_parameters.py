@@ -8,7 +8,10 @@ rounds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,18 +19,19 @@ from scipy.sparse import issparse
 
 from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._base import MOST_FEATURES, check_integer
+from .._base import MOST_FEATURES, check_integer, check_real, read_table
 from .._door import Schema, by_name, check_numbers, schema
+from .._privacy._accounting import laplace_zcdp_rho
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._entries import entries_of as entries_of_column
 from .._privacy._entries import is_column
-from .._privacy._plan import PrivacyPlan
-from .._privacy.mechanisms.shares import MOST_SHARES
-from ._federated_plan import entries_of
-from ._options import METHODS, check_options, check_server
-from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
+from .._published.feddp_kmeans.rounds import paper_costs
+from .._queries.client_rounds import ANSWERS, is_count
+from ._prior import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
 
 UNITS = ("auto", "row", "client")
@@ -81,7 +85,11 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
     names and numbers of the columns of a table are public; those of all have to agree, in any order
     of the names."""
     tables = [("X_server", X_server)] * (X_server is not None)
-    tables += [(f"clients[{i}]", each) for i, each in enumerate(clients) if _is_table(each)]
+    tables += [
+        (f"clients[{i}]", each)
+        for i, each in enumerate(clients)
+        if hasattr(type(each), "shape") and not callable(each)  # no list, and none that answers
+    ]
     given = [(name, schema(table, name)) for name, table in tables]
     for name, each in given:
         check_numbers(each, name)
@@ -106,11 +114,6 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
     for name, table in tables:
         by_name(table, labels, name)
     return Schema(width, labels)
-
-
-def _is_table(client: Any) -> bool:
-    """Whether a client is a table by its type: no list, no function, and none that answers."""
-    return hasattr(type(client), "shape") and not callable(client)
 
 
 def refuse_clients(X: Any) -> None:
@@ -224,3 +227,186 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
     if shared and plan.epsilon > _MOST_EPSILON:
         raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
     return plan
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")
+"""What a fit may do: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
+
+_LEAST_BOUND = 1e-6  # of a client's vector: more than a step of the longest one
+_FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
+
+
+@dataclass(frozen=True)
+class FederatedOptions:
+    """Rarely needed options of :class:`~sklearn_dp.FederatedDPKMeans`.
+
+    Parameters
+    ----------
+    count_noise : {"gaussian", "laplace"}, default="gaussian"
+        "laplace" as in the paper; the plan is then accounted as zCDP, so the same budget buys less
+        accuracy.
+    client_bounds : dict of str to float, optional
+        For clients as the unit: the norm that a vector is clipped to, over the largest norm that a
+        client may have, between 1e-6 and 1. By name of the release, such as ``{"second moment":
+        0.2}``. Releases that are not named are bounded by what simulated clients send.
+    """
+
+    count_noise: str = "gaussian"
+    client_bounds: Mapping[str, float] | None = None
+
+
+def check_options(options: FederatedOptions | None) -> FederatedOptions:
+    """Refuse what is no :class:`FederatedOptions`, and bad values of its fields."""
+    options = FederatedOptions() if options is None else options
+    if not isinstance(options, FederatedOptions):
+        raise TypeError("options must be a FederatedOptions.")
+    check_choice("options.count_noise", options.count_noise, ("gaussian", "laplace"))
+    if options.client_bounds is not None:
+        if not isinstance(options.client_bounds, Mapping):
+            raise TypeError("options.client_bounds must be a dict of numbers.")
+        for name, value in options.client_bounds.items():
+            name = f"options.client_bounds[{name!r}]"
+            # A client's vector is multiplied by the share and divided by it: of a subnormal one it
+            # was a third longer than the noise covers.
+            check_real(value, name, low=_LEAST_BOUND, high=1 + 1e-12)
+    return options
+
+
+def public_points(X_server: Any, names: Any = None) -> np.ndarray | None:
+    """The server's points as an array of their own, or None; columns in the order of `names`."""
+    if X_server is None:
+        return None
+    return read_table(by_name(X_server, names, "X_server"), "X_server").copy()
+
+
+def check_server(server: np.ndarray, n_clusters: int, n_features: int) -> None:
+    """Refuse public points of another width, too far away, or too few distinct ones."""
+    if server.shape[1] != n_features:
+        raise ValueError("X_server must have as many columns as X.")
+    if np.abs(server).max() > _FARTHEST:
+        raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
+    if len(np.unique(server, axis=0)) < n_clusters:
+        raise ValueError("X_server must contain at least n_clusters distinct points.")
+
+
+# -- the budget ------------------------------------------------------------------------------------
+# Every vector that clients send is one release; a vector that is sent in several rounds is one
+# entry with as many uses. By default all noise is Gaussian, so the fit is accounted exactly, as one
+# Gaussian mechanism with mu^2 = 2 rho. The budget is split by shares of rho (ours), or by the
+# paper's fractions of epsilon, scaled until their costs add up to the same rho.
+
+
+SHARES = {
+    "bound": 0.05,
+    "center sum": 0.04,
+    "center count": 0.01,
+    "second moment": 0.30,
+    "weights": 0.10,
+    "lift sums": 0.50,
+    "lift counts": 0.05,
+    "client means": 0.35,
+    "client presence": 0.05,
+    "lloyd sums": 0.35,
+    "lloyd counts": 0.05,
+}
+"""Shares of rho, over their sum. The server's points make half of what the moment had before
+superfluous; the lift is what the error is made of. Tuned on four data sets of the paper's kind."""
+
+WITHOUT_SERVER = {
+    **SHARES,
+    "center sum": 0.08,
+    "center count": 0.02,
+    "second moment": 0.50,
+    "lift sums": 0.35,
+    "moment reach": 0.015,
+    "lift reach": 0.015,
+}
+"""Nothing but the moment then tells where to look for clusters; where it does not, the mean is
+all that is left."""
+
+_WORDS = {
+    "bound": "1: a row is in one bin of the norms",
+    "center sum": "radius",
+    "center count": "1",
+    "second moment": "squared radius, in Frobenius norm",
+    "weights": "1: a row has one nearest server point",
+    "lift sums": "length that residuals are clipped to",
+    "lift counts": "1",
+    "lloyd sums": "length that residuals are clipped to",
+    "lloyd counts": "1",
+    "moment reach": "1",
+    "lift reach": "1",
+    "client means": "norm that local means are clipped to",
+    "client presence": "norm that presence bits are clipped to",
+}
+
+
+def entries_of(
+    rounds: tuple[str, ...],
+    target: PrivacyBudget,
+    unit: str,
+    *,
+    paper: bool = False,
+    laplace: bool = False,
+    shared: bool = False,
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of rounds of these kinds, in order.
+
+    All together cost no more than the target. The unit is "group" for clients. `paper`: the paper's
+    split of epsilon, instead of the shares of rho. `laplace`: Laplace noise for counts, as in the
+    paper; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a delta
+    of its own.
+
+    >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
+    >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
+    [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
+    """
+    uses: dict[str, int] = {}
+    for kind in rounds:
+        for name in ANSWERS[kind]:
+            uses[name] = uses.get(name, 0) + 1
+    mechanism = {
+        name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN
+        for name in uses
+    }
+    gaussian = Mechanism.LAPLACE not in mechanism.values()
+    delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
+    rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
+    costs = (
+        paper_costs(uses, mechanism, rho, target.delta, unit) if paper else _shared_costs(uses, rho)
+    )
+    words = dict.fromkeys(uses, "norm that the whole vector of a client is clipped to")
+    if unit == "row":
+        words = _WORDS
+    return tuple(
+        PlanEntry(name, mechanism[name], costs[name], delta[name], uses=n, sensitivity=words[name])
+        for name, n in uses.items()
+    )
+
+
+def _shared_costs(uses: dict[str, int], rho: float) -> dict[str, float]:
+    """Shares of rho; every use of an entry has its own."""
+    shares = WITHOUT_SERVER if "center sum" in uses else SHARES
+    whole = math.fsum(shares[name] * uses[name] for name in uses)
+    # Rounded down twice: shares of sum at most one then cost at most rho.
+    return {name: rho * (shares[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
+
+
+@lru_cache(maxsize=256)
+def laplace_epsilon(rho: float) -> float:
+    """The largest epsilon (up to rounding) of a Laplace release that costs at most rho.
+
+    >>> laplace_zcdp_rho(laplace_epsilon(0.125)) <= 0.125 < laplace_zcdp_rho(0.55)
+    True
+    """
+    low, high = 0.0, 1.0
+    while laplace_zcdp_rho(high) <= rho:
+        low, high = high, 2 * high
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = middle > 0 and laplace_zcdp_rho(middle) <= rho
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -8,11 +8,18 @@ knows by itself. Functions of releases and public facts only: nothing here sees 
 Why and with what effect: "Federated fits with few clients" in doc/development/federated.md.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import erfcx
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics import pairwise_distances_argmin_min
+
+from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 
 _UNLIKE = 3.0  # times the sampling variance, that the moment of public points may be off by
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
@@ -224,3 +231,137 @@ def shrink_moves(
     length = np.linalg.norm(moved, axis=1, keepdims=True)
     longest = np.reshape(longest, (-1, 1))
     return moved * (longest / np.maximum(np.maximum(length, longest), 1e-300)), gain
+
+
+# -- a start from the server's points --------------------------------------------------------------
+# Where released weights are mostly noise, two starts cost nothing: k-means of the server's points
+# in their own subspace, lifted, and k-means of them in the whole space. The subspace wins where it
+# removes the sampling errors of many features. It loses where it removes what tells clusters apart:
+# uniform outliers, for example, take axes of their own. So the subspace is used if it predicts
+# held-out points better, each time that it is tried. See "Next to no budget" in
+# doc/development/federated.md.
+
+
+_FAINT = 0.12  # standard deviations of its noise, that the mean weight is less than
+_HALVINGS = 4  # each half of the points predicts the other one
+_STARTS = 5  # of k-means of a half
+OWN_STARTS = 100
+"""Of k-means of all the points: the best of twenty is up to 5% from the best of others."""
+_NEAREST = 0.75  # part of the held-out points that counts: outliers are not to be predicted
+
+
+def is_faint(weights: np.ndarray, sd: float) -> bool:
+    """Whether released weights are so small against their noise that they tell next to nothing."""
+    mean = float(weights.sum()) / len(weights) - sd / math.sqrt(len(weights))
+    return mean < _FAINT * sd
+
+
+def own_start(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    subspace: np.ndarray | None,
+    rng: np.random.Generator,
+) -> Lifted:
+    """K-means of public points (m, d) in the whole space, all alike: what costs nothing.
+
+    The positive weights are for what the clusters weigh, and for nothing else. The rows of the
+    subspace (q, d) are orthonormal; None: it is the whole space. With the sampling variances of the
+    means inside and outside the subspace.
+    """
+    d = points.shape[1]
+    centers = weighted_kmeans(points, np.ones(len(points)), n_clusters, rng, OWN_STARTS)
+    near = nearest_of(points, centers)
+    number = np.bincount(near, minlength=n_clusters)
+    mass = np.maximum(np.bincount(near, weights, minlength=n_clusters), 1e-300)
+    away = points - centers[near]
+    along = away if subspace is None else away @ subspace.T
+    freedom = np.maximum(number, 1) * np.maximum(number - 1, 0.5)
+    squares = np.square(away).sum(axis=1), np.square(along).sum(axis=1)
+    whole, inside = (np.bincount(near, s, minlength=n_clusters) / freedom for s in squares)
+    q = along.shape[1]
+    outside = np.maximum(whole - inside, 0.0) / max(d - q, 1)
+    return Lifted(centers, mass, inside / q, outside)
+
+
+def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
+    """Whether k-means in the points' own subspace predicts held-out points better, every time.
+    Points are public, about the center of the domain."""
+    (m, d), k = points.shape, n_clusters
+    if d <= k or m // 2 <= k:
+        return False
+    for _ in range(_HALVINGS):
+        order = rng.permutation(m)
+        halves = points[order[: m // 2]], points[order[m // 2 :]]
+        for known, held in (halves, halves[::-1]):
+            whole = weighted_kmeans(known, np.ones(len(known)), k, rng, _STARTS)
+            if _cost_of_near(held, _lifted(known, k, rng)) >= _cost_of_near(held, whole):
+                return False
+    return True
+
+
+def _lifted(points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Centers by k-means in the leading axes of the points, lifted."""
+    subspace = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :k].T
+    flat_points, alike = points @ subspace.T, np.ones(len(points))
+    flat = weighted_kmeans(flat_points, alike, k, rng, _STARTS)
+    return lift_points(points, flat_points, alike, flat, subspace).centers
+
+
+def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:
+    """Sum of squared distances of the points that are nearest to the centers."""
+    square = np.square(pairwise_distances_argmin_min(points, centers)[1])
+    return float(np.sort(square)[: math.ceil(_NEAREST * len(square))].sum())
+
+
+# -- public starts ---------------------------------------------------------------------------------
+
+
+_TRIES = 1000  # for each center of a packing
+
+
+def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: int) -> np.ndarray:
+    """ServerKMeans++: k-means++ seeding on the server's points."""
+    return kmeans_plusplus(X_server, n_clusters, random_state=random_state)[0]
+
+
+def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """ServerLloyds: k-means on the server's points, the best of many starts. What costs nothing,
+    and so what a fit must not be worse than."""
+    return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
+
+
+def sphere_packing(
+    n_clusters: int, n_features: int, half_width: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Data-independent centers, far from each other and from the corners of a cube.
+
+    The cube is [-half_width, half_width]^d. Su et al. (2017), as the paper states it: for a given
+    distance a, centers are drawn uniformly until each is at least a from the corners and 2 a from
+    the centers before it, 1000 tries for each; the largest a by bisection. The distance of a point
+    x to the nearest corner is |half_width - |x||.
+    """
+    low, high = 0.0, half_width * np.sqrt(n_features)
+    found: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
+    while high - low > 1e-3 * half_width * np.sqrt(n_features):
+        middle = (low + high) / 2
+        packed = _pack(n_clusters, n_features, half_width, middle, rng)
+        low, high = (low, middle) if packed is None else (middle, high)
+        found = found if packed is None else packed
+    return found
+
+
+def _pack(
+    n_clusters: int, d: int, half_width: float, a: float, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Centers at distance `a`, or None when some center finds no place."""
+    centers = np.empty((0, d))
+    for _ in range(n_clusters):
+        points = half_width * (2 * rng.random((_TRIES, d)) - 1)
+        fits = np.linalg.norm(half_width - np.abs(points), axis=1) >= a
+        for center in centers:
+            fits &= np.linalg.norm(points - center, axis=1) >= 2 * a
+        if not fits.any():
+            return None
+        centers = np.vstack([centers, points[np.argmax(fits)]])
+    return centers

@@ -13,17 +13,32 @@ and charges the plan. All else is post-processing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
+from .._privacy._domain import Domain
+from .._privacy._plan import Mechanism
+from .._privacy._pure_releases import release_laplace
+from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
-from .._queries.client_rounds import Arrays
-from ._client_bounds import client_shares
+from .._privacy.mechanisms.shares import release_shared, share_scale
+from .._queries.client_rounds import (
+    ANSWERS,
+    CLIENT_STEPS,
+    Arrays,
+    ClientRound,
+    norm_of,
+    project,
+    row_bounds,
+)
+from ._client import client_update
 from ._learn import LEARN
-from ._messages import message_of
-from ._round_sensitivities import noise_lines, release, round_of
-from ._state import Sealed, Setup, State, begin
+from ._parameters import laplace_epsilon
+from ._prior import nearest_of
+from ._state import SealedMessage, Setup, State, begin
 
 
 def first_message(setup: Setup, session: PrivacySession) -> State:
@@ -94,9 +109,219 @@ def ask(state: State, session: PrivacySession) -> State:
     if state.setup.per_client:
         shares = client_shares(state, message, session)
         message = message | {"shares": np.array(list(shares.values()))}
-    state = replace(state, shares=shares, sealed=Sealed(message))
+    state = replace(state, shares=shares, sealed=SealedMessage(message))
     asked = round_of(state)
     state = replace(state, asked=asked, claims=asked.bounds())
     if not state.setup.clients_add:
         return state
-    return replace(state, sealed=Sealed(message | {"noise": noise_lines(state, session)}))
+    return replace(state, sealed=SealedMessage(message | {"noise": noise_lines(state, session)}))
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+
+NOTHING = np.empty(0)
+"""The value of a field that a round does not need."""
+_RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
+
+
+def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
+    """The fields of every message; what a round asks for is put in their place. See the table at
+    the top of this module. `domain` is the public region, None before a radius has been found;
+    `number` is that of the round."""
+    region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
+    if domain is not None:
+        region |= {"center": domain.center, "radius": np.array([domain.radius])}
+        if domain.low is not None and domain.high is not None:
+            region |= {"low": domain.low, "high": domain.high}
+    return {
+        **region,
+        "round": np.array([float(number)]),
+        "basis": np.empty((0, 0)),
+        "anchors": np.empty((0, 0)),
+        **dict.fromkeys(("limit", "points", "origin", "most_rows"), NOTHING),
+        **dict.fromkeys(("shares", "l1", "noise"), NOTHING),
+    }
+
+
+def message_of(state: State) -> Arrays:
+    """What clients need to know for the present round, but for `shares` and `noise`."""
+    setup, kind = state.setup, state.kind
+    message = empty_message(setup.n_features, state.domain, state.round)
+    if state.origin is not None:
+        message["origin"] = state.origin
+    if setup.per_client and setup.most_rows is not None:
+        message["most_rows"] = np.array([float(setup.most_rows)])
+    message["l1"] = np.zeros(int(setup.laplace))
+    if setup.names is not None:
+        message["names"] = np.array(setup.names)
+    if kind == "bound":
+        return message
+    if kind in ("center", "moment", "moment reach"):
+        return message | {"limit": np.array([state.ball])}
+    # Lloyd rounds are in the whole space: there is an average about each center to look at.
+    if state.basis is not None and kind != "lloyd":
+        message["basis"] = state.basis
+    if state.points is not None and kind == "weights":
+        message["points"] = state.points
+    if state.anchors is None or kind == "weights":
+        return message
+    anchors = np.rint(state.anchors)
+    points = project(message, anchors)
+    if setup.residuals:
+        limit = _residual_limit(state, message, points, bound_anchors(state, anchors))
+    else:  # the paper's sums are about the public center, of rows in the ball
+        anchors, limit = np.zeros_like(anchors), state.ball
+    return message | {"points": points, "anchors": anchors, "limit": np.array([limit])}
+
+
+def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
+    """What residuals are taken about where bounds are made for them: integers (k, d).
+
+    `anchors` are what clients are told to take residuals about, in a round that asks for averages;
+    they stay the same for rows as the unit, and in Lloyd rounds.
+
+    A start has its part inside the released subspace from the clients, and what is across it from
+    the server's points. Where these are like the clients, that is next to nothing. Where clients
+    have components that the server knows nothing of, their directions take axes of the subspace,
+    and it is not: then clients are far from all the anchors, and what they send must not be
+    clipped to what the server's points would send. So bounds of clients are made for residuals
+    about the part inside, as far as the subspace is to be trusted; where its moment is mostly
+    noise, any subspace disagrees with the points, and longer bounds would be more noise for
+    nothing. See "Components that the server knows nothing of" in doc/development/federated.md.
+    """
+    subspace = state.subspace
+    if state.kind != "lift" or subspace is None or not state.setup.per_client:
+        return anchors
+    return np.rint(anchors - state.trust * (anchors - anchors @ subspace.T @ subspace))
+
+
+def _residual_limit(
+    state: State, message: Arrays, points: np.ndarray, anchors: np.ndarray
+) -> float:
+    """Length at which residuals about the anchors are clipped: public, or from releases.
+
+    With server data, a quantile of the distances of the server's points to their anchors, each
+    with its noisy weight. Noise is in proportion to this length and the clip hardly biases a
+    cluster that is symmetric, so a quantile is better than the largest distance.
+    """
+    if state.proxy is None:
+        return (
+            state.ball
+            if state.spread is None
+            else min(state.ball, 1.5 * float(np.linalg.norm(state.spread)))
+        )
+    near = nearest_of(project(message, state.proxy), points)
+    far = np.linalg.norm(state.proxy - anchors[near], axis=1)
+    weights = np.ones(len(far)) if state.weights is None else np.maximum(state.weights, 1e-9)
+    order = np.argsort(far, kind="stable")
+    share = np.cumsum(weights[order]) / weights.sum()
+    reach = far[order][np.searchsorted(share, _RESIDUAL_QUANTILE)]
+    return float(np.clip(reach, 1e-3 * state.ball, state.ball))
+
+
+# -- bounds of clients -----------------------------------------------------------------------------
+# Where clients are the unit, a client sends the mean of its rows' vectors, which is far shorter
+# than the longest vector of a row. Noise is made for the longest vector of a client, so that is
+# bounded by a share of a row's bound. The share is read off clients that the server makes up of its
+# own points. No real client is looked at, so a neighbor cannot change a bound. Real clients with
+# longer vectors are clipped as a whole: that costs accuracy and never privacy.
+#
+# Without server data, real clients are asked, one number each: the logarithm of the length of their
+# vector. See "How long clients are" in doc/development/federated.md.
+
+
+_SIMULATED = 12  # clients made of server points
+_USUAL_ROWS = 50  # of such a client, where nobody says how many there are
+_LEAST_SHARE = 1e-3  # below it, rounding to 2**-20 of the bound would show
+_WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
+
+
+def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
+    """Bounds of a client's vectors over those of a row, 0 to 1, from public data and releases.
+
+    For a round with clients as the unit, whose message has no shares yet. The session gives rows
+    that simulated clients draw: randomness that depends on no data. A bound is what
+    `FederatedOptions.client_bounds` says, else the median over simulated clients, else (without
+    server data) what clients were asked for, or a constant; 1 bounds every client's mean.
+    """
+    names, setup = ANSWERS[state.kind], state.setup
+    shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names} | {
+        name: state.reaches[name] for name in names if name in state.reaches
+    }
+    if setup.server is not None and state.kind != "bound":
+        shares = _simulated_shares(state, message, session.rng(f"clients {state.round}"))
+    known = setup.shares or {}
+    return {name: float(min(1.0, known.get(name, shares[name]))) for name in names}
+
+
+def _simulated_shares(state: State, message: Arrays, rng: np.random.Generator) -> dict[str, float]:
+    """Median norms of clients whose rows are drawn from the server's points, with replacement."""
+    X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
+    bounds, found = row_bounds(state.kind, message), []
+    if message["anchors"].size:
+        message = message | {"anchors": bound_anchors(state, message["anchors"])}
+    whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
+    for _ in range(_SIMULATED):
+        answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])
+        found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
+    shares = np.maximum(np.median(found, axis=0), _LEAST_SHARE)
+    return dict(zip(bounds, shares.tolist(), strict=True))
+
+
+# -- the releases of a round -----------------------------------------------------------------------
+# `round_of` makes the question from the message that clients get. It is settled before anybody is
+# asked, so no answer can change what is claimed; the proofs are at
+# :class:`sklearn_dp._queries.client_rounds.ClientRound`.
+
+
+def round_of(state: State) -> ClientRound:
+    """The question of the present round, from its message."""
+    unit = 1.0 if state.domain is None else state.unit
+    return ClientRound.of(state.kind, cast(Any, state.message), unit, state.setup.swap)
+
+
+def _rho_of(entry: Any) -> float:
+    """What one of the releases of a plan entry costs."""
+    return math.nextafter(entry.rho / entry.uses, 0.0)
+
+
+def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
+    """For clients that add noise: scales of their shares, largest and smallest, and bits. One line,
+    in fine steps, for each vector. The two scales differ for a second moment, off whose diagonal
+    less noise does."""
+    lines, n_honest = [], cast(int, state.setup.n_honest)
+    for name, claim in state.claims.items():
+        scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)
+        lines.append([np.max(scale.sigma), np.min(scale.sigma), scale.bits])
+    return np.array(lines, dtype=np.float64)
+
+
+def release(
+    state: State,
+    session: PrivacySession,
+    name: str,
+    answer: Sealed,
+    n_answers: int | None = None,
+) -> tuple[np.ndarray, float]:
+    """Noisy sum of a vector over clients, and the standard deviation of its noise, in grid steps.
+
+    `name` is that of the vector and of its plan entry. `answer` is the exact sum; with the noise of
+    `n_answers` clients, in fine steps, where they add it, and else the server does. A noisy second
+    moment is in squared grid steps, counts in units; the deviation is that of an entry on the
+    diagonal where it is the upper triangle of a matrix.
+    """
+    claim, entry = state.claims[name], session.plan[name]
+    # What a grid step is worth: units, lengths, squared lengths.
+    length = answer.claim.unit / claim.step
+    rho, n_honest = _rho_of(entry), state.setup.n_honest
+    if entry.mechanism is Mechanism.LAPLACE:
+        # The paper's counts: a row is in one bin, and clients are clipped in l1.
+        epsilon = laplace_epsilon(rho)
+        noisy = release_laplace(session, name, answer, epsilon=epsilon)
+        return noisy, math.sqrt(2) * claim.bound * claim.step / epsilon
+    sd = claim.bound * claim.step / math.sqrt(2 * rho)
+    if n_honest is None:
+        return session.release(name, answer, rho=rho) / length, sd
+    noisy = release_shared(session, name, answer, n_honest=n_honest, given=n_answers, rho=rho)
+    return noisy / length, sd * math.sqrt((n_answers or n_honest) / n_honest)

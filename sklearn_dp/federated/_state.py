@@ -96,13 +96,13 @@ class Setup:
         return (*moment, "weights", lift, *lloyd)
 
 
-class Sealed:
+class SealedMessage:
     """A message that nobody can change: what is handed out are copies in memory of their own.
 
     Clients of the same process get the very objects that the server would go on using. One that
     rewrites its copy must change neither what others are told nor what is claimed of the sums.
 
-    >>> sealed = Sealed({"limit": np.array([3.0])})
+    >>> sealed = SealedMessage({"limit": np.array([3.0])})
     >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
     ([3.0], False)
     """
@@ -127,7 +127,7 @@ class State:
 
     setup: Setup
     round: int = 0  # number of the present round
-    sealed: Sealed | None = None  # what the clients are to answer; None when all is done
+    sealed: SealedMessage | None = None  # what the clients are to answer; None when all is done
     # of the sums of the present round, settled before anybody is asked
     asked: Any = None  # the :class:`ClientRound` of the message
     claims: dict[str, Bound] = field(default_factory=dict)

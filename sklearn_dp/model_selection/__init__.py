@@ -1,9 +1,9 @@
 """Search over parameters under one privacy guarantee."""
 
-from ._candidate_plan import BestOf, Shares
 from ._preflight import Preflight, preflight
 from ._scorers import PrivateScorer
 from ._search import DPGridSearch, DPRandomizedSearch
+from ._search_plan import BestOf, Shares
 
 __all__ = [
     "BestOf",

@@ -234,22 +234,16 @@ def _pipeline_steps(
             for name, step in pipeline.steps
         ]
     )
-    if isinstance(pipeline, PrivatePipeline):
-        _without_budgets(fresh)
+    if isinstance(pipeline, PrivatePipeline):  # the search sets budgets; a ledger is still refused
+        for _, step in fresh.steps:
+            if isinstance(step, BaseDPEstimator):
+                step.set_params(**{name: _OWN[name][-1] for name in _SPLIT})
     check_steps(set_values(fresh, params, grid).steps)
     return [
         (name, deepcopy(fitted[name]) if name in public_steps else step)
         for name, step in fresh.steps
         if step is not None and not (isinstance(step, str) and step == "passthrough")
     ]
-
-
-def _without_budgets(pipeline: Any) -> None:
-    """Take the budgets from steps that `privatize` made: the search sets them; a ledger is still
-    refused."""
-    for _, step in pipeline.steps:
-        if isinstance(step, BaseDPEstimator):
-            step.set_params(**{name: values[-1] for name, values in _OWN.items() if name in _SPLIT})
 
 
 def _step(name: str, estimator: Any, public: Any) -> Step:
@@ -449,9 +443,7 @@ def _widths_of_private(estimator: Any, width: int) -> Any:
 # `centers` are in the space of the last step, `input_centers` back in that of the input.
 
 
-_ELEMENTWISE = (
-    *(Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScaler, StandardScaler),
-)
+_ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScaler, StandardScaler)
 
 
 def transformed(step: Any, X: Any) -> np.ndarray:

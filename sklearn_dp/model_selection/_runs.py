@@ -44,10 +44,9 @@ from .._privacy._units import Units
 from .._rows.threads import ask_all, n_threads
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
-from ._candidate_plan import SCORE, Fit
 from ._candidates import Fitted, Step, transformed
 from ._scorers import noisy_score
-from ._search_plan import SearchPlan
+from ._search_plan import SCORE, Fit, SearchPlan
 
 
 @dataclass(frozen=True)

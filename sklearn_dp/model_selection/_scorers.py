@@ -23,9 +23,9 @@ from .._queries.scores import ScoreSum
 from .._rows.single_rows import distances, for_rows, row_guard
 from .._silence.global_generators import own_streams
 from ..cluster._centers import metric_of
-from ._candidate_plan import SCORE
 from ._candidates import Limits, square_sums
 
+SCORE = "score"  # the plan entry of a score
 _LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
 _LOG_DENSITY = 10.0
 """Largest log-density over that of a uniform law, either way: e^10 times as dense."""

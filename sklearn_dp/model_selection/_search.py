@@ -32,11 +32,10 @@ from .._sklearn_compat import (
 from .._status import Message, Status, Told
 from .._validation import check_integer, check_sklearn_seed
 from ..ensemble import SampleAndAggregate
-from ._candidate_plan import Shares
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
 from ._runs import Outcome, Runner
 from ._scorers import PrivateScorer
-from ._search_plan import SearchPlan, plan_search
+from ._search_plan import SearchPlan, Shares, plan_search
 
 _CLOSE = 2 * math.sqrt(2)
 """Two scores within so many standard deviations of their noise may be in either order."""
@@ -524,28 +523,8 @@ class DPRandomizedSearch(BaseDPSearch):
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits. The whole search is one charge.
-    scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
-PrivateScorer, optional
-        Scores of rows, between public limits, are added up and released with noise. None:
-        "log_density" if the estimator has a density and is no step of a Pipeline, "silhouette" if
-        the number of clusters varies, "cost" for other clusterers, otherwise "reconstruction".
-    selection : {"auto", "all", "best"} or BestOf, default="auto"
-        "all": every candidate is fitted once, and all models and scores are released. "best": a
-        secret random number of candidates is fitted, and only the best fit is released, which is
-        cheaper for many candidates. "auto": "all" for up to eight candidates, and whenever "best"
-        is not possible.
-    final : {"auto", "refit", "winner"}, default="auto"
-        "refit": the chosen candidate is fitted again with the rest of the budget. "winner": the
-        winning fit itself is the result. "auto": "refit" for "all", "winner" for "best".
-    public_steps : sequence of str, default=()
-        Steps of the Pipeline that were already fitted on public rows. They are used unchanged.
-    max_distance : float, optional
-        Public cap for distances in "cost" and "reconstruction". None: the radius of the `bounds` of
-        the first step.
-    shares : Shares, optional
-        How the budget is divided.
-    n_jobs : int, optional
-        Number of threads that fit candidates in parallel.
+    scoring, selection, final, public_steps, max_distance, shares, n_jobs : optional
+        As for `DPGridSearch`.
     random_state : int, RandomState instance or Generator, optional
         For the noise. Any value other than None voids the guarantee against anyone who knows it.
     candidates_state : int, RandomState instance or Generator, optional

@@ -1,25 +1,32 @@
 """One private estimator for each segment of the rows, and one charge for all of them."""
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.kmeans.engine import Start
+from .._aggregate.mixture.fit import Mixture
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
+from .._privacy._optional import extra
 from .._privacy._plan import PrivacyPlan
+from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
-from .._sklearn_compat import with_callbacks
+from .._sklearn_compat import with_callbacks, without_callbacks
 from .._status import Message, Status, extent, in_short
 from .._weights import largest_weight, with_max_weight
+from ..covariance import FriendlyCovariance
 from ..mean import FriendlyMean
-from ._pooled import BasePooledStart, CommonStart
-from ._released import BaseSegmentMethods
+from ..mixture import DPGaussianMixture
 from ._rows import (
     UnitsBySegment,
     check_key,
@@ -29,6 +36,7 @@ from ._rows import (
     units_in_one_segment,
     without_column,
 )
+from ._shrinkage import CommonStart, share_centers, share_covariances, share_means, share_mixtures
 
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
@@ -37,10 +45,24 @@ _SURE = 1.645  # standard deviations: above `min_size` with 95% confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
 """Private attributes of estimators, released or public, which their methods need."""
+_WITH_START = ("whiten", "auto", "coreset")
+"""Methods that may start from released covariances or components."""
+_POOLED_SHARE = 0.05
+"""Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
 
-class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseDPEstimator):
+def _each_has(name: str) -> Callable[[Any], bool]:
+    """Whether the estimators of the segments have a method."""
+
+    def check(self: Any) -> bool:
+        getattr(self._inner(), name)
+        return True
+
+    return check
+
+
+class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
     """Fit one private estimator in each segment of the rows, for the price of one.
 
     A segment is one value of a public key: a region, a department, a cohort. Each unit is in at
@@ -236,6 +258,77 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if isinstance(inner, BaseDPEstimator):  # others are refused with the other parameters
             inner._check_names(names)
 
+    def _budgeted(self, **budget):
+        """A fresh estimator of a segment."""
+        inner = without_callbacks(clone(self._inner()))
+        return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
+
+    def _pools(self):
+        """Whether a model of all rows is fitted too: the kind of model that segments borrow from.
+        "start" of centers, which the fits of the segments start from; "covariance" or "mixture",
+        which theirs are moved toward."""
+        inner, several = self._inner(), len(self._listed()) > 1
+        params = inner.get_params(deep=False)
+        asked = params.get("n_clusters", params.get("n_components"))
+        if not (self.borrow and several) or str(params.get("metric")) == "cosine":
+            return None  # means of directions are none
+        if "init" in params and params["init"] is None and isinstance(asked, int) and asked > 1:
+            return "start"
+        if isinstance(inner, FriendlyCovariance):
+            return "covariance"
+        mixture = isinstance(inner, DPGaussianMixture) and isinstance(asked, int)
+        return "mixture" if mixture else None
+
+    def _stages(self, target, n_features, unit):
+        """The estimators of all rows (or None) and of a segment, with their budgets and plans.
+
+        Without a pooled model a segment has the whole budget as it was asked for. With one, a plan
+        of centers holds the search for a start of its own too: what is not searched for is left to
+        Lloyd's iterations. One of moments within bounds holds no such search.
+        """
+        rho = target.to_rho()
+        if self._pools():
+            pooled = self._budgeted(rho=round_down(_POOLED_SHARE * rho), delta=target.delta)
+            first = pooled._make_plan(n_features, unit)
+            # Gaussian noise only: no failures, and rho adds up exactly.
+            if first.gaussian:
+                rest = round_down(sum_down([rho, -first.rho]))
+                each = self._budgeted(rho=rest, delta=target.delta)
+                moments = self._pools() != "start" and each.bounds is not None
+                if moments and each.method in _WITH_START:
+                    each._of_others = True  # the plan of a fit that has a start
+                return (pooled, first), (each, each._make_plan(n_features, unit))
+        each = self._budgeted(epsilon=target.epsilon, rho=target.rho, delta=target.delta)
+        return None, (each, each._make_plan(n_features, unit))
+
+    def _common(self, each):
+        """What the fits of the segments start from, as released; None for nothing."""
+        kind, pooled = self._pools(), self.pooled_
+        if kind == "start":
+            return CommonStart(pooled)
+        if not each._of_others:
+            return None
+        size = pooled.size_ / len(self._listed())
+        if kind == "covariance":
+            return pooled.location_, pooled.covariance_, size
+        weights, shapes = pooled.weights_ * size, pooled.covariances_
+        if pooled.covariance_type_ == "tied":
+            shapes = np.repeat(shapes[None], len(weights), axis=0)
+        return Mixture(weights, pooled.means_, shapes, pooled._margins)
+
+    def _share(self, fits):
+        """Move what the segments have released toward what is common to them."""
+        if not self.borrow:
+            return
+        share_means(fits)
+        kind = self._pools() if hasattr(self, "pooled_") else None
+        if kind == "start":
+            share_centers(fits, self.pooled_.cluster_centers_)
+        if kind == "covariance":
+            share_covariances(fits, self.pooled_)
+        if kind == "mixture":
+            share_mixtures(fits, self.pooled_)
+
     # -- fit ------------------------------------------------------------------------------------
 
     @with_max_weight
@@ -388,7 +481,11 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             )
             told.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
-        if partly := [value for value in fine if _some_noise(fits[value])]:
+        if partly := [
+            value
+            for value in fine
+            if any((getattr(fits[value], name, np.empty(0)) == "noise").any() for name in _CODES)
+        ]:
             text = f"some numbers are noise: {in_short(partly)}"
             told.append(Message("noisy_segments", text))
         self.messages_ = Status(told)
@@ -405,6 +502,120 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     def _together(self):
         return "DPBySegment"
 
+    # -- methods of the fitted estimators -------------------------------------------------------
+
+    def _routed(self, method, X, by):
+        """What a method of the estimators makes of the rows of their segments, in order."""
+        check_is_fitted(self)
+        self._check_key(by)
+        X, key = without_column(X, self.by, by)
+        rows = self._validated(X, reset=False)
+        values = self._listed()
+        segment = np.zeros(len(rows), dtype=np.int64)
+        if self.values is not None:
+            segment = segment_of_rows(key, values, len(rows))
+        there = np.unique(segment)
+        if not (there >= 0).all():
+            raise ValueError("by: some rows have a value that is not in values.")
+        if any(self.estimators_[values[number]] is None for number in there):
+            raise ValueError("by: some rows are in a segment that is suppressed.")
+        result = None
+        for number in there:
+            inside = segment == number
+            model = copy(self.estimators_[values[number]])
+            vars(model).pop("feature_names_in_", None)  # those of X have been checked
+            answer = getattr(model, method)(rows[inside])
+            if result is None:
+                result = np.empty((len(rows), *answer.shape[1:]), dtype=answer.dtype)
+            result[inside] = answer
+        return result
+
+    @available_if(_each_has("predict"))
+    @row_guard
+    def predict(self, X: ArrayLike, *, by: ArrayLike | None = None) -> np.ndarray:
+        """Call `predict` of the estimator of the segment of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, as for `fit`.
+        by : array-like of shape (n_samples,), optional
+            The key of each row.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, ...)
+            Output of the estimators; a label is only meaningful within its segment.
+        """
+        return self._routed("predict", X, by)
+
+    @available_if(_each_has("transform"))
+    @row_guard
+    def transform(self, X: ArrayLike, *, by: ArrayLike | None = None) -> np.ndarray:
+        """Call `transform` of the estimator of the segment of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, as for `fit`.
+        by : array-like of shape (n_samples,), optional
+            The key of each row.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Output of the estimators.
+        """
+        return self._routed("transform", X, by)
+
+    @available_if(_each_has("transform"))
+    def fit_transform(self, X: ArrayLike, y: object = None, **fit_params: Any) -> np.ndarray:
+        """Fit, and call `transform` for the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, each in a listed segment.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        **fit_params : dict
+            As for `fit`.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Not a release: as private as the rows.
+        """
+        fitted: Any = self
+        return fitted.fit(X, y, **fit_params).transform(X, by=fit_params.get("by"))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return all released numbers of all segments with their errors (extra ``pandas``).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        frame : DataFrame
+            A row for each number, by segment and name, with the columns value, std_error, low and
+            high, and the estimator's status. Suppressed segments are excluded.
+        """
+        check_is_fitted(self)
+        with extra("pandas"):
+            import pandas as pd
+
+        frames = {
+            value: model.summary(level).to_frame().assign(status=model.status_)
+            for value, model in self.estimators_.items()
+            if model is not None
+        }
+        if not frames:
+            return pd.DataFrame(columns=["value", "std_error", "low", "high", "status"])
+        return pd.concat(frames, names=["segment", "name"])
+
     def __sklearn_tags__(self):
         tags, estimator = super().__sklearn_tags__(), self._inner()
         if not isinstance(estimator, BaseDPEstimator):  # `fit` refuses it
@@ -413,8 +624,3 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         tags.estimator_type, tags.input_tags.sparse = inner.estimator_type, False
         tags.transformer_tags = inner.transformer_tags
         return tags
-
-
-def _some_noise(model: Any) -> bool:
-    """Whether the codes of a fit that is of use as a whole say "noise" of some of its numbers."""
-    return any((getattr(model, name, np.empty(0)) == "noise").any() for name in _CODES)

@@ -38,9 +38,8 @@ from .._status import Status, Told
 from ..cluster import DPKMeans
 from ..mean import FriendlyMean
 from ..preprocessing import DPStandardScaler, PublicEncoder
-from ._balance import Balance
 from ._dp_by_segment import DPBySegment
-from ._profile_answer import Findings, ProfileDisplays, explained, status_of
+from ._profile_answer import Balance, Findings, ProfileDisplays, explained, status_of
 from ._rows import UnitsBySegment, units_in_one_segment
 
 _SCALES, _FLAGS, _CLUSTERS, _SEGMENTS = "scales", "shares", "clusters", "segments"
@@ -361,16 +360,8 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
             messages_=Status(),
         )
         self.encoder_.output_bounds.told_of_fit(released)
-        findings = Findings(
-            *(
-                self._balance,
-                scales,
-                self.sizes_,
-                self.sizes_std_error_,
-                self.means_,
-                self.means_std_error_,
-            ),
-        )
+        sizes, means = (self.sizes_, self.sizes_std_error_), (self.means_, self.means_std_error_)
+        findings = Findings(self._balance, scales, *sizes, *means)
         shares = explained(findings, session.rng("made-up rows"))
         self.explained_, self.explained_std_error_, self.explained_without_structure_ = shares[:3]
         self.messages_ = status_of(findings, released.messages_, shares)

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp._queries.words import counted_pairs, keywords_of
 from sklearn_dp._status import Message, Status
-from sklearn_dp.cluster._keywords import described, status_of
+from sklearn_dp.cluster._dp_topics import described, status_of
 
 
 @pytest.mark.parametrize(

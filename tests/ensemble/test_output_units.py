@@ -10,8 +10,14 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.ensemble._aggregation import AGGREGATORS, Aggregation
-from sklearn_dp.ensemble._output_units import UNITS, _off, release_units, unit_entries
+from sklearn_dp.ensemble._aggregation import (
+    AGGREGATORS,
+    UNITS,
+    Aggregation,
+    _off,
+    release_units,
+    unit_entries,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 TARGET = PrivacyBudget(epsilon=1.0, delta=1e-6)

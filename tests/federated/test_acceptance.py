@@ -20,12 +20,12 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.federated import (
     _learn,
-    _round_sensitivities,
+    _server,
     client_update,
     elbow,
     first_message,
 )
-from sklearn_dp.federated._federated_plan import entries_of
+from sklearn_dp.federated._parameters import entries_of
 from sklearn_dp.federated._server import server_update
 from sklearn_dp.federated._state import Setup
 
@@ -58,13 +58,13 @@ def walk(k, d, server, epsilon=1.0, radius=4.0):
 def releases_of(state, entries, budget, seeds):
     """Noisy sums of nothing, as each round releases them; many independent ones."""
     found = {name: [] for name in _rounds.ANSWERS[state.kind]}
-    asked = _round_sensitivities.round_of(state)
+    asked = _server.round_of(state)
     state = replace(state, asked=asked, claims=asked.bounds())
     nothing = client_update(state.kind, state.message, np.empty((0, state.setup.n_features)))
     for seed in range(seeds):
         session = PrivacySession(PrivacyPlan(budget, entries), random_state=seed)
         for name, answer in asked.sealed_sums(nothing, "row").items():
-            found[name].append(_round_sensitivities.release(state, session, name, answer)[0])
+            found[name].append(_server.release(state, session, name, answer)[0])
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -113,7 +113,7 @@ def measured_mu(states, budget, entries, name, kind, far):
         client_update(kind, message, far[None])[name]
         - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
     ).astype(float)
-    step = list(_round_sensitivities.claims_of(state).values())[names.index(name)][2]
+    step = list(state.claims.values())[names.index(name)][2]
     noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
     pattern = np.broadcast_to(_rounds._pattern(name, len(far)), moved.shape)
     return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)

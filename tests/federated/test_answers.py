@@ -6,7 +6,7 @@ from federated_states import CLIENT_STATES, ROW_STATES, all_kinds, data
 
 from sklearn_dp._queries.client_rounds import CLIENT_STEPS
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import check_answer
+from sklearn_dp.federated._client import check_answer
 from sklearn_dp.federated._engines import total_of
 
 

@@ -17,13 +17,9 @@ from sklearn_dp.audit._noise_law import noise_audit
 from sklearn_dp.audit._replay import Replay, ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
-    _answers,
     _client,
-    _client_bounds,
     _engines,
     _learn,
-    _messages,
-    _round_sensitivities,
     _server,
     _state,
     first_message,
@@ -37,18 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
-MODULES = (
-    _answers,
-    _round_sensitivities,
-    _client,
-    _client_bounds,
-    _engines,
-    _learn,
-    _messages,
-    _server,
-    _state,
-    _rounds,
-)
+MODULES = (_client, _engines, _learn, _server, _state, _rounds)
 
 
 def rows(n, seed=0):
@@ -274,7 +259,7 @@ def client_reach_without_a_bound(original):
     return reach
 
 
-@patched(_client_bounds, "learn_reach")
+@patched(_learn, "_learn_reach")
 def client_reach_without_noise(original):
     def learn(state, session, released, noise):
         return original(state, session, {name: 1.0 * _LAST[-1][name] for name in released}, noise)
@@ -282,7 +267,7 @@ def client_reach_without_noise(original):
     return learn
 
 
-@patched(_messages, "message_of")
+@patched(_server, "message_of")
 def radius_from_the_clients(original):
     def message(state):
         found = original(state)

@@ -10,9 +10,14 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
-from sklearn_dp.federated import _client_bounds, client_update
-from sklearn_dp.federated._client_bounds import client_shares, learn_reach
-from sklearn_dp.federated._messages import NOTHING, bound_anchors, message_of
+from sklearn_dp.federated import _server, client_update
+from sklearn_dp.federated._learn import _learn_reach as learn_reach
+from sklearn_dp.federated._server import (
+    NOTHING,
+    bound_anchors,
+    client_shares,
+    message_of,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -37,7 +42,7 @@ def test_half_of_the_clients_of_server_points_are_clipped(state, monkeypatch):
     """The bound is a median: other clients of the same making exceed it in about half of all
     cases. 300 clients against the median of 200: 99.9999% of them between 0.3 and 0.7.
     """
-    monkeypatch.setattr(_client_bounds, "_SIMULATED", 200)
+    monkeypatch.setattr(_server, "_SIMULATED", 200)
     message = message_of(state)
     shares = client_shares(state, message, session())
     if message["anchors"].size:

@@ -13,9 +13,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import (
-    _answers,
+    _client,
     _engines,
-    _round_sensitivities,
     _server,
     _state,
     client_update,
@@ -122,7 +121,7 @@ DEATHS = [
     Death,
     MemoryError,
     type(SECRET, (Exception,), {}),
-    _answers.AnswerError,
+    _client.AnswerError,
 ]
 
 
@@ -207,9 +206,7 @@ def claims_after_the_answers(patch):
     shared_message(patch)
     patch.setattr(
         "sklearn_dp.federated._federated_dp_kmeans.server_update",
-        lambda state, *rest: update(
-            replace(state, asked=_round_sensitivities.round_of(state)), *rest
-        ),
+        lambda state, *rest: update(replace(state, asked=_server.round_of(state)), *rest),
     )
 
 
@@ -219,14 +216,14 @@ def shared_message(patch):
     def init(self, message):
         self.message = {name: np.array(value) for name, value in message.items()}
 
-    patch.setattr(_state.Sealed, "__init__", init)
-    patch.setattr(_state.Sealed, "open", lambda self: self.message)
+    patch.setattr(_state.SealedMessage, "__init__", init)
+    patch.setattr(_state.SealedMessage, "open", lambda self: self.message)
 
 
 def shared_arrays(patch):
     """A dict of its own for everybody, with the same arrays."""
     shared_message(patch)
-    patch.setattr(_state.Sealed, "open", lambda self: dict(self.message))
+    patch.setattr(_state.SealedMessage, "open", lambda self: dict(self.message))
 
 
 def deaths_pass(patch):
@@ -274,7 +271,7 @@ def test_an_answer_is_copied_before_it_is_looked_at():
     thread = threading.Thread(target=change)
     thread.start()
     for _ in range(2000):
-        found = _answers.check_answer(state.kind, state.message, sent)
+        found = _client.check_answer(state.kind, state.message, sent)
         assert all(np.abs(value).max() <= 2**61 for value in found.values())
     stop.set()
     thread.join()

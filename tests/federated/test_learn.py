@@ -6,7 +6,7 @@ from federated_states import mixture
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated._starts import server_lloyds
+from sklearn_dp.federated._prior import server_lloyds
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

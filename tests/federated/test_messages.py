@@ -9,8 +9,8 @@ from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, s
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import total_of
-from sklearn_dp.federated._messages import _residual_limit, empty_message, message_of
-from sklearn_dp.federated._state import Sealed, Setup, State, begin
+from sklearn_dp.federated._server import _residual_limit, empty_message, message_of
+from sklearn_dp.federated._state import SealedMessage, Setup, State, begin
 
 FIELDS = {
     "center", "radius", "low", "high", "origin", "round", "limit", "basis", "points", "anchors",
@@ -89,7 +89,7 @@ def test_residuals_are_clipped_at_a_weighted_quantile_of_the_servers():
 
 def test_a_sealed_message_is_a_copy_of_its_own_in_both_directions():
     source = {"limit": np.array([3.0, 4.0]), "points": np.eye(2, dtype=np.int64)}
-    sealed = Sealed(source)
+    sealed = SealedMessage(source)
     source["limit"][0] = -1.0
     one, other = sealed.open(), sealed.open()
     assert one["limit"].tolist() == [3.0, 4.0] and one["points"].dtype == np.int64

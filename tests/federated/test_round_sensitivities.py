@@ -8,12 +8,12 @@ from federated_states import CLIENT_STATES, NASTY, ROW_STATES, D, all_kinds, cli
 
 from sklearn_dp._queries.client_rounds import is_count
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._round_sensitivities import claims_of
+from sklearn_dp.federated._server import round_of
 
 
 def swap_claims(state):
     """What is claimed where a unit is replaced by another, with the shares that are in force."""
-    return claims_of(replace(state, setup=replace(state.setup, swap=True)))
+    return round_of(replace(state, setup=replace(state.setup, swap=True))).bounds()
 
 
 def distance(name, before, after, claim, laplace):

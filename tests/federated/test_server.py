@@ -13,8 +13,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.client_rounds import ANSWERS
 from sklearn_dp.federated import client_update, first_message, server_update
-from sklearn_dp.federated._federated_plan import entries_of
-from sklearn_dp.federated._round_sensitivities import claims_of
+from sklearn_dp.federated._parameters import entries_of
 from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -90,7 +89,7 @@ def test_what_is_claimed_does_not_follow_a_message_that_was_rewritten():
     before = state.claims["second moment"].bound
     message = state.message
     message["limit"] = np.array([1e-9])
-    assert claims_of(state)["second moment"].bound == before
+    assert state.claims["second moment"].bound == before
 
 
 def test_clients_that_add_noise_are_told_how_much():

@@ -19,7 +19,6 @@ from sklearn_dp.federated import (
     _client,
     _engines,
     _federated_dp_kmeans,
-    _round_sensitivities,
     _server,
     client_update,
 )
@@ -117,11 +116,11 @@ def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
 def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
     """Of n_honest clients: one release after the other, scale against the session's own."""
     for state in STATES:
-        claims = _round_sensitivities.claims_of(state)
+        claims = state.claims
         for (name, (bound, pattern, _)), (sigma, off, bits) in zip(
             claims.items(), state.message["noise"], strict=True
         ):
-            rho = _round_sensitivities._rho_of(PLANS[state.setup.per_client][name])
+            rho = _server._rho_of(PLANS[state.setup.per_client][name])
             need = bound / np.sqrt(2 * rho) * 2.0**bits
             assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
             assert sigma * np.sqrt(HONEST) >= need
@@ -137,11 +136,11 @@ def test_a_share_of_a_second_moment_is_drawn_at_what_each_entry_is_told(monkeypa
         return draw(self, name, number, sigma, shape)
 
     monkeypatch.setattr(_shares.NoiseShares, "draw", seen)
-    asked = [state for state in STATES if "second moment" in _round_sensitivities.claims_of(state)]
+    asked = [state for state in STATES if "second moment" in state.claims]
     for state in asked:
         drawn.clear()
         client_update(state.kind, state.message, rows(9), _shares.NoiseShares(3, "a"))
-        place = list(_round_sensitivities.claims_of(state)).index("second moment")
+        place = list(state.claims).index("second moment")
         sigma = state.message["noise"][place][0]
         diagonal = np.equal(*np.triu_indices(len(state.message["center"])))
         told = np.where(diagonal, 1.0, np.sqrt(0.5))
@@ -310,7 +309,7 @@ def test_shares_and_their_sums_have_the_law_that_is_claimed():
 def smaller_shares(patch):
     """Shares of a variance that would do if all the clients were counted on."""
     exact = _shares.share_scale
-    for module in (_round_sensitivities, _shares):
+    for module in (_server, _shares):
         patch.setattr(
             module, "share_scale", lambda sensitivity, rho, n: exact(sensitivity, rho, 2 * n)
         )

@@ -7,14 +7,14 @@ import pytest
 from benchmark_tools import benchmark_module
 from federated_states import clusters
 
-from sklearn_dp.federated import _starts
+from sklearn_dp.federated import _prior
 
 BASELINES = benchmark_module("_federated_baselines")
 
 
 def test_sphere_packing_keeps_its_distances():
     rng = np.random.default_rng(0)
-    centers = _starts.sphere_packing(5, 3, 2.0, rng)
+    centers = _prior.sphere_packing(5, 3, 2.0, rng)
     assert np.abs(centers).max() <= 2.0
     gaps = min(np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2))
     corner = np.linalg.norm(2.0 - np.abs(centers), axis=1).min()

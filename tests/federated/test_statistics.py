@@ -14,7 +14,7 @@ from sklearn_dp._queries.client_rounds import (
     row_bounds,
 )
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._messages import empty_message
+from sklearn_dp.federated._server import empty_message
 
 
 @all_kinds(ROW_STATES)

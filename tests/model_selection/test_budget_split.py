@@ -8,7 +8,7 @@ import pytest
 from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._selection import selection_delta, selection_mu, selection_refit
-from sklearn_dp.model_selection import BestOf, Shares, _candidate_plan
+from sklearn_dp.model_selection import BestOf, Shares, _search_plan
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
@@ -36,7 +36,7 @@ def coarse(monkeypatch):
 def delta_of(prefix_share, refit):
     """Delta at epsilon = 1 of all that `release_best` lets a search spend, by the theorem."""
     target = PrivacyBudget(epsilon=1.0, delta=1e-6)
-    given = _candidate_plan.release_best(target, 10, prefix_share, BestOf(), refit)
+    given = _search_plan.release_best(target, 10, prefix_share, BestOf(), refit)
     mu, *others = (math.sqrt(2 * rho) for rho in (given.run, given.prefix, given.refit))
     return selection_delta(math.hypot(mu, *others), mu, 1.0, given.rule)
 
@@ -65,4 +65,4 @@ def test_an_allowance_that_forgets_something_is_caught(coarse, monkeypatch, forg
 
 
 def replace(monkeypatch, name, value):
-    monkeypatch.setattr(_candidate_plan, name, value)
+    monkeypatch.setattr(_search_plan, name, value)

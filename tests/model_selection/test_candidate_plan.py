@@ -9,14 +9,14 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
-from sklearn_dp.model_selection._candidate_plan import (
+from sklearn_dp.model_selection._candidates import candidate, plan_of
+from sklearn_dp.model_selection._search_plan import (
     SCORE,
     BudgetSplit,
     Maker,
     only_gaussian,
     releases_are_gaussian,
 )
-from sklearn_dp.model_selection._candidates import candidate, plan_of
 
 TARGET = PrivacyBudget(epsilon=1.0, delta=1e-6)
 

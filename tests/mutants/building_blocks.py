@@ -14,7 +14,7 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
-from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
+from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._sealed import exact_of, opened
 from sklearn_dp._queries import ball_moments as _ball_moments
@@ -285,7 +285,7 @@ def _(original):
     return aligned
 
 
-@mutant("radius of the tuples without noise", "check_replay", _core_aggregation, "_find_radius")
+@mutant("radius of the tuples without noise", "check_replay", _tuple_stage, "_find_radius")
 def _(original):
     return lambda session, entry, scores, grid: float(grid[np.argmax(exact_of(scores) <= 0)])
 

@@ -43,7 +43,7 @@ from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client
 from sklearn_dp.federated._engines import LocalEngine
-from sklearn_dp.model_selection import _candidate_plan
+from sklearn_dp.model_selection import _search_plan
 from sklearn_dp.model_selection._runs import Runner
 
 from .planting import Mutant
@@ -331,7 +331,7 @@ OUTSIDE = [
     ),
     Edit(
         "the best of many runs that may fail",
-        _candidate_plan,
+        _search_plan,
         "only_gaussian",
         " and not plan.delta_failure",
         "",

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_dp import DPPCA, DPBySegment, DPGaussianMixture, FriendlyCovariance
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.segments._covariances import moved_covariances
+from sklearn_dp.segments._shrinkage import moved_covariances
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

@@ -12,7 +12,7 @@ from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._loss_checks import N_FEATURES
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments import _dp_profile
-from sklearn_dp.segments._balance import Balance
+from sklearn_dp.segments._profile_answer import Balance
 
 SCHEMA = {
     "age": (15, 100),

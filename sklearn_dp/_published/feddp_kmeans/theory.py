@@ -56,11 +56,10 @@ from ..._privacy._units import Units
 from ..._queries.ball_moments import BallMoments
 from ..._queries.client_rounds import ClientRound
 from ..._queries.handles import GridRows, TableRows
-from ...federated._client_rows import usable_rows
+from ...federated._client import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
-from ...federated._messages import empty_message
-from ...federated._server import ask, first_message, server_update
-from ...federated._state import Sealed, Setup, State
+from ...federated._server import ask, empty_message, first_message, server_update
+from ...federated._state import SealedMessage, Setup, State
 
 _PARTS = ("diameter", "subspace", "proxies", "means")  # of the budget of `cluster`
 
@@ -341,7 +340,7 @@ class NearCounts:
         if self.basis is not None:
             message["basis"] = self.basis
         # Settled, and the message copied, before anybody is asked.
-        sealed, asked = Sealed(message), ClientRound.of("weights", message, 1.0, False)
+        sealed, asked = SealedMessage(message), ClientRound.of("weights", message, 1.0, False)
         total, _ = total_of("weights", message, self.engine.ask("weights", sealed.open()))
         total = {"weights": np.zeros(len(points), dtype=np.int64)} if total is None else total
         (answer,) = asked.sealed_sums(total, self.session.plan.unit).values()

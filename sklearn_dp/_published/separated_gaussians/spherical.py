@@ -1,7 +1,7 @@
 """The bounded spherical case of a mixture [1]_: principal components, then one ball after another.
 
 1. A fair coin of each unit makes two halves. One row stands for each unit.
-2. The first half shows the first k principal axes (:mod:`.projection`), at the cost of the whole
+2. The first half shows the first k principal axes (:func:`top_axes`), at the cost of the whole
    budget: no unit of it is looked at again.
 3. The second half is projected onto them. k times a small ball with half of the points of an
    average component is located among the points that are left, and what is near it is taken away.
@@ -29,13 +29,15 @@ import numpy as np
 from ..._aggregate.kmeans.engine import engine_entries
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
+from ..._aggregate.shared.axes import second_moment
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
+from ..._queries.grids import BASIS_BITS
 from ..._queries.halves import POINTS, half_of_points
 from ..._queries.handles import GridRows
 from ..._queries.inner import Dropped
-from ..._queries.nodes import BallLabels, TakenAway
+from ..._queries.nodes import CHOSEN, BallLabels, TakenAway, chosen_points
 from ..._queries.samples import numbered, unit_draws
-from .projection import BASIS_STEPS, top_axes
 
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
 _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
@@ -123,3 +125,43 @@ def _balls(context: MixtureContext, rows: GridRows) -> list[Ball]:
 def _reach(ball: Ball) -> float:
     """Squared distance up to which points are near a ball."""
     return math.floor(_NEAR**2 * ball.square)
+
+
+# -- principal axes --------------------------------------------------------------------------------
+# Principal axes of some of the points, released, and exact coordinates along them. The span of the
+# first k axes nearly holds k means, and the spread of a component across that span, which hides
+# small gaps in many dimensions, is gone (lemma 3.1 of Kamath et al., 2019). Coordinates decide on
+# which side of a cut a row is: they are products of integers below 2**53, so they depend neither on
+# other rows nor on the BLAS. The basis is rounded to multiples of 2**-20; a row has at most 2**26
+# steps.
+
+
+BASIS_STEPS = 2.0**BASIS_BITS
+"""Steps of an integer basis to a unit of length."""
+
+
+def top_axes(
+    session: PrivacySession,
+    entry: str,
+    rows: GridRows,
+    radius: float,
+    k: int,
+    origin: np.ndarray | None = None,
+) -> np.ndarray:
+    """The first k principal axes of some points about a released origin.
+
+    Orthonormal columns (d, k) but for rounding, in steps of 2**-20. The entry pays for the second
+    moment, with all that it has left. There is one row for each unit; those count that the parts
+    name `ACTIVE`, or all: a function of each row and of releases.
+
+    Points farther from the origin than the radius (released, in steps) are clipped to it. Adding or
+    removing a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
+    |x x^T|_F = |x|**2; `second_moment` claims that much. `origin` (d,), integers, is released; that
+    of the rows by default. The paper takes the moment of points that lie in a ball about a released
+    center without moving that center to the origin, which has no such bound.
+    """
+    chosen, rho = chosen_points(rows, origin), session.remaining(entry)
+    moment = second_moment(session, entry, chosen, radius, rho)
+    rows.table.apply(Dropped((CHOSEN,)))
+    # Largest signed eigenvalues: of a large negative one there is noise only.
+    return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, :k] * BASIS_STEPS)

@@ -33,7 +33,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.nodes import Cut, Divided, View, viewed
-from .projection import top_axes
+from .spherical import top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 

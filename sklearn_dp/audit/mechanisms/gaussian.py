@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._conversions import gaussian_delta
+from .._epsilon_bounds import gaussian_delta
 from ._law import Law, around, free, same_shape, too_little, wraps
 
 _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better than this

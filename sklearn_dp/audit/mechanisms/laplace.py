@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._conversions import rho_of_laplace
+from .._epsilon_bounds import rho_of_laplace
 from ._law import Law, around, same_shape, too_little, wraps
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from .._conversions import rho_of_pure, rho_of_range
+from .._epsilon_bounds import rho_of_pure, rho_of_range
 from ._law import Law, same_shape, too_little
 from .filters import kept
 from .laplace import laplace_cdf

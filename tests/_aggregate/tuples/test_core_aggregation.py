@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from block_tools import tuples_in_memory
 
-from sklearn_dp._aggregate.tuples.core_aggregation import (
+from sklearn_dp._aggregate.tuples.stage import (
     TupleShares,
     radii,
     tuple_average,

@@ -9,7 +9,7 @@ import pytest
 from block_tools import copied_rows, tuples_in_memory
 from scipy import stats
 
-from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
+from sklearn_dp._aggregate.tuples import stage as _stage
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -343,7 +343,7 @@ def _slack_of_the_true_number(patch):
     def search(session, entry, scores, grid):
         return float(grid[np.argmax(exact_of(scores) <= 0)])
 
-    patch.setattr(_core_aggregation, "_find_radius", search)
+    patch.setattr(_stage, "_find_radius", search)
 
 
 FAULTS = {

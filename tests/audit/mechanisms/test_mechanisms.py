@@ -16,9 +16,9 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp.audit import _conversions, _recount
 from sklearn_dp.audit import _distinguishers as distinguishers
 from sklearn_dp.audit import _epsilon_bounds as epsilon_bounds
+from sklearn_dp.audit import _recount
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 from sklearn_dp.audit._recount import check_claims, paid
 from sklearn_dp.audit._replay import Replay
@@ -98,7 +98,6 @@ INDEPENDENT = [
     ),
     sklearn_dp.audit.mechanisms,
     _recount,
-    _conversions,
     epsilon_bounds,
 ]
 
