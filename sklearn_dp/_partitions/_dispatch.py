@@ -14,7 +14,7 @@ from .._privacy._units import UnitFacts
 from .._rows.table import Summed, Table
 from .._rows.table_units import open_units, weighted_rows
 from .._weights import NO_WEIGHT
-from ._steps import CheckedSource, EngineInput, quietly
+from ._sources import CheckedSource, EngineInput, quietly
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "

@@ -19,7 +19,7 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._days import BaseByDays
-from sklearn_dp._partitions._steps import CheckedSource
+from sklearn_dp._partitions._sources import CheckedSource
 from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms as _histograms
