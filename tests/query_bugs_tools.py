@@ -32,8 +32,10 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    second_moments,
     terrific,
     tuples,
+    vectors,
     words,
 )
 from sklearn_dp._queries._query import PointQuery
@@ -44,7 +46,7 @@ QUESTIONS = {
     places.NormCounts: ["norm_counts"],
     places.SumAndTotals: ["sum_and_totals"],
     places.LengthCounts: ["length_counts"],
-    places.SecondMoment: ["second_moment"],
+    second_moments.SecondMoment: ["second_moment"],
     active.Active: ["active_second_moment", "view_sum", "half_sum"],
     clusters.Nearest: ["nearest", "pinned"],
     clusters.ClusterSums: ["cluster_sums"],
@@ -62,12 +64,12 @@ QUESTIONS = {
     terrific.BallScores: ["ball_scores"],
     terrific.LargestScores: ["largest_scores"],
     point_pairs.PointPairs: ["point_pairs_"],
-    columns.UnitTotals: ["unit_totals"],
+    vectors.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
-    columns.VectorRanks: ["vector_ranks"],
-    columns.VectorSums: ["vector_sums"],
-    columns.Outside: ["outside"],
+    vectors.VectorRanks: ["vector_ranks"],
+    vectors.VectorSums: ["vector_sums"],
+    vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
     words.TopicSizes: ["topic_sizes"],
@@ -184,7 +186,7 @@ ADDS_NOTHING = {
 
 def there_is(question, kind):
     """Whether questions of that class can have the bug."""
-    if question is columns.UnitTotals and kind == "weights of another row":
+    if question is vectors.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
     if question is point_pairs.PointPairs and kind == "a little less":
         return False  # two pairs are the limit of many points
@@ -252,7 +254,7 @@ def away_from_zero(original):
 
 
 def whole_for_each_entry(original):
-    return lambda self, rows: np.sign(original(self, rows)) * columns._WHOLE
+    return lambda self, rows: np.sign(original(self, rows)) * vectors._WHOLE
 
 
 def fourths_twice(original):
@@ -480,10 +482,13 @@ SOME = {
         clusters, "clipped_sums", stale_distances, clusters.ClusterSums,
     ),
     "the clip skipped (moments)": (
-        places, "exact_gram",
-        lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o), places.SecondMoment,
+        second_moments, "exact_gram",
+        lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o),
+        second_moments.SecondMoment,
     ),
-    "rows about their mean": (places, "exact_gram", about_their_mean, places.SecondMoment),
+    "rows about their mean": (
+        second_moments, "exact_gram", about_their_mean, second_moments.SecondMoment,
+    ),
     "labels of another row": (clusters, "nearest", labels_of_others, clusters.Nearest),
     "labels of another row (pinned)": (
         clusters, "to_centers", lambda f: lambda rows, c, labels: f(rows, c, np.roll(labels, 1)),
@@ -595,12 +600,12 @@ SOME = {
     "a row in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
-    "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, columns.VectorRanks),
+    "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (
-        columns, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, columns.VectorSums,
+        vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
     ),
     "counted for each end that it is beyond": (
-        columns.Vectors, "outside", whole_for_each_entry, columns.VectorSums,
+        vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,
     ),
     "numbers less the mean of their column": (
         names, "keys_of", lambda f: lambda values: f(values - np.mean(values)),
@@ -637,17 +642,17 @@ SOME = {
     ),
     "a row next to two centers": (columns, "weighted_bincount", in_two_cells, columns.OffsetSums),
     "counted for each column that it is beyond": (
-        columns, "_of_one_row", lambda _: lambda found: found * 2**10, columns.Outside,
+        vectors, "_of_one_row", lambda _: lambda found: found * 2**10, vectors.Outside,
     ),
     "a claim of all for each of two": (
-        columns.VectorSums, "claims",
+        vectors.VectorSums, "claims",
         lambda f: lambda self, facts: tuple(
             replace(each, l2=each.l2 * np.sqrt(1 - self.vectors.beyond)) for each in f(self, facts)
         ),
-        columns.VectorSums,
+        vectors.VectorSums,
     ),
     "excess without a bound (totals)": (
-        Units, "totals", excess_without_a_bound, columns.UnitTotals,
+        Units, "totals", excess_without_a_bound, vectors.UnitTotals,
     ),
     "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),

@@ -30,8 +30,10 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    second_moments,
     terrific,
     tuples,
+    vectors,
     words,
 )
 
@@ -56,12 +58,12 @@ def length_counts(rng):
 
 def second_moment(rng):
     ground = Ground.draw(rng)
-    return ground.case(places.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
+    return ground.case(second_moments.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
 
 
 def active_second_moment(rng):
     ground = Ground.draw(rng)
-    case = ground.case(active.Active(places.SecondMoment(float(ground.limit * 0.3))))
+    case = ground.case(active.Active(second_moments.SecondMoment(float(ground.limit * 0.3))))
     case.units = False
     return case
 
@@ -168,7 +170,7 @@ def column_ranks(rng):
 
 
 def unit_totals(rng):
-    return Case(columns.UnitTotals(), features(rng))
+    return Case(vectors.UnitTotals(), features(rng))
 
 
 def _ends(rng):
@@ -199,7 +201,7 @@ def _vectors(rng):
     powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
     shifts = tuple(rng.uniform(0, 0.5, len(chosen)) for _ in powers)
     outer = np.array([low - 1.0, high]) if rng.random() < 0.3 else None
-    return d, columns.Vectors(
+    return d, vectors.Vectors(
         chosen,
         low,
         high,
@@ -213,21 +215,21 @@ def _vectors(rng):
 
 
 def vector_ranks(rng):
-    d, vectors = _vectors(rng)
-    edges = vectors.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
-    return Case(columns.VectorRanks(vectors, edges), d, 3.0)
+    d, made = _vectors(rng)
+    edges = made.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
+    return Case(vectors.VectorRanks(made, edges), d, 3.0)
 
 
 def vector_sums(rng):
-    d, vectors = _vectors(rng)
-    return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
+    d, made = _vectors(rng)
+    return Case(vectors.VectorSums(made, made.most * float(rng.uniform(0.1, 1))), d, 3.0)
 
 
 def outside(rng):
     d = features(rng)
     low = rng.normal(size=d) - 1
     box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
-    return Case(columns.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
+    return Case(vectors.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
 
 
 def line_ranks(rng):

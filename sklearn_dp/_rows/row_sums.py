@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from .._privacy._aggregates import weighted_bincount
-from .._privacy._grid import sum_type
-from .._privacy._products import NearRows
+from .._privacy._grid import NearRows, sum_type
 from .._privacy._rounding import exact_integers
 from .._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from .._privacy._domain import Domain
-from .._privacy._grid import Grid
-from .._privacy._products import NearRows
+from .._privacy._grid import Grid, NearRows
 from .._privacy._rounding import bounded_integers
 from .quantized import About, Quantized
 from .sparse_rows import CommonRows, SparseRows

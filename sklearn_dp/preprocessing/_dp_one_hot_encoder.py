@@ -20,8 +20,8 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.histograms import stability_threshold
-from .._queries.columns import UnitTotals
 from .._queries.names import CategoryCounts, row_of_each_unit
+from .._queries.vectors import UnitTotals
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks

@@ -6,9 +6,10 @@ from scipy import sparse
 
 from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp._privacy._domain import Domain, Sphere
-from sklearn_dp._privacy._products import NearRows
+from sklearn_dp._privacy._grid import NearRows
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.places import NormCounts, SecondMoment, SumAndTotals
+from sklearn_dp._queries.places import NormCounts, SumAndTotals
+from sklearn_dp._queries.second_moments import SecondMoment
 from sklearn_dp._rows import quantized, sparse_rows
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.outside import beyond, outside

@@ -24,6 +24,7 @@ from sklearn_dp._queries import cores as _friendly_core
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
+from sklearn_dp._queries import vectors as _vectors
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
@@ -330,7 +331,7 @@ def _(original):
 
 @mutant("histograms of columns: half of the claim", "check_replay", _columns.ColumnCounts, "claims")
 @mutant("refined centers: half of their claims", "check_replay", _columns.OffsetSums, "claims")
-@mutant("Column moments: half of the claim", "check_replay", _columns.VectorSums, "claims")
+@mutant("Column moments: half of the claim", "check_replay", _vectors.VectorSums, "claims")
 def _(original):
     return lambda self, facts: tuple(
         replace(each, l2=np.asarray(each.l2) / 2) for each in original(self, facts)
@@ -366,9 +367,9 @@ def _(original):
     return approached
 
 
-@mutant("Column moments: rows beyond", "check_replay", _columns.Vectors, "outside")
+@mutant("Column moments: rows beyond", "check_replay", _vectors.Vectors, "outside")
 def _(original):
-    return lambda self, rows: _columns._WHOLE * len(self.low) * (original(self, rows) > 0)
+    return lambda self, rows: _vectors._WHOLE * len(self.low) * (original(self, rows) > 0)
 
 
 # -- quantiles -------------------------------------------------------------------------------------

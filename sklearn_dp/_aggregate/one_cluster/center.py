@@ -30,8 +30,8 @@ from ..._privacy._session import PrivacySession
 from ..._queries.active import Active
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes, box_of
 from ..._queries.handles import GridRows
-from ..._queries.places import SecondMoment, symmetric
 from ..._queries.samples import Coins
+from ..._queries.second_moments import SecondMoment, symmetric
 from ..shared.centering import noise_sd
 from .balls import Region, clip_to_ball
 from .radius import exponential_epsilon
