@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._aggregate.shared.advice import plain
-from ._aggregate.shared.bounds import outside
+from ._aggregate.shared.advice import outside, plain
 from ._door import (
     PROJECT,
     by_name,
@@ -59,7 +58,6 @@ from ._validation import (
     MOST_FEATURES,
     budget_of,
     check_integer,
-    check_number_of_clusters,
     check_real,
     check_sklearn_seed,
 )
@@ -68,7 +66,7 @@ from ._weights import check_weights, weighted_mean
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
     "RandomStateLike",
-    "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
+    "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 

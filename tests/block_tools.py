@@ -14,7 +14,7 @@ from sklearn_dp._queries.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.threads import in_workers
 
 

@@ -5,9 +5,10 @@ import numpy as np
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._sealed import Claim, Sealed, exact_of
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._queries.handles import GridRows, TableRows
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Table
 
 __all__ = [
     "exact", "grid_rows", "parts_in_memory", "points_of", "quantized", "raw_table",

@@ -6,6 +6,7 @@ A bug is (owner, attribute, change): ``change(original)`` takes the place of the
 from dataclasses import replace
 
 import numpy as np
+from query_tools import masks_of_the_first_rows
 
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._units import Units
@@ -19,6 +20,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_ranks,
     grids,
     halves,
     interior,
@@ -39,7 +41,7 @@ from sklearn_dp._queries import (
     words,
 )
 from sklearn_dp._queries._query import PointQuery
-from sklearn_dp._rows import row_sums
+from sklearn_dp._rows import bins, row_sums
 from sklearn_dp._rows.table import CellCounts, Summed
 
 QUESTIONS = {
@@ -56,8 +58,8 @@ QUESTIONS = {
     cells.FarCounts: ["far_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
-    ranks.LineRanks: ["line_ranks"],
-    ranks.LengthRanks: ["length_ranks"],
+    grid_ranks.LineRanks: ["line_ranks"],
+    grid_ranks.LengthRanks: ["length_ranks"],
     ball_moments.BallMoments: ["ball_moments_"],
     boxes.WideBoxes: ["wide_boxes"],
     labels.LabelDistances: ["label_distances"],
@@ -508,7 +510,7 @@ SOME = {
     "projected rows longer than their limit": (
         grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, places.SumAndTotals,
     ),
-    "a row in two bins": (row_sums, "weighted_bincount", in_two_cells, places.LengthCounts),
+    "a row in two bins": (bins, "weighted_bincount", in_two_cells, places.LengthCounts),
     "a row in two clusters": (clusters, "weighted_bincount", in_two_cells, clusters.Nearest),
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
@@ -518,8 +520,17 @@ SOME = {
         labels.LabelDistances,
     ),
     "a row of two components": (
-        row_sums, "weighted_bincount", in_two_cells, labels.LabelDistances,
+        bins, "weighted_bincount", in_two_cells, labels.LabelDistances,
     ),
+    **{
+        f"the mask of the first rows ({question.__name__})": (
+            question, "on", masks_of_the_first_rows, question,
+        )
+        for question in (
+            terrific.BallScores, balls.BallCounts, balls.BallSum, balls.CountsAbout,
+            balls.RingCounts,
+        )
+    },
     "what is around counted twice": (
         terrific, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
         terrific.BallScores,
@@ -534,7 +545,7 @@ SOME = {
         lambda f: lambda self, sums: f(replace(self, t=3 * self.t), sums),
         terrific.LargestScores,
     ),
-    "a length in two ranks": (row_sums, "weighted_bincount", in_two_cells, ranks.LengthRanks),
+    "a length in two ranks": (bins, "weighted_bincount", in_two_cells, grid_ranks.LengthRanks),
     "the clip skipped (ball)": (
         ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
         ball_moments.BallMoments,
@@ -597,10 +608,10 @@ SOME = {
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
     ),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
-    "a row in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.LineRanks),
+    "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
-    "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, vectors.VectorRanks),
+    "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (
         vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
     ),

@@ -18,6 +18,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_ranks,
     grids,
     interior,
     labels,
@@ -239,7 +240,7 @@ def line_ranks(rng):
         basis[rng.integers(ground.d)] = 2.0**grids.BASIS_BITS
     axis = grids.Axes(basis, np.ones(1), np.ones(1), ground.ball)
     edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
-    return ground.case(ranks.LineRanks(axis, edges))
+    return ground.case(grid_ranks.LineRanks(axis, edges))
 
 
 def category_counts(rng):
@@ -341,12 +342,6 @@ def topic_words(rng):
 # Of points, which are rows that are units: a neighbor may also have another one in place of one.
 
 
-def _points(ground, query, *steps, **options):
-    case = ground.case(query, *steps, **options)
-    case.units = False
-    return case
-
-
 def _some_active(rng, ground, share=0.1):
     """A step that leaves those active which are not near some place, or none."""
     center = ground.points(rng, 1)[0]
@@ -355,13 +350,13 @@ def _some_active(rng, ground, share=0.1):
 
 def points(rng):
     ground = Ground.draw(rng)
-    return _points(ground, balls.Points(), *_some_active(rng, ground), replace=True)
+    return ground.points_case(balls.Points(), *_some_active(rng, ground), replace=True)
 
 
 def counts_about(rng):
     ground = Ground.draw(rng)
     query = balls.CountsAbout(ground.points(rng, 3), float((0.5 * ground.ball) ** 2))
-    return _points(ground, query, *_some_active(rng, ground), replace=True)
+    return ground.points_case(query, *_some_active(rng, ground), replace=True)
 
 
 def ball_counts(rng):
@@ -369,7 +364,7 @@ def ball_counts(rng):
     squares = np.floor(np.square(edges(rng, ground.limit)))
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
     query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
-    return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
+    return ground.points_case(query, *_some_active(rng, ground), replace=True, additive=False)
 
 
 def _ball_sum(rng, replace):
@@ -379,8 +374,8 @@ def _ball_sum(rng, replace):
         radius /= 1e6  # the number of points counts as well
     query = balls.BallSum(center[0], int(radius[0] ** 2), replace=replace)
     likely = around(ground, center, radius * (1 - 1e-9), rng)
-    steps = _some_active(rng, ground)
-    return _points(ground, query, *steps, likely=likely, replace=replace)
+    steps = _some_active(rng, ground, 0.6)
+    return ground.points_case(query, *steps, likely=likely, replace=replace)
 
 
 def ball_sum(rng):
@@ -395,7 +390,7 @@ def members(rng):
     ground = Ground.draw(rng)
     center = ground.points(rng, 1)[0]
     query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
-    return _points(ground, query, balls.Beyond(center, -1.0), replace=True)
+    return ground.points_case(query, balls.Beyond(center, -1.0), replace=True)
 
 
 def _grid(rng, ground):
@@ -422,8 +417,7 @@ def fullest_boxes(rng):
     ground = Ground.draw(rng)
     grid, shifts = _grid(rng, ground)
     numbered, toss = _tossed(rng)
-    return _points(
-        ground,
+    return ground.points_case(
         lambda rows: boxes.FullestBoxes(grid, shifts, rows.table.n_parts, toss(rows)),
         *_some_active(rng, ground),
         additive=False,
@@ -441,7 +435,9 @@ def _named(rng, replace, **options):
         return boxes.NamedBoxes(grid, shifts[0], coins=toss(rows), replace=replace, **options)
 
     steps = _some_active(rng, ground)
-    return _points(ground, query, *steps, additive=not numbered, replace=replace, numbered=numbered)
+    return ground.points_case(
+        query, *steps, additive=not numbered, replace=replace, numbered=numbered
+    )
 
 
 def named_boxes(rng):
@@ -462,8 +458,7 @@ def radius_scores(rng):
     radii = kind(ground.ball / 16, 2 * ground.limit)
     t, (numbered, toss) = int(rng.integers(1, 6)), _tossed(rng)
     crossing = balls.Crossing(t * t, int(rng.integers(1, 4)))
-    return _points(
-        ground,
+    return ground.points_case(
         lambda rows: pairs.RadiusScores(radii, t, crossing, toss(rows)),
         *_some_active(rng, ground),
         additive=False,
@@ -477,7 +472,7 @@ def interior_scores(rng):
     while ground.n_features != 1:
         ground = Ground.draw(rng)
     query = interior.InteriorScores(ground.points(rng, 5)[:, 0])
-    return _points(ground, query, additive=False, replace=True)
+    return ground.points_case(query, additive=False, replace=True)
 
 
 def _client_round(rng, kinds, clients=False, swap=False, l1=False):
@@ -570,12 +565,12 @@ def ring_counts(rng):
     ground = Ground.draw(rng)
     squares = np.floor(np.square(edges(rng, ground.limit)))
     query = balls.RingCounts(ground.points(rng, 1)[0], squares)
-    return _points(ground, query, *_some_active(rng, ground))
+    return ground.points_case(query, *_some_active(rng, ground))
 
 
 def length_ranks(rng):
     ground = Ground.draw(rng)
-    return ground.case(ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
+    return ground.case(grid_ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
 
 
 def ball_moments_(rng):
@@ -620,12 +615,12 @@ def half_sum(rng):
 
 
 def ball_scores(rng):
-    """Of few points, sizes are small."""
+    """Of sizes up to that of the table: with small ones most points change no score."""
     ground = Ground.draw(rng)
     near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
     centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
-    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
-    case = _points(ground, query, *_some_active(rng, ground, 0.6), replace=True)
+    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 9)), tilt)
+    case = ground.points_case(query, *_some_active(rng, ground, 0.6), replace=True)
     case.additive, case.reached = False, 0.4  # one score moves, of six that may
     return case
 
@@ -639,7 +634,7 @@ def largest_scores(rng):
         return terrific.LargestScores(radii, 2.0, t, toss(rows))
 
     options = {"additive": False, "replace": not numbered, "numbered": numbered, "reached": 0.5}
-    return _points(ground, query, *_some_active(rng, ground), **options)
+    return ground.points_case(query, *_some_active(rng, ground), **options)
 
 
 def wide_boxes(rng):

@@ -87,6 +87,10 @@ class Ground:
 
         return Case(query, self.d, self.domain.radius, prepare, **options)
 
+    def points_case(self, query, *steps, **options):
+        """A case of rows that have no weights and no groups."""
+        return self.case(query, *steps, units=False, **options)
+
     def view(self, rng):
         """Coordinates about a place, whose limit may be less than rows are long, or more."""
         basis = a_basis(rng, self.n_features) if rng.random() < 0.7 else None

@@ -28,6 +28,7 @@ LAYERS = (
     {"_aggregate"},
     {"_steps"},
     {"_guarantee", "_validation", "_weights"},
+    {"_n_clusters"},
     {"_partitions"},
     {"_fit"},
     {"_base"},

@@ -48,8 +48,8 @@ from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .active import ACTIVE
-from .handles import TableRows
 from .samples import ByPart, UnitNumbers
+from .table_rows import TableRows
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws

@@ -13,7 +13,7 @@ from .._privacy._grid import Grid, sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
-from .._rows.rows import row_slices
+from .._rows.bins import row_slices
 from .._rows.single_rows import distances
 from .._rows.table import Part
 from ._query import Facts, Query

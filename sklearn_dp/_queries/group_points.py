@@ -15,8 +15,8 @@ import numpy as np
 from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Table
-from .handles import TableRows
 from .samples import UnitNumbers
+from .table_rows import TableRows
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:

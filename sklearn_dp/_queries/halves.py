@@ -18,8 +18,8 @@ from .._privacy._randomness import UnitDraws
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts, Units
-from .._rows.rows import ROWS, Rows
-from .._rows.table import Part, PartSource
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part, PartSource
 from .active import ACTIVE
 from .grids import projected
 from .handles import GridRows

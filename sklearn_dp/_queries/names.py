@@ -12,7 +12,7 @@ from .._privacy._units import UnitFacts, Units
 from .._rows.categories import code_of, keys_of
 from .._rows.table import CellCounts, Part
 from ._query import Facts, PointQuery, Several
-from .handles import TableRows
+from .table_rows import TableRows
 
 
 def row_of_each_unit(X: np.ndarray, units: Units, session: PrivacySession) -> TableRows:

@@ -12,11 +12,10 @@ from .._privacy._grid import NearRows, row_of_each_entry, sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
+from .._rows.bins import bins_of, counted
 from .._rows.quantized import moved_entries
-from .._rows.row_sums import bins_of, counted
-from .._rows.rows import ROWS
 from .._rows.sparse_rows import SparseRows
-from .._rows.table import Part
+from .._rows.table import ROWS, Part
 from ._query import CellQuery, Facts, Query
 
 _TOTALS = 2.0, 4.0, 4.0  # the noise of each of the totals, next to the sum of rows

@@ -20,7 +20,7 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts
 from .._rows.table import Part, Summed, Table
 from ._query import Hidden
-from .handles import TableRows
+from .table_rows import TableRows
 
 __all__ = [
     "ByPart", "Coins", "UnitNumbers", "chosen_rows", "numbered", "released_numbers",

@@ -7,8 +7,7 @@ import numpy as np
 from .._privacy._products import GRAM_LIMIT, exact_gram
 from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim
-from .._rows.rows import ROWS
-from .._rows.table import Part
+from .._rows.table import ROWS, Part
 from ._query import Facts, Query
 
 

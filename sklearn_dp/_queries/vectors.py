@@ -12,8 +12,7 @@ from .._privacy._domain import Domain
 from .._privacy._grid import MOST_COLUMNS, Grid, clip_integer_rows, row_norms_squared, sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim
-from .._rows.row_sums import counted
-from .._rows.rows import row_slices
+from .._rows.bins import counted, row_slices
 from .._rows.table import Part
 from ._query import Facts, Public, Query
 from .ranks import RankQuery

@@ -12,9 +12,9 @@ from .._base import (
     LedgerLike,
     RandomStateLike,
     check_integer,
-    check_number_of_clusters,
 )
 from .._intervals import StandardErrors
+from .._n_clusters import check_number_of_clusters
 from .._partitions import engine_of, in_memory
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import round_down, sum_down

@@ -15,7 +15,8 @@ from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._published.one_cluster import int_point as _int_point
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
+from .._queries.table_rows import TableRows
 from .._rows.single_rows import row_guard, saturated
 
 _SEARCH = Search(center_method="clip", replace=True)

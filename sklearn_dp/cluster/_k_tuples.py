@@ -28,8 +28,9 @@ from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
 from .._queries.separated_balls import LEAST_SEPARATION
+from .._queries.table_rows import TableRows
 from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from .._status import Message, Status

@@ -38,8 +38,9 @@ from .._privacy._pure_releases import choose
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
 from .._queries.outputs import LengthScores, Usable, Working
+from .._queries.table_rows import TableRows
 from .._status import Code, Message, Status
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 

@@ -22,8 +22,8 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._pure_releases import choose
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
-from .._queries.handles import TableRows
 from .._queries.outputs import MiddleScores
+from .._queries.table_rows import TableRows
 from .._status import Message, Status
 
 UNITS = "units"

@@ -31,8 +31,9 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from .._base import BaseDPEstimator, check_number_of_clusters
+from .._base import BaseDPEstimator
 from .._compositions import PrivatePipeline
+from .._n_clusters import check_number_of_clusters
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._rows.single_rows import finite

@@ -10,10 +10,9 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.samples import ByPart, numbered, unit_draws
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import LocalEngine, Table
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.table import ROWS, LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -32,11 +32,12 @@ LATER = {
 # What the floors above may know of those below: what is public of rows, handles, functions of
 # released numbers, and those functions of single rows that methods of fitted estimators need.
 PUBLIC = {
+    "_rows.bins": {"row_slices"},
     "_rows.quantized": {"without_zeros"},
     "_rows.categories": None,
-    "_rows.nearest": {"UnitRows", "nearest_point", "squares_to_nearest"},
+    "_rows.nearest": {"UnitRows", "nearest_point", "nearest_seen", "squares_to_nearest"},
     "_rows.row_sums": {"nearest_in"},
-    "_rows.rows": {"GridGeometry", "row_slices"},
+    "_rows.rows": {"GridGeometry"},
     "_rows.single_rows": None,
     "_rows.sparse_rows": None,
     "_rows.threads": None,
@@ -64,9 +65,9 @@ PUBLIC = {
     "_queries.samples": {"Coins", "numbered", "released_numbers", "unit_draws"},
 }
 SUMS_OF_ROWS = {
-    "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
+    "Products", "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
 }  # fmt: skip
-"""Of `_privacy._aggregates`: exact statistics."""
+"""Of `_privacy._aggregates` and `_products`: exact statistics."""
 STATED = {
     "gaussian", "shared_gaussian", "sparse_histogram", "laplace", "exponential", "above_threshold",
     "report_leader_if_stable", "stability_histogram", "proportional_noise_psd",
@@ -86,7 +87,7 @@ def allowed(name):
     """Whether a floor above may import a name of a floor below."""
     parts = name.removeprefix(f"{PACKAGE}.").split(".")
     home, last = ".".join(parts[:2]), parts[-1]
-    if home == "_privacy._aggregates":
+    if home in ("_privacy._aggregates", "_privacy._products"):
         return last not in SUMS_OF_ROWS
     if home in ("_privacy.mechanisms", "_privacy._pure_releases"):
         return last not in STATED and parts[2:] != ["filters"]

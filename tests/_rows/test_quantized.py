@@ -15,9 +15,9 @@ from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
 from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
-from sklearn_dp._rows.table import ArraySource, Part, PartSource
+from sklearn_dp._rows.table import ROWS, ArraySource, Part, PartSource
 
 N, D = 300, 130
 CENTER = np.random.default_rng(5).normal(size=D)

@@ -5,10 +5,12 @@ import pytest
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows import bins
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, LocalEngine, PartSource, Table, opened
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, ArraySource, LocalEngine, PartSource, Table, opened
 
 DOMAIN = Domain.from_bounds((-1.0, 2.0), 5)
 
@@ -34,7 +36,7 @@ def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 5 * kept)
     lazy = Rows.quantize(X, DOMAIN)
-    monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 50_003)
+    monkeypatch.setattr(bins, "_CHUNK_ENTRIES", 50_003)
     for rows in (stored, lazy):
         rows.recenter(np.full(5, 12345.0))
     assert len(lazy._stored) == kept and len(stored._stored) == 70_000

@@ -26,7 +26,7 @@ from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries import vectors as _vectors
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans

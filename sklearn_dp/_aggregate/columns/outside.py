@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
 from ..._queries.vectors import OUTSIDE as SENSITIVITY
 from ..._queries.vectors import Outside
 from ..._status import Message, Severity, Status, in_short, names_at

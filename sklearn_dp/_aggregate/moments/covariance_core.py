@@ -41,8 +41,8 @@ from ..._queries.averages import core_size
 from ..._queries.cores import core_fixed_size
 from ..._queries.handles import GridRows
 from ..._queries.samples import numbered
-from ..._rows.rows import ROWS, Rows
-from ..._rows.table import Part
+from ..._rows.rows import Rows
+from ..._rows.table import ROWS, Part
 from .ellipsoid import Ellipsoid, normal_quantile
 
 BLOCK_LIMIT = 2000

@@ -14,6 +14,7 @@ from ..._status import Message, Status, in_short
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
 _KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
+_PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
 _MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
@@ -110,3 +111,16 @@ def plain(number: float, digits: int = 2) -> str:
     """
     rounded = f"{number:.{digits}g}"
     return f"{float(rounded):,.12g}" if abs(number) < _MANY else rounded
+
+
+def outside(most: float, size: float, unit: str, name: str) -> Message:
+    """What a fit without public bounds cannot see: up to `most` units, of `upper_bound_outside`,
+    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
+    a quarter of all (`size`), the answer may be that of the others alone."""
+    return Message(
+        "outside_bound",
+        f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "
+        "clipped",
+        action="pass bounds= to avoid this",
+        severity="note" if most <= _PART * size else "caution",
+    )

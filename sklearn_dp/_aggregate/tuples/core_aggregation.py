@@ -22,7 +22,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Average
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
 from ..._queries.tuples import MATCH_LIMIT, TuplePairs, average_of_core
 
 RATIO = 1.5

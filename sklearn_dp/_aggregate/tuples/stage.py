@@ -22,10 +22,10 @@ from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
 from ..._queries.far_tuples import far_centers
-from ..._queries.handles import TableRows
 from ..._queries.k_averages import boxes_fit
 from ..._queries.noisy_centers import default_separation
 from ..._queries.separated_balls import Constants, answer_budget, inner_constants, least_tuples
+from ..._queries.table_rows import TableRows
 from .core_aggregation import TUPLE_LIMIT, tuple_average, tuple_entries, tuples_needed
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")

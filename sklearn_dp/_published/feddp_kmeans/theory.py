@@ -55,7 +55,8 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._queries.ball_moments import BallMoments
 from ..._queries.client_rounds import ClientRound
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ...federated._client_rows import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
 from ...federated._messages import empty_message

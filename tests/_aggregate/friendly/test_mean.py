@@ -22,8 +22,8 @@ from sklearn_dp._published.friendly_core import fit_published_mean
 from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import points_of
-from sklearn_dp._queries.handles import TableRows
-from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.table import ROWS
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

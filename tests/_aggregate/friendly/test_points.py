@@ -16,7 +16,7 @@ from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 

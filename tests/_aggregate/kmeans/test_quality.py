@@ -19,8 +19,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.clusters import CappedSquares
 from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Part, PartSource
+from sklearn_dp._rows.table import ROWS, Part, PartSource
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

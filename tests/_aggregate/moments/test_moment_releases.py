@@ -10,8 +10,8 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.labels import LABELS
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Part
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Part
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = [

@@ -14,8 +14,8 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
 from sklearn_dp._aggregate.moments.moment_releases import WEIGHTS, exact_moments
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, Part
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, ArraySource, Part
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -26,7 +26,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._status import Status
 from sklearn_dp.preprocessing import DPStandardScaler
 

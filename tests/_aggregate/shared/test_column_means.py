@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.shared.column_means import (
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -15,8 +15,8 @@ from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._sealed import Sealed
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import ranks
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.ranks import prefix_claim, prefix_noise, root_of_sums
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
