@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._aggregate.shared.advice import outside, plain
+from ._bounds import column_ends, domain_of
 from ._door import (
     PROJECT,
     by_name,
@@ -41,7 +42,7 @@ from ._guarantee import Guaranteed, check_values
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
-from ._privacy._domain import Domain, column_ends
+from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
@@ -126,7 +127,7 @@ class OpenBounds:
     def _domain(self, n_features: int) -> Domain | None:
         """The box, if all of it is finite."""
         ends = self._ends(n_features)
-        return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
+        return domain_of(ends, n_features) if np.isfinite(ends).all() else None
 
 
 class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
@@ -194,7 +195,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
 
     def _domain(self, n_features: int) -> Any:
         """The public bounds, or None."""
-        return Domain.from_bounds(self._in_order("bounds"), n_features)
+        return domain_of(self._in_order("bounds"), n_features)
 
     def _in_order(self, parameter: str) -> Any:
         """A parameter in the order of the columns of the fit, where it names them.

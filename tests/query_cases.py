@@ -6,6 +6,7 @@ import numpy as np
 from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
@@ -44,7 +45,7 @@ from sklearn_dp._queries import (
 def norm_counts(rng):
     d = features(rng)
     center = Domain(rng.normal(size=d), 1.0) if rng.random() < 0.5 else None
-    within = Domain.from_bounds(2.0, d) if rng.random() < 0.5 else None
+    within = domain_of(2.0, d) if rng.random() < 0.5 else None
     return Case(places.NormCounts(center, within), d)
 
 
@@ -101,7 +102,7 @@ def capped_squares(rng):
     caps = rng.uniform(0.1, 0.6, k) * ground.ball
     points = np.concatenate([ground.points(rng, k), ground.points(rng, 1, 0.3)])
     limits = np.full(k, np.inf) if rng.random() < 0.5 else caps * rng.uniform(0.8, 1.5)
-    bounds = None if rng.random() < 0.5 else Domain.from_bounds(ground.domain.radius, ground.d)
+    bounds = None if rng.random() < 0.5 else domain_of(ground.domain.radius, ground.d)
     largest = np.array([np.max(caps) ** 2, (ground.ball * 0.2) ** 2])
     query = clusters.CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
     return ground.case(query, likely=around(ground, points[:-1], limits.clip(max=2e9), rng))
@@ -290,7 +291,7 @@ def offset_sums(rng):
     box, whole = None, np.zeros(d, dtype=bool)
     if rng.random() < 0.6:
         side = rng.choice([0.5, 1.0, 3.0], d)
-        box, whole = Domain.from_bounds((-side, side), d), rng.random(d) < 0.7
+        box, whole = domain_of((-side, side), d), rng.random(d) < 0.7
     centers, base, about = rng.uniform(-1, 1, (3, k, d))
     scale = rng.uniform(0.1, 1, d)
     if box is not None:

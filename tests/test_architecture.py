@@ -27,7 +27,7 @@ LAYERS = (
     {"accounting", "ledger", "_intervals", "_dropin"},
     {"_aggregate"},
     {"_steps"},
-    {"_guarantee", "_validation", "_weights"},
+    {"_bounds", "_guarantee", "_validation", "_weights"},  # no bounds are read after the charge
     {"_n_clusters"},
     {"_partitions"},
     {"_fit"},

@@ -19,6 +19,7 @@ from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
+from .._bounds import domain_of
 from .._door import NUMBERS, Schema, lists_rows, rows_of, schema
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
@@ -230,7 +231,7 @@ def aggregate_k_tuples(
     """
     table = _checked(tuples)
     stage, plan = _plan(table.shape, budget_of(epsilon, delta, rho), aggregator, relation, options)
-    domain = Domain.from_bounds(bounds, table.shape[2])
+    domain = domain_of(bounds, table.shape[2])
     if domain is None:
         raise ValueError("bounds must be given.")
     session = PrivacySession(

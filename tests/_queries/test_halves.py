@@ -6,7 +6,7 @@ from grid_tools import raw_table
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
@@ -58,7 +58,7 @@ CUTS = ([], [7, 7, 20, 41], [1, 2])
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS, np.arange(N) % 20])
-@pytest.mark.parametrize("within", [None, Domain.from_bounds(40.0, 2)])
+@pytest.mark.parametrize("within", [None, domain_of(40.0, 2)])
 def test_the_second_half_of_parts_is_that_of_one_array(groups, within):
     units = Units(N, groups)
     coins = in_second(session().unit_draws(units.size))

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.tuples.stage import amplified
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
@@ -359,7 +359,7 @@ def with_shared_scaler(original):
 def bounds_of_the_data(original):
     def output_domain(self, session, outputs, n_blocks, columns):
         results = only_part(outputs).source.read()
-        return Domain.from_bounds(float(np.abs(results[:]).max()) + 1e-3, results.shape[1])
+        return domain_of(float(np.abs(results[:]).max()) + 1e-3, results.shape[1])
 
     return output_domain
 

@@ -45,6 +45,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from ..._bounds import domain_of
 from ..._door import check_numbers, read_table, schema
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
@@ -93,7 +94,7 @@ def private_average(
         plan, random_state=random_state, ledger=ledger, label="private_average"
     )
     X = usable_rows(X, n_features)
-    domain = Domain.from_bounds(radius, n_features)
+    domain = domain_of(radius, n_features)
     rows = GridRows.quantize(TableRows.in_memory(X, Units(len(X))), domain)
     query = BallMoments(rows.limit, rows.limit, 0.15)
     *total, size = session.release("average", rows.ask(query))

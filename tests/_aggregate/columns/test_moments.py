@@ -7,8 +7,8 @@ import pytest
 
 from sklearn_dp import FriendlyCovariance, FriendlyMean
 from sklearn_dp._aggregate.columns.moments import fit_moments, moment_entries, together
+from sklearn_dp._bounds import column_ends
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units

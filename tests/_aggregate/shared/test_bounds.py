@@ -21,8 +21,8 @@ from sklearn_dp._aggregate.shared.bounds import (
     upper_bound_outside,
 )
 from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
@@ -45,7 +45,7 @@ def open_session(rho=1.0):
 
 
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
-    session, domain = open_session(), Domain.from_bounds(3.0, 2)
+    session, domain = open_session(), domain_of(3.0, 2)
     table = TableRows.in_memory(np.ones((9, 2)), Units(9))
     assert known_or_paid(session, "bound", table, domain) == (domain, (), None)
     assert session.spent == 0
