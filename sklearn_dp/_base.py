@@ -31,12 +31,9 @@ from numpy.typing import ArrayLike
 
 from ._aggregate.shared.advice import outside, plain
 from ._bounds import column_ends, domain_of
-from ._door import (
-    PROJECT,
-    by_name,
-    in_one_order,
-    read_table,
-)
+from ._by_name import by_name, in_one_order
+from ._columns import PROJECT
+from ._door import read_table
 from ._fit import FitsRows
 from ._guarantee import Guaranteed, check_values
 from ._privacy import _grid

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ._door import Schema, check_numbers, numbers, see_columns
+from ._columns import Schema, check_numbers
+from ._door import numbers, see_columns
 from ._partitions import EngineInput, InParts, answers, engine_of, in_memory, opened_table
 from ._privacy._session import PrivacySession
 from ._privacy._units import UnitFacts, Units, unit_of

@@ -8,7 +8,7 @@ The modules that an estimator imports, directly or through others, of these kind
 
 * kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
 * rows, questions: all that it needs of `_rows` and `_queries`;
-* door: how rows come in (`_door`, `_fit`, `_partitions`, `_weights`);
+* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_weights`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
   should be none.
@@ -53,7 +53,7 @@ ESTIMATORS = {
     "SampleAndAggregate": "ensemble._sample_and_aggregate",
     "FederatedDPKMeans": "federated._federated_dp_kmeans",
 }
-DOOR = ("_door", "_fit", "_partitions", "_weights")
+DOOR = ("_door", "_door_entries", "_fit", "_partitions", "_weights")
 CLUSTERS = {"Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
 """By whom the rows are held: the module of `_partitions` that is imported for them."""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._door import NUMBERS, Schema, in_memory_frame, schema
+from .._columns import NUMBERS, Schema
+from .._door import in_memory_frame, schema
 from .._privacy._entries import dtype_of, kind_of
 from .._privacy._units import UnitFacts
 from .._rows.table import Summed, Table

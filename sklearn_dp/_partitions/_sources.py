@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._door import Schema, by_name, check_numbers, numbers, schema
+from .._columns import Schema, check_numbers
+from .._door import in_order, numbers, schema
 from .._privacy._entries import entries_of
 from .._rows.single_rows import row_guard, saturated
 from .._rows.table import Engine, PartSource
@@ -88,7 +89,7 @@ class Columns:
         if _schema(piece).n_features != self.n_features:
             raise Reason("its number of columns differs from that of X")
         try:
-            return by_name(piece, self.names, "X")
+            return in_order(piece, self.names)
         except ValueError:
             pass
         raise Reason(

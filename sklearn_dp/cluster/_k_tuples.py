@@ -20,7 +20,9 @@ from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
 from .._bounds import domain_of
-from .._door import NUMBERS, Schema, lists_rows, rows_of, schema
+from .._columns import NUMBERS, Schema
+from .._door import rows_of, schema
+from .._door_entries import lists_rows
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._entries import dtype_of, kind_of

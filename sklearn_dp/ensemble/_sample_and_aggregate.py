@@ -19,7 +19,8 @@ from sklearn.utils import get_tags
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
 from .._bounds import domain_of
-from .._door import NUMBERS, check_target
+from .._columns import NUMBERS
+from .._door import check_target
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon

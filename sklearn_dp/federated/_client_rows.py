@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._door import Schema, by_name, check_numbers, lists_rows, rows_of, schema
+from .._columns import Schema, check_numbers
+from .._door import in_order, rows_of, schema
+from .._door_entries import lists_rows
 from .._rows.single_rows import row_guard
 from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError
 
@@ -26,7 +28,7 @@ def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
     if given.n_features != n_features:
         raise AnswerError(WRONG_COLUMNS)
     _told(WRONG_TYPES, check_numbers, given)
-    rows = _told(NO_NAMES if names is None else WRONG_NAMES, by_name, rows, names, "rows")
+    rows = _told(NO_NAMES if names is None else WRONG_NAMES, in_order, rows, names)
     return _finite(_told(WRONG_COLUMNS, rows_of, rows, given))
 
 

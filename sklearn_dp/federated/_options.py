@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._base import check_real, read_table
-from .._door import by_name
+from .._by_name import by_name
 from .._privacy._checks import check_choice
 
 METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")

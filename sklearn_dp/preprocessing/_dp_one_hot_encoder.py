@@ -9,7 +9,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
-from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
+from .._columns import Schema, check_categories
+from .._door import read_table, see_columns
+from .._door_entries import columns, lists_rows
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._partitions import in_memory

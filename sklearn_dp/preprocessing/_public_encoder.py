@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import plain
 from .._bounds import domain_of
-from .._door import Schema, check_categories, lists_rows, read_table
-from .._door import columns as read_columns
+from .._columns import Schema, check_categories
+from .._door import read_table
+from .._door_entries import columns as read_columns
+from .._door_entries import lists_rows
 from .._partitions import in_memory
 from .._privacy._checks import is_real
 from .._privacy._entries import floats

@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 
 from .._bounds import domain_of
-from .._door import by_name, check_numbers, numbers, see_columns
+from .._by_name import by_name
+from .._columns import check_numbers
+from .._door import numbers, see_columns
 from .._partitions import InParts, engine_of, in_memory
 from .._privacy._checks import is_real
 from .._rows.single_rows import for_rows, narrowed, row_guard

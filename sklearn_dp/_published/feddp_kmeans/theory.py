@@ -46,7 +46,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ..._bounds import domain_of
-from ..._door import check_numbers, read_table, schema
+from ..._columns import check_numbers
+from ..._door import read_table, schema
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
