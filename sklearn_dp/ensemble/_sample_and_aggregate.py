@@ -26,6 +26,7 @@ from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
+from .._privacy._composite_mechanism import nested
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
@@ -364,7 +365,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             return session
         epsilon, delta = self._step_cost(session.plan.target)
         plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
-        return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
+        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
         """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if

@@ -10,7 +10,7 @@ import pytest
 from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import open_step
+from sklearn_dp._privacy._composite_mechanism import nested, open_step
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import laplace
@@ -298,7 +298,7 @@ def test_noise_depends_on_the_tag_and_not_on_the_order():
 
 def test_a_nested_step_is_paid_as_a_step():
     session = open_session(PlanEntry("step", "approximate DP", 0.5, 1e-7))
-    inside = session.nested("step", inner_plan(4.0), epsilon=1.0, delta=1e-7)
+    inside = nested(session, "step", inner_plan(4.0), epsilon=1.0, delta=1e-7)
     assert 0.4 < session.spent <= 0.5 and inside.spent == 0
     inside.gaussian("a", np.zeros(2), sensitivity=1)
     assert inside.spent == 4.0 and session.spent <= 0.5

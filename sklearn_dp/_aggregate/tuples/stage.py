@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
+from ..._privacy._composite_mechanism import nested
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
 from ..._queries.far_tuples import far_centers
@@ -237,7 +238,7 @@ class TupleStage:
             rho, delta = self.core_budget
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
-            session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
+            session = nested(session, _ENTRY, plan, epsilon=epsilon, delta=delta)
         n_tuples = self.size if self.relation == "replace" else None
         found = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
         return None if found is None else found.mean.reshape(-1, self.n_features)
