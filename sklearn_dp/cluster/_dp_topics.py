@@ -21,7 +21,7 @@ from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of
-from .._privacy.mechanisms.histograms import stability_threshold
+from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.words import Topical, TopicSizes, TopicWords, with_texts
 from .._rows.nearest import UnitRows, nearest_point
 from .._rows.single_rows import row_guard, saturated
@@ -358,7 +358,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         sigma = float(sigma_of(answer.claim.l2, entry.rho))
         if listed is None:
             rho, delta = entry.rho, entry.delta
-            codes, counts = session.release_names(entry.name, answer, rho=rho, delta=delta)
+            codes, counts = release_names(session, entry.name, answer, rho=rho, delta=delta)
             self.words_, self.word_counts_ = found_words(codes, counts, n_topics)
             self.threshold_ = stability_threshold(sigma, round_down(entry.delta / most))
         else:

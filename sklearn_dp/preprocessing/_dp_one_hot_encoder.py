@@ -21,7 +21,7 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.mechanisms.gaussian import sigma_of
-from .._privacy.mechanisms.histograms import stability_threshold
+from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.names import CategoryCounts, row_of_each_unit
 from .._queries.vectors import UnitTotals
 from .._rows.categories import OTHER_TYPE, finder, in_order
@@ -235,7 +235,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         rho, delta = (share / rows.n_features * _SAFE for share in (entry.rho, entry.delta))
         found, unread = [], []
         for answer in rows.ask(CategoryCounts()):
-            names, counts = session.release_names("categories", answer, rho=rho, delta=delta)
+            names, counts = release_names(session, "categories", answer, rho=rho, delta=delta)
             known = names != OTHER_TYPE
             found.append(in_order(names[known].tolist(), counts[known]))
             unread.append(counts[~known].sum())

@@ -167,6 +167,7 @@ PLANTED = [
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
             "from ..._privacy.mechanisms.proportional import proportional_noise_psd",
             "from ..._privacy.mechanisms.shares import shared_gaussian",
+            "from ..._privacy.mechanisms.stability import stability_histogram",
             "from ..._privacy._sealed import opened",
             "from ..._privacy._sealed import Claim",
             "from ..._privacy import _sealed",
@@ -183,7 +184,7 @@ PLANTED = [
         for source in (
             "session.gaussian('a', 1, sensitivity=1.0)",
             "context.session.gaussian('a', 1, sensitivity=1.0)",
-            "self._session.stability_histogram('a', [1], [1], rho=1.0, delta=0.1)",
+            "self._session.gaussian('a', [1], sensitivity=1.0)",
             "step.gaussian(1, sensitivity=1.0, epsilon=1.0, delta=0.1)",
         )
     ],
