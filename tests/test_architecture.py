@@ -321,8 +321,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_queries/blocks.py` and `_rows/threads.py` import joblib, threadpoolctl."""
-    if module.name in ("_queries.blocks", "_rows.threads"):
+    """Only `_queries/blocks.py`, `_rows/clients.py` and `threads.py` import joblib."""
+    if module.name in ("_queries.blocks", "_rows.clients", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):

@@ -7,6 +7,7 @@ from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._bounds import domain_of
+from sklearn_dp._privacy import _unit_draws
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
@@ -50,7 +51,7 @@ def _rows(part):
 
 
 def test_each_unit_is_in_one_half():
-    draws = session().unit_draws(N)
+    draws = _unit_draws.unit_draws(session(), N)
     assert np.array_equal(in_first(draws), ~in_second(draws)) and 15 < in_second(draws).sum() < 45
 
 
@@ -61,7 +62,7 @@ CUTS = ([], [7, 7, 20, 41], [1, 2])
 @pytest.mark.parametrize("within", [None, domain_of(40.0, 2)])
 def test_the_second_half_of_parts_is_that_of_one_array(groups, within):
     units = Units(N, groups)
-    coins = in_second(session().unit_draws(units.size))
+    coins = in_second(_unit_draws.unit_draws(session(), units.size))
     there = units.spread(coins)
     expected = np.minimum(X[there], 40.0) if within is not None else X[there]
     memory = [Table.in_memory(X, units), Table.in_memory(X, units, 3)]

@@ -41,6 +41,7 @@ PUBLIC = {
     "_rows.rows": {"GridGeometry"},
     "_rows.single_rows": None,
     "_rows.sparse_rows": None,
+    "_rows.clients": None,
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
     "_queries.averages": {

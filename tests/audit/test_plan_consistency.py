@@ -9,6 +9,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import unit_draws
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram
@@ -64,7 +65,7 @@ def release_all(session):
         delta=1e-3,
     )
     unit_bernoulli(session, "bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
-    session.unit_draws(5)
+    unit_draws(session, 5)
 
 
 def test_honest_releases_have_no_problems(fit):

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._unit_draws import UnitDraws
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._privacy.mechanisms import filters, gaussian
 from sklearn_dp._status import Message, Status

@@ -27,6 +27,7 @@ from sklearn_dp._privacy._pure_releases import (
 from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
+from sklearn_dp._privacy._unit_draws import copies, random_order, unit_draws
 from sklearn_dp._privacy.mechanisms import selection
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
@@ -154,9 +155,9 @@ LAWS = {
         s, "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
     "a step": lambda s: draws_of(open_step(s, "a", epsilon=0.5, delta=1e-3)),
-    "draws": lambda s: s.unit_draws(20),
-    "order": lambda s: s.random_order(np.zeros((7, 2))),
-    "copies": lambda s: s.copies(np.ones(3)),
+    "draws": lambda s: unit_draws(s, 20),
+    "order": lambda s: random_order(s, np.zeros((7, 2))),
+    "copies": lambda s: copies(s, np.ones(3)),
     "fit": lambda s: s.inner("a", s.plan, "fit"),
 }
 
