@@ -15,7 +15,7 @@ from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
-from sklearn_dp._privacy import _aggregates
+from sklearn_dp._privacy import _products
 from sklearn_dp._privacy._sealed import exact_of, opened
 from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
@@ -226,7 +226,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("second moment without a clip", "check_replay", _aggregates, "exact_gram")
+@mutant("second moment without a clip", "check_replay", _products, "exact_gram")
 def _(original):
     return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
 
