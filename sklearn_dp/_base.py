@@ -29,20 +29,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._aggregate.shared.advice import plain
-from ._aggregate.shared.bounds import CLIPPED, is_far_inside, outside
-from ._door import (
-    PROJECT,
-    by_name,
-    in_one_order,
-    read_table,
-)
+from ._aggregate.shared.advice import CLIPPED, is_far_inside, outside, plain
+from ._bounds import column_ends, domain_of
+from ._by_name import by_name, in_one_order
+from ._columns import PROJECT
+from ._door import read_table
 from ._fit import FitsRows
 from ._guarantee import Guaranteed, check_values
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
-from ._privacy._domain import Domain, column_ends
+from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
@@ -59,7 +56,6 @@ from ._validation import (
     MOST_FEATURES,
     budget_of,
     check_integer,
-    check_number_of_clusters,
     check_real,
     check_sklearn_seed,
 )
@@ -68,7 +64,7 @@ from ._weights import check_weights, weighted_mean
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
     "RandomStateLike",
-    "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
+    "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 
@@ -128,7 +124,7 @@ class OpenBounds:
     def _domain(self, n_features: int) -> Domain | None:
         """The box, if all of it is finite."""
         ends = self._ends(n_features)
-        return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
+        return domain_of(ends, n_features) if np.isfinite(ends).all() else None
 
 
 class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
@@ -199,7 +195,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
 
     def _domain(self, n_features: int) -> Any:
         """The public bounds, or None."""
-        return Domain.from_bounds(self._in_order("bounds"), n_features)
+        return domain_of(self._in_order("bounds"), n_features)
 
     def _in_order(self, parameter: str) -> Any:
         """A parameter in the order of the columns of the fit, where it names them.

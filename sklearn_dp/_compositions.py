@@ -26,7 +26,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 
-from ._door import is_vector, listed_rows, schema
+from ._door import schema
+from ._door_entries import is_vector, listed_rows
 from ._dry_run import dry_run
 from ._guarantee import Guaranteed, check_values, privacy_report
 from ._privacy._accounting import zcdp_epsilon

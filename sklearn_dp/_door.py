@@ -11,15 +11,27 @@ No error quotes data: of what other code raises only the type is told.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import validate_data
 
+from ._columns import (
+    NUMBERS,
+    TARGETS,
+    WORDS,
+    Schema,
+    check_numbers,
+    expected_table,
+    not_numeric,
+    places_of,
+    schema_of_columns,
+    wide_enough,
+)
 from ._privacy._checks import is_integer
 from ._privacy._entries import (
     Wrong,
@@ -32,75 +44,17 @@ from ._privacy._entries import (
     kind_of,
     object_array,
     quietly_read,
-    unwrapped,
 )
 from ._privacy._rounding import exact_integers
 from ._rows.single_rows import is_small, row_guard
-
-PROJECT = (
-    "Project it to a few dozen features first with SparseRandomProjection(dense_output=True), or "
-    "create only a few with HashingVectorizer(n_features=...): neither depends on the data, so "
-    "neither costs privacy. A dense copy would have noise in every one of its features."
-)
-"""What to do with sparse or very many features, for errors."""
 
 _MISSING = (
     "Drop rows with missing values, or fill in constants chosen without the data: both use one "
     "row at a time. A scikit-learn imputer learns what it fills in from the rows, so it is not "
     "private."
 )
-_OTHER_COLUMNS = (
-    "Drop columns that are not features; pass the owner of each row as groups; encode categories "
-    "with PublicEncoder, and turn dates into days since a fixed one."
-)
-NUMBERS = ("number", "object")
-"""What columns of numbers may declare; an object may be one."""
-
-TARGETS = ("number", "text", "bytes", "object")
-"""The same of labels."""
-
-_CATEGORIES = ("number", "text", "object")
-_WORDS = {
-    "date": "dates or times",
-    "interval": "intervals",
-    "bytes": "bytes",
-    "complex": "complex numbers",
-    "other": "values of a type that is neither numbers nor texts",
-}
-
-
-_SPARSE = "{} is sparse, and this estimator needs dense rows. " + PROJECT
 _DEEP = "Found array with dim {}, while dim <= 2 is required."
 _RAGGED = "{} must be a table: its rows differ in length, or are not rows."
-
-
-@dataclass(frozen=True)
-class Schema:
-    """Public facts of a table, from its type alone, and no value of it."""
-
-    n_features: int
-    labels: tuple[Any, ...] | None = None  # of the columns of a data frame, whatever they are
-    kinds: tuple[str, ...] = ("object",)  # of each column, or one for all; see `kind_of`
-    sparse: bool = False
-    dtype: np.dtype = np.dtype(np.float64)  # or float32: of the rows once they are read
-
-    def at(self, places: Sequence[int]) -> Self:
-        """Return the schema of some of the columns of a data frame."""
-        labels = None if self.labels is None else tuple(self.labels[i] for i in places)
-        kinds = self.kinds if labels is None else tuple(self.kinds[i] for i in places)
-        return replace(self, n_features=len(places), labels=labels, kinds=kinds)
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, if they have texts for names."""
-        labels = self.labels or (None,)
-        return self.labels if all(isinstance(label, str) for label in labels) else None
-
-    def other_than(self, kinds: Sequence[str]) -> list[tuple[str | None, str]]:
-        """Label, to be shown, and kind of each column that holds something else."""
-        shown = (None,) if self.labels is None else [f"{label}"[:40] for label in self.labels]
-        each = zip(shown, self.kinds, strict=True)
-        return [(label, kind) for label, kind in each if kind not in kinds]
 
 
 # -- by type alone ---------------------------------------------------------------------------------
@@ -110,36 +64,6 @@ def schema(X: Any, name: str = "X") -> Schema:
     """Return the schema of the table in the argument `name`, by type alone; an error for what is
     none."""
     return quietly_read(name, _schema, X, name)
-
-
-def check_numbers(given: Schema, name: str = "X", *, sparse: bool = False) -> None:
-    """Refuse a table that declares other columns than numbers; `sparse`: whether it may be so."""
-    if given.sparse and not sparse:
-        raise TypeError(_SPARSE.format(name))
-    wrong = given.other_than(NUMBERS)
-    if not wrong:
-        return
-    if given.labels is not None:
-        raise ValueError(_not_numeric([label for label, _ in wrong], name))
-    kind = wrong[0][1]
-    if kind == "complex":
-        raise ValueError(f"Complex data not supported: {name} must be real.")
-    dates = "dates are not numbers. Turn them into days since a fixed one"
-    what = dates if kind == "date" else "it contains text or other objects"
-    raise ValueError(f"{name} must be numeric: {what}.")
-
-
-def check_categories(given: Schema, name: str = "X") -> None:
-    """Refuse a table that declares columns of what is no category."""
-    if given.sparse:
-        raise TypeError(_SPARSE.format(name))
-    for label, kind in given.other_than(_CATEGORIES):
-        where = name if label is None else f"{name}: column {label!r}"
-        words = f"{where} holds {_WORDS[kind]}, which are neither numbers nor categories"
-        if kind == "complex":
-            words = f"Complex data not supported: {words}"
-        days = "days since a fixed one, or into " if kind == "date" else ""
-        raise ValueError(f"{words}: turn them into {days}text, as astype(str) does.")
 
 
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
@@ -153,72 +77,32 @@ def _schema(X: Any, name: str) -> Schema:
     if isinstance(X, np.matrix):
         raise Wrong(TypeError, f"{name} must be an array, not an np.matrix.")
     if isinstance(X, type):
-        raise Wrong(ValueError, _expected_table(name))
-    frame = _frame(X)
+        raise Wrong(ValueError, expected_table(name))
+    frame = frame_of(X)
     if frame is not None:
-        return _schema_of_frame(frame, name)
+        kinds = [kind_of(each) for each in frame.dtypes]
+        return schema_of_columns(frame.labels, kinds, frame.sparse, frame.dtype, name)
     if is_sequence(X):
         # No row decides alone: what is no row is told where rows are read, wherever it stands.
         widths = (_width(row) for row in X)
         width = next((each for each in widths if each), None)
         if width is None and (not len(X) or _width(X[0]) is None):
-            raise Wrong(ValueError, _expected_table(name))
-        return Schema(_wide_enough(width or 0, name))
+            raise Wrong(ValueError, expected_table(name))
+        return Schema(wide_enough(width or 0, name))
     if not hasattr(X, "__array__") and not issparse(X):
-        raise Wrong(ValueError, _expected_table(name))
+        raise Wrong(ValueError, expected_table(name))
     if not hasattr(X, "shape"):  # the values alone tell
         X = np.asarray(X)
     shape = X.shape
     if not isinstance(shape, tuple) or len(shape) < 2:
-        raise Wrong(ValueError, _expected_table(name, series=hasattr(X, "to_frame")))
+        raise Wrong(ValueError, expected_table(name, series=hasattr(X, "to_frame")))
     if len(shape) > 2:
         raise Wrong(ValueError, f"{name}: {_DEEP.format(len(shape))}")
     declared = X.dtype if isinstance(getattr(X, "dtype", None), np.dtype) else None
     single = np.dtype(np.float32 if declared == np.float32 else np.float64)
     return Schema(
-        _wide_enough(shape[1], name), None, (kind_of(declared),), bool(issparse(X)), single
+        wide_enough(shape[1], name), None, (kind_of(declared),), bool(issparse(X)), single
     )
-
-
-def _expected_table(name: str, series: bool = False) -> str:
-    ways = f"{name}.reshape(-1, 1) if it has one feature, {name}.reshape(1, -1) if it is one row."
-    if series:
-        ways = f"{name}.to_frame() if it is a Series of one feature."
-    words = f"Expected 2D array: {name} must have shape (n_samples, n_features)."
-    return f"{words} Reshape your data: {ways}"
-
-
-def _wide_enough(n_features: Any, name: str) -> int:
-    if n_features < 1:
-        words = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
-        raise Wrong(ValueError, f"{name}: {words}")
-    return int(n_features)
-
-
-def _schema_of_frame(frame: "_Frame", name: str) -> Schema:
-    if len(set(frame.labels)) < len(frame.labels):
-        raise Wrong(ValueError, f"{name}: the names of columns must differ.")
-    texts = {isinstance(label, str) for label in frame.labels}
-    if len(texts) > 1:
-        raise Wrong(
-            TypeError,
-            f"{name}: Feature names are only supported if all input features have string names: "
-            f"some are texts and some are not. Convert all of them, for example by "
-            f"{name}.columns = {name}.columns.astype(str).",
-        )
-    return Schema(
-        _wide_enough(len(frame.labels), name),
-        tuple(frame.labels),
-        tuple(map(kind_of, frame.dtypes)),
-        frame.sparse,
-        frame.dtype,
-    )
-
-
-def _not_numeric(labels: list, name: str) -> str:
-    """The columns of a data frame that are no numbers, by name: a schema is public."""
-    others = f" (and {len(labels) - 1} more)" * (len(labels) > 1)
-    return f"{name} must be numeric: column {labels[0]!r}{others} is not. {_OTHER_COLUMNS}"
 
 
 @dataclass(frozen=True)
@@ -248,11 +132,11 @@ def in_memory_frame(kind: type) -> bool:
     return any(all(hasattr(kind, name) for name in names) for names in ways)
 
 
-def _frame(X: Any) -> _Frame | None:
+def frame_of(X: Any) -> _Frame | None:
     """A data frame in memory, or None. Asked by type: lazy ones warn whoever asks an object."""
     kind = type(X)
     if hasattr(kind, "__narwhals_namespace__") and hasattr(kind, "to_native"):
-        return _frame(X.to_native())
+        return frame_of(X.to_native())
     if hasattr(kind, "iloc") and hasattr(kind, "columns"):  # pandas, and what looks like it
         dtypes = list(X.dtypes)
         # Others than zeros may be left out, too: such columns are dense.
@@ -270,75 +154,18 @@ def _frame(X: Any) -> _Frame | None:
     return None
 
 
-# -- by name ---------------------------------------------------------------------------------------
-
-
-def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
-    """Put values for columns, given in `name`, in the order of the columns' names.
-
-    A data frame whose columns, or a Series whose entries, have texts for labels; or a pair of such.
-    An error if these are other names, and where the columns of `X` have none (`names` is None).
-    What has no labels is taken by position.
-    """
-    if isinstance(values, tuple | list) and len(values) == 2:
-        return tuple(by_name(side, names, name) for side in values)
-    frame = _frame(values)
-    labels, take = _labels(values) if frame is None else (frame.labels, frame.take)
-    if names is None and names_in(values):
-        raise ValueError(
-            f"{name} names columns, and X has no names to tell which is which. Give X as a data "
-            f"frame, or {name} as an array in the order of its columns."
-        )
+def in_order(X: Any, names: Sequence[str] | None) -> Any:
+    """A data frame with its columns in the order of their names; an error if these are others, or
+    those of the first part have none (`names` is None). What has no labels is taken by position."""
+    frame = frame_of(X)
+    if frame is None:
+        return X
     if names is None:
-        return values
-    places = _places(labels, names, name)
-    return values if places is None else take(places)
-
-
-def in_one_order(values: Any, name: str) -> Any:
-    """Return values in the order of the names of the first of a pair that has some: plans know no
-    table."""
-    names = names_in(values)
-    return values if names is None else by_name(values, names, name)
-
-
-def names_in(values: Any) -> list[str] | None:
-    """The names of columns in what is given for columns, or in the first of a pair that has any."""
-    for side in values if isinstance(values, tuple | list) and len(values) == 2 else (values,):
-        frame = _frame(side)
-        labels = _labels(side)[0] if frame is None else frame.labels
-        if labels and all(isinstance(label, str) for label in labels):
-            return labels
-    return None
-
-
-def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
-    """A square matrix for the columns of `X`, with rows and columns in the order of their names."""
-    if names is None:
-        return matrix
-    matrix = by_name(matrix, names, name)
-    labels, take = _labels(matrix)
-    places = _places(labels, names, name)
-    return matrix if places is None else take(places)
-
-
-def _places(labels: list[Any], names: Sequence[str], name: str) -> list[int] | None:
-    """Where each of the names is among the labels; None where that is its place, or no label."""
-    named = bool(labels) and all(isinstance(label, str) for label in labels)
-    if not named or labels == list(names):
-        return None
-    others = [*sorted({*names} - {*labels}), *sorted({*labels} - {*names})]
-    if others or len(labels) != len(names):
-        which = f": {others[0]!r} is in one of them only" if others else ""
-        raise ValueError(f"{name} must have the columns of X, by their names{which}.")
-    return [labels.index(each) for each in names]
-
-
-def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
-    """Those of the entries of a Series, or of the rows of a data frame, and how to take some."""
-    if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
-        return [], list
-    return list(values.index), lambda places: values.iloc[places]
+        if all(isinstance(label, str) for label in frame.labels):
+            raise ValueError("X names columns, and those of the first part have no names.")
+        return X
+    places = places_of(frame.labels, names, "X")
+    return X if places is None else frame.take(places)
 
 
 # -- rows of numbers -------------------------------------------------------------------------------
@@ -386,7 +213,7 @@ def column(values: Any, name: str) -> np.ndarray:
 
 def _only_column(values: Any) -> Any:
     """The only column of a table; what is no table as it is."""
-    frame = _frame(values)
+    frame = frame_of(values)
     if frame is not None:
         return frame.column(0) if len(frame.labels) == 1 else values
     one = isinstance(values, np.ndarray) and values.shape[1:] == (1,)
@@ -400,7 +227,7 @@ def check_vector(values: Any, name: str, kinds: Sequence[str] = NUMBERS) -> None
     kind = quietly_read(name, lambda: kind_of(dtype_of(values)))
     if kind not in kinds:
         what = " or ".join(f"{each}s" for each in ("number", "text") if each in kinds) or "bytes"
-        raise ValueError(f"{name} must be a vector of {what}, not {_WORDS.get(kind, f'{kind}s')}.")
+        raise ValueError(f"{name} must be a vector of {what}, not {WORDS.get(kind, f'{kind}s')}.")
 
 
 @row_guard
@@ -448,7 +275,7 @@ def _error_of(wrong: set[str], columns: list[str], name: str) -> Exception:
             f"{name} must be a table, with one number in each place: {_DEEP.format(3)}"
         )
     if columns:
-        return ValueError(_not_numeric(columns, name))
+        return ValueError(not_numeric(columns, name))
     if wrong & {"object", "complex"}:
         return TypeError(f"{name} must be numeric: its argument must be a string or a real number.")
     return ValueError(f"{name} must be numeric: it contains text or other objects.")
@@ -459,7 +286,7 @@ def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
 
     NaN in the place of what is no number, and in those of a row of a list that is no row.
     """
-    frame = _frame(X)
+    frame = frame_of(X)
     if given.sparse:
         return _canonical(X if frame is None else frame.table.sparse.to_coo(), given)
     if frame is not None:
@@ -534,88 +361,6 @@ def _canonical(X: Any, given: Schema) -> tuple[csr_array, set[str], list[str]]:
         rows.sum_duplicates()
         rows = rows.tocsr()
     return rows, wrong, []
-
-
-# -- entries of any kind ---------------------------------------------------------------------------
-
-
-def columns(
-    X: Any, given: Schema, places: Sequence[int] | None = None, *, ragged: bool = False
-) -> list[Any]:
-    """The entries of each column as they are: an array of one exact type, or a list of objects.
-
-    Of those at some `places`, or of all. A row of a list that has another length has None in all
-    columns, if that is allowed (`ragged`).
-    """
-    wanted = range(given.n_features) if places is None else places
-    return quietly_read("X", _columns, X, given, wanted, ragged)
-
-
-def _columns(X: Any, given: Schema, places: Sequence[int], ragged: bool) -> list[Any]:
-    frame = _frame(X)
-    if frame is not None:
-        return [entries_of(frame.column(i)) for i in places]
-    if is_sequence(X):
-        rows, missing = _rows(X, given.n_features), [None] * given.n_features
-        if not ragged and any(row is None for row in rows):
-            raise Wrong(ValueError, _RAGGED.format("X"))
-        found = [missing if row is None else row for row in rows]
-        return [unwrapped([row[i] for row in found]) for i in places]
-    X = X if isinstance(X, np.ndarray) else np.asarray(X)
-    if X.ndim != 2 or X.shape[1] != given.n_features:
-        raise Wrong(ValueError, "X must have the number of columns that its shape states.")
-    return [entries_of(X[:, i]) for i in places]
-
-
-def without_rows(X: Any) -> Any:
-    """A data frame of the same columns and no rows."""
-    frame = _frame(X)
-    assert frame is not None
-    table = frame.table
-    return table.iloc[:0] if hasattr(table, "iloc") else table.slice(0, 0)
-
-
-def is_vector(X: Any) -> bool:
-    """Whether what is given for rows holds one entry for each, such as a text, by type alone."""
-    return bool(quietly_read("X", is_column, X)) and not (
-        is_sequence(X) and (not len(X) or _width(X[0]) is not None)
-    )
-
-
-def listed_rows(X: Any) -> Any:
-    """A list of rows as an array of their entries, read one by one; all else as it is."""
-    if not lists_rows(X) or is_vector(X):
-        return X
-    found = columns(X, given := schema(X))
-    table = np.empty((len(X), given.n_features), dtype=object)
-    for place, entries in enumerate(found):
-        table[:, place] = object_array(list(entries))
-    return table
-
-
-def lists_rows(X: Any) -> bool:
-    """Whether something is a list of rows by its type: each of them may be anything."""
-    return is_sequence(X) and not isinstance(X, range)
-
-
-def without_column(X: Any, column: Any) -> tuple[Any, Any]:
-    """A table without one of its columns, by name or by number, and that column.
-
-    An IndexError or a ValueError for one that is not there. No value is looked at.
-    """
-    given = schema(X)
-    named = isinstance(column, str)
-    place = (given.labels or ()).index(column) if named else range(given.n_features)[column]
-    rest = [i for i in range(given.n_features) if i != place]
-    frame = _frame(X)
-    if frame is not None:
-        return frame.take(rest), frame.column(place)
-    if is_sequence(X):
-        rows = _rows(X, given.n_features)
-        key = unwrapped([None if row is None else row[place] for row in rows])
-        return [() if row is None else [row[i] for i in rest] for row in rows], key
-    X = X if isinstance(X, np.ndarray) else np.asarray(X)
-    return X[:, rest], X[:, place]
 
 
 def _width(row: Any) -> int | None:

@@ -27,7 +27,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ._base import fits_inside
-from ._door import NUMBERS, check_numbers, is_vector, names_in, schema, without_rows
+from ._by_name import names_in
+from ._columns import NUMBERS, check_numbers
+from ._door import schema
+from ._door_entries import is_vector, without_rows
 from ._partitions import engine_of, in_parts
 from ._privacy._checks import is_integer
 from ._privacy._entries import dtype_of, kind_of

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ._door import Schema, check_numbers, numbers, see_columns
+from ._columns import Schema, check_numbers
+from ._door import numbers, see_columns
 from ._partitions import EngineInput, InParts, answers, engine_of, in_memory, opened_table
 from ._privacy._session import PrivacySession
 from ._privacy._units import UnitFacts, Units, unit_of
-from ._queries.handles import TableRows
-from ._rows.nearest import labels_of
+from ._queries.table_rows import TableRows
 from ._rows.single_rows import row_guard, saturated
 from ._rows.sparse_rows import as_rows
-from ._rows.table import Table
+from ._rows.table import Part, Table
 from ._sklearn_compat import Progress
 from ._weights import NO_WEIGHT, check_weights, largest_weight
 
@@ -121,8 +121,8 @@ class FitsRows(InParts):
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
         seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
-        if seen and (labeled := self._labeled_by()) is not None:
-            self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
+        if seen and (labels := self._labeled_by()) is not None:
+            self.labels_ = self._table(X, Units(0)).rows(_labels_of_part, labels)
         self._finish(session, np.float64 if X is None else X.dtype)
         progress.finish()
         return self
@@ -148,9 +148,9 @@ class FitsRows(InParts):
             return X
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
-    def _labeled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
-        """Released centers that rows get labels by, and what of a row is compared with them. No fit
-        sees labels: they are told to whoever has the rows."""
+    def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
+        """What gives rows their labels, by released centers. No fit sees labels: they are told to
+        whoever has the rows."""
         return None
 
     @row_guard
@@ -161,3 +161,8 @@ class FitsRows(InParts):
         """
         check_is_fitted(self)
         return self._validated(X, reset=False)
+
+
+@row_guard
+def _labels_of_part(part: Part, labels: Callable[[Any], np.ndarray]) -> np.ndarray:
+    return labels(part.source.read())

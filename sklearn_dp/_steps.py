@@ -37,7 +37,8 @@ from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, Po
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
-from ._door import check_numbers, check_vector, column, numbers, schema, see_columns
+from ._columns import check_numbers
+from ._door import check_vector, column, numbers, schema, see_columns
 from ._privacy._checks import is_integer
 from ._rows.single_rows import finite, products, row_guard, saturated
 from ._silence.global_generators import own_streams

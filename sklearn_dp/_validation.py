@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._aggregate.kmeans.fit_context import CRITERIA, MOST_CHOICES, Candidates
 from ._aggregate.one_cluster import MOST_POINTS
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_choice, check_delta, check_number, is_integer, is_real
+from ._privacy._checks import check_delta, check_number, is_integer, is_real
 
 MOST_CLUSTERS = 2**14
 """More of anything that a table of centers has a row for is a slip of the pen."""
@@ -49,33 +48,6 @@ def check_integer(value: Any, name: str, *, low: int | None = None, high: int | 
         )
         raise ValueError(f"{name} must be {limits}.")
     return int(value)
-
-
-def check_number_of_clusters(
-    value: Any, name: str, criterion: Any = "auto", *, high: int = MOST_CLUSTERS
-) -> int | Candidates:
-    """A number of clusters, or the range that one is to be chosen from; an error names it.
-
-    An integer up to `high`, "auto", or a pair of the least and the largest number; the criterion is
-    what a number is to be chosen by.
-
-    >>> check_number_of_clusters("auto", "n_clusters")
-    Candidates(low=1, high=30, criterion='auto')
-    >>> check_number_of_clusters((3, 2), "n_clusters")
-    Traceback (most recent call last):
-      ...
-    ValueError: n_clusters must be an integer, 'auto' or a pair 1 <= low <= high <= 200.
-    """
-    check_choice("criterion", criterion, CRITERIA)
-    if is_integer(value):
-        return check_integer(value, name, low=1, high=high)
-    words = f"{name} must be an integer, 'auto' or a pair 1 <= low <= high <= {MOST_CHOICES}."
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(words)
-        return Candidates(criterion=criterion)
-    least, most = check_pair(value, MOST_CHOICES, words)
-    return least if least == most else Candidates(least, most, criterion)
 
 
 def check_pair(value: Any, high: int, words: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import numpy as np
 from grid_tools import parts_in_memory
 
-from sklearn_dp._privacy._randomness import blocks_of_draws
+from sklearn_dp._privacy._unit_draws import blocks_of_draws, copies, unit_draws
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.blocks import (
@@ -14,7 +14,7 @@ from sklearn_dp._queries.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.threads import in_workers
 
 
@@ -41,9 +41,9 @@ def draw_blocks(
         What `fit_blocks` takes.
     """
     if rate is None:
-        return units.spread(blocks_of_draws(session.unit_draws(units.size), n_blocks))
-    draws = session.unit_draws(units.size)
-    session.copies(unit_copies(draws, rate))
+        return units.spread(blocks_of_draws(unit_draws(session, units.size), n_blocks))
+    draws = unit_draws(session, units.size)
+    copies(session, unit_copies(draws, rate))
     return copied_rows(draws, n_blocks, rate, units.spread)
 
 

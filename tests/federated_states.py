@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import client_update, first_message, server_update
@@ -29,7 +29,7 @@ def server_points():
 
 def states(per_client=False, laplace=False, local_means=False, server=True, n_lloyd=1):
     """The states of all the rounds of a small fit, with the session that made them."""
-    domain = Domain.from_bounds(3.0, D)
+    domain = domain_of(3.0, D)
     setup = Setup(
         K,
         D,

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._sealed import Claim, Sealed, exact_of
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._queries.handles import GridRows, TableRows
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Table
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Table
 
 __all__ = [
     "exact", "grid_rows", "parts_in_memory", "points_of", "quantized", "raw_table",
@@ -47,7 +48,7 @@ def grid_rows(rows, ball, groups=None):
 
 def quantized(X, radius, groups=None):
     """A handle of rows in memory on the grid of a ball."""
-    return GridRows.quantize(table_rows(X, groups), Domain.from_bounds(radius, X.shape[1]))
+    return GridRows.quantize(table_rows(X, groups), domain_of(radius, X.shape[1]))
 
 
 def points_of(rows, ball=2.0**24, active=None):

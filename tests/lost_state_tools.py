@@ -15,8 +15,8 @@ import numpy as np
 from sklearn_dp._partitions import EngineInput
 from sklearn_dp._partitions._dask import from_delayed
 from sklearn_dp._partitions._ray import from_references
+from sklearn_dp._partitions._sources import columns_of
 from sklearn_dp._partitions._spark import SparkEngine
-from sklearn_dp._partitions._steps import columns_of
 
 N_PARTS = 4
 

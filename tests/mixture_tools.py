@@ -8,17 +8,18 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.separated_gaussians.partition import partition_entries, partition_parts
 from sklearn_dp._published.separated_gaussians.tree import Recursion
-from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._queries.labels import LABELS
 from sklearn_dp._queries.nodes import NODES
 from sklearn_dp._queries.samples import ByPart
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._status import Status
 from sklearn_dp.mixture import (
@@ -125,7 +126,7 @@ def two_balls(d=3, apart=100.0, n=300):
 
 def context_of(session, table, radius, settings=None, known=None):
     """Rows of a table about the origin, all of them in a ball."""
-    domain = Domain.from_bounds(2 * radius, table.n_features)
+    domain = domain_of(2 * radius, table.n_features)
     rows = GridRows.quantize(TableRows(table), domain)
     origin = np.zeros(table.n_features)
     place = CenterRadius(rows, domain, rows.ball / 2, 100.0, Status(), 0.0, origin, 1.0)
@@ -137,7 +138,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     entries = partition_entries(rho * (1 - 1e-6), 0.01, settings, X.shape[1], "")
     session = session_of(*entries, rho=rho, seed=seed)
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
-    domain = Domain.from_bounds(2 * radius, X.shape[1])
+    domain = domain_of(2 * radius, X.shape[1])
     units = Units(len(X)) if units is None else units
     rows = GridRows.quantize(TableRows.in_memory(X, units), domain)
     size, center = float(len(X)), np.zeros(X.shape[1])

@@ -6,6 +6,7 @@ A bug is (owner, attribute, change): ``change(original)`` takes the place of the
 from dataclasses import replace
 
 import numpy as np
+from query_tools import masks_of_the_first_rows
 
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._units import Units
@@ -19,6 +20,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_ranks,
     grids,
     halves,
     interior,
@@ -32,19 +34,21 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    second_moments,
     terrific,
     tuples,
+    vectors,
     words,
 )
 from sklearn_dp._queries._query import PointQuery
-from sklearn_dp._rows import row_sums
+from sklearn_dp._rows import bins, row_sums
 from sklearn_dp._rows.table import CellCounts, Summed
 
 QUESTIONS = {
     places.NormCounts: ["norm_counts"],
     places.SumAndTotals: ["sum_and_totals"],
     places.LengthCounts: ["length_counts"],
-    places.SecondMoment: ["second_moment"],
+    second_moments.SecondMoment: ["second_moment"],
     active.Active: ["active_second_moment", "view_sum", "half_sum"],
     clusters.Nearest: ["nearest", "pinned"],
     clusters.ClusterSums: ["cluster_sums"],
@@ -54,20 +58,20 @@ QUESTIONS = {
     cells.FarCounts: ["far_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
-    ranks.LineRanks: ["line_ranks"],
-    ranks.LengthRanks: ["length_ranks"],
+    grid_ranks.LineRanks: ["line_ranks"],
+    grid_ranks.LengthRanks: ["length_ranks"],
     ball_moments.BallMoments: ["ball_moments_"],
     boxes.WideBoxes: ["wide_boxes"],
     labels.LabelDistances: ["label_distances"],
     terrific.BallScores: ["ball_scores"],
     terrific.LargestScores: ["largest_scores"],
     point_pairs.PointPairs: ["point_pairs_"],
-    columns.UnitTotals: ["unit_totals"],
+    vectors.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
-    columns.VectorRanks: ["vector_ranks"],
-    columns.VectorSums: ["vector_sums"],
-    columns.Outside: ["outside"],
+    vectors.VectorRanks: ["vector_ranks"],
+    vectors.VectorSums: ["vector_sums"],
+    vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
     words.TopicSizes: ["topic_sizes"],
@@ -184,7 +188,7 @@ ADDS_NOTHING = {
 
 def there_is(question, kind):
     """Whether questions of that class can have the bug."""
-    if question is columns.UnitTotals and kind == "weights of another row":
+    if question is vectors.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
     if question is point_pairs.PointPairs and kind == "a little less":
         return False  # two pairs are the limit of many points
@@ -252,7 +256,7 @@ def away_from_zero(original):
 
 
 def whole_for_each_entry(original):
-    return lambda self, rows: np.sign(original(self, rows)) * columns._WHOLE
+    return lambda self, rows: np.sign(original(self, rows)) * vectors._WHOLE
 
 
 def fourths_twice(original):
@@ -480,10 +484,13 @@ SOME = {
         clusters, "clipped_sums", stale_distances, clusters.ClusterSums,
     ),
     "the clip skipped (moments)": (
-        places, "exact_gram",
-        lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o), places.SecondMoment,
+        second_moments, "exact_gram",
+        lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o),
+        second_moments.SecondMoment,
     ),
-    "rows about their mean": (places, "exact_gram", about_their_mean, places.SecondMoment),
+    "rows about their mean": (
+        second_moments, "exact_gram", about_their_mean, second_moments.SecondMoment,
+    ),
     "labels of another row": (clusters, "nearest", labels_of_others, clusters.Nearest),
     "labels of another row (pinned)": (
         clusters, "to_centers", lambda f: lambda rows, c, labels: f(rows, c, np.roll(labels, 1)),
@@ -503,7 +510,7 @@ SOME = {
     "projected rows longer than their limit": (
         grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, places.SumAndTotals,
     ),
-    "a row in two bins": (row_sums, "weighted_bincount", in_two_cells, places.LengthCounts),
+    "a row in two bins": (bins, "weighted_bincount", in_two_cells, places.LengthCounts),
     "a row in two clusters": (clusters, "weighted_bincount", in_two_cells, clusters.Nearest),
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
@@ -513,8 +520,17 @@ SOME = {
         labels.LabelDistances,
     ),
     "a row of two components": (
-        row_sums, "weighted_bincount", in_two_cells, labels.LabelDistances,
+        bins, "weighted_bincount", in_two_cells, labels.LabelDistances,
     ),
+    **{
+        f"the mask of the first rows ({question.__name__})": (
+            question, "on", masks_of_the_first_rows, question,
+        )
+        for question in (
+            terrific.BallScores, balls.BallCounts, balls.BallSum, balls.CountsAbout,
+            balls.RingCounts,
+        )
+    },
     "what is around counted twice": (
         terrific, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
         terrific.BallScores,
@@ -529,7 +545,7 @@ SOME = {
         lambda f: lambda self, sums: f(replace(self, t=3 * self.t), sums),
         terrific.LargestScores,
     ),
-    "a length in two ranks": (row_sums, "weighted_bincount", in_two_cells, ranks.LengthRanks),
+    "a length in two ranks": (bins, "weighted_bincount", in_two_cells, grid_ranks.LengthRanks),
     "the clip skipped (ball)": (
         ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
         ball_moments.BallMoments,
@@ -592,15 +608,15 @@ SOME = {
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
     ),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
-    "a row in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.LineRanks),
+    "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
-    "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, columns.VectorRanks),
+    "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (
-        columns, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, columns.VectorSums,
+        vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
     ),
     "counted for each end that it is beyond": (
-        columns.Vectors, "outside", whole_for_each_entry, columns.VectorSums,
+        vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,
     ),
     "numbers less the mean of their column": (
         names, "keys_of", lambda f: lambda values: f(values - np.mean(values)),
@@ -637,17 +653,17 @@ SOME = {
     ),
     "a row next to two centers": (columns, "weighted_bincount", in_two_cells, columns.OffsetSums),
     "counted for each column that it is beyond": (
-        columns, "_of_one_row", lambda _: lambda found: found * 2**10, columns.Outside,
+        vectors, "_of_one_row", lambda _: lambda found: found * 2**10, vectors.Outside,
     ),
     "a claim of all for each of two": (
-        columns.VectorSums, "claims",
+        vectors.VectorSums, "claims",
         lambda f: lambda self, facts: tuple(
             replace(each, l2=each.l2 * np.sqrt(1 - self.vectors.beyond)) for each in f(self, facts)
         ),
-        columns.VectorSums,
+        vectors.VectorSums,
     ),
     "excess without a bound (totals)": (
-        Units, "totals", excess_without_a_bound, columns.UnitTotals,
+        Units, "totals", excess_without_a_bound, vectors.UnitTotals,
     ),
     "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),

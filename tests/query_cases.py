@@ -6,6 +6,7 @@ import numpy as np
 from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
@@ -18,6 +19,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_ranks,
     grids,
     interior,
     labels,
@@ -30,8 +32,10 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    second_moments,
     terrific,
     tuples,
+    vectors,
     words,
 )
 
@@ -41,7 +45,7 @@ from sklearn_dp._queries import (
 def norm_counts(rng):
     d = features(rng)
     center = Domain(rng.normal(size=d), 1.0) if rng.random() < 0.5 else None
-    within = Domain.from_bounds(2.0, d) if rng.random() < 0.5 else None
+    within = domain_of(2.0, d) if rng.random() < 0.5 else None
     return Case(places.NormCounts(center, within), d)
 
 
@@ -56,12 +60,12 @@ def length_counts(rng):
 
 def second_moment(rng):
     ground = Ground.draw(rng)
-    return ground.case(places.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
+    return ground.case(second_moments.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
 
 
 def active_second_moment(rng):
     ground = Ground.draw(rng)
-    case = ground.case(active.Active(places.SecondMoment(float(ground.limit * 0.3))))
+    case = ground.case(active.Active(second_moments.SecondMoment(float(ground.limit * 0.3))))
     case.units = False
     return case
 
@@ -98,7 +102,7 @@ def capped_squares(rng):
     caps = rng.uniform(0.1, 0.6, k) * ground.ball
     points = np.concatenate([ground.points(rng, k), ground.points(rng, 1, 0.3)])
     limits = np.full(k, np.inf) if rng.random() < 0.5 else caps * rng.uniform(0.8, 1.5)
-    bounds = None if rng.random() < 0.5 else Domain.from_bounds(ground.domain.radius, ground.d)
+    bounds = None if rng.random() < 0.5 else domain_of(ground.domain.radius, ground.d)
     largest = np.array([np.max(caps) ** 2, (ground.ball * 0.2) ** 2])
     query = clusters.CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
     return ground.case(query, likely=around(ground, points[:-1], limits.clip(max=2e9), rng))
@@ -168,7 +172,7 @@ def column_ranks(rng):
 
 
 def unit_totals(rng):
-    return Case(columns.UnitTotals(), features(rng))
+    return Case(vectors.UnitTotals(), features(rng))
 
 
 def _ends(rng):
@@ -199,7 +203,7 @@ def _vectors(rng):
     powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
     shifts = tuple(rng.uniform(0, 0.5, len(chosen)) for _ in powers)
     outer = np.array([low - 1.0, high]) if rng.random() < 0.3 else None
-    return d, columns.Vectors(
+    return d, vectors.Vectors(
         chosen,
         low,
         high,
@@ -213,21 +217,21 @@ def _vectors(rng):
 
 
 def vector_ranks(rng):
-    d, vectors = _vectors(rng)
-    edges = vectors.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
-    return Case(columns.VectorRanks(vectors, edges), d, 3.0)
+    d, made = _vectors(rng)
+    edges = made.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
+    return Case(vectors.VectorRanks(made, edges), d, 3.0)
 
 
 def vector_sums(rng):
-    d, vectors = _vectors(rng)
-    return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
+    d, made = _vectors(rng)
+    return Case(vectors.VectorSums(made, made.most * float(rng.uniform(0.1, 1))), d, 3.0)
 
 
 def outside(rng):
     d = features(rng)
     low = rng.normal(size=d) - 1
     box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
-    return Case(columns.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
+    return Case(vectors.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
 
 
 def line_ranks(rng):
@@ -237,7 +241,7 @@ def line_ranks(rng):
         basis[rng.integers(ground.d)] = 2.0**grids.BASIS_BITS
     axis = grids.Axes(basis, np.ones(1), np.ones(1), ground.ball)
     edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
-    return ground.case(ranks.LineRanks(axis, edges))
+    return ground.case(grid_ranks.LineRanks(axis, edges))
 
 
 def category_counts(rng):
@@ -287,7 +291,7 @@ def offset_sums(rng):
     box, whole = None, np.zeros(d, dtype=bool)
     if rng.random() < 0.6:
         side = rng.choice([0.5, 1.0, 3.0], d)
-        box, whole = Domain.from_bounds((-side, side), d), rng.random(d) < 0.7
+        box, whole = domain_of((-side, side), d), rng.random(d) < 0.7
     centers, base, about = rng.uniform(-1, 1, (3, k, d))
     scale = rng.uniform(0.1, 1, d)
     if box is not None:
@@ -339,12 +343,6 @@ def topic_words(rng):
 # Of points, which are rows that are units: a neighbor may also have another one in place of one.
 
 
-def _points(ground, query, *steps, **options):
-    case = ground.case(query, *steps, **options)
-    case.units = False
-    return case
-
-
 def _some_active(rng, ground, share=0.1):
     """A step that leaves those active which are not near some place, or none."""
     center = ground.points(rng, 1)[0]
@@ -353,13 +351,13 @@ def _some_active(rng, ground, share=0.1):
 
 def points(rng):
     ground = Ground.draw(rng)
-    return _points(ground, balls.Points(), *_some_active(rng, ground), replace=True)
+    return ground.points_case(balls.Points(), *_some_active(rng, ground), replace=True)
 
 
 def counts_about(rng):
     ground = Ground.draw(rng)
     query = balls.CountsAbout(ground.points(rng, 3), float((0.5 * ground.ball) ** 2))
-    return _points(ground, query, *_some_active(rng, ground), replace=True)
+    return ground.points_case(query, *_some_active(rng, ground), replace=True)
 
 
 def ball_counts(rng):
@@ -367,7 +365,7 @@ def ball_counts(rng):
     squares = np.floor(np.square(edges(rng, ground.limit)))
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
     query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
-    return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
+    return ground.points_case(query, *_some_active(rng, ground), replace=True, additive=False)
 
 
 def _ball_sum(rng, replace):
@@ -377,8 +375,8 @@ def _ball_sum(rng, replace):
         radius /= 1e6  # the number of points counts as well
     query = balls.BallSum(center[0], int(radius[0] ** 2), replace=replace)
     likely = around(ground, center, radius * (1 - 1e-9), rng)
-    steps = _some_active(rng, ground)
-    return _points(ground, query, *steps, likely=likely, replace=replace)
+    steps = _some_active(rng, ground, 0.6)
+    return ground.points_case(query, *steps, likely=likely, replace=replace)
 
 
 def ball_sum(rng):
@@ -393,7 +391,7 @@ def members(rng):
     ground = Ground.draw(rng)
     center = ground.points(rng, 1)[0]
     query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
-    return _points(ground, query, balls.Beyond(center, -1.0), replace=True)
+    return ground.points_case(query, balls.Beyond(center, -1.0), replace=True)
 
 
 def _grid(rng, ground):
@@ -420,8 +418,7 @@ def fullest_boxes(rng):
     ground = Ground.draw(rng)
     grid, shifts = _grid(rng, ground)
     numbered, toss = _tossed(rng)
-    return _points(
-        ground,
+    return ground.points_case(
         lambda rows: boxes.FullestBoxes(grid, shifts, rows.table.n_parts, toss(rows)),
         *_some_active(rng, ground),
         additive=False,
@@ -439,7 +436,9 @@ def _named(rng, replace, **options):
         return boxes.NamedBoxes(grid, shifts[0], coins=toss(rows), replace=replace, **options)
 
     steps = _some_active(rng, ground)
-    return _points(ground, query, *steps, additive=not numbered, replace=replace, numbered=numbered)
+    return ground.points_case(
+        query, *steps, additive=not numbered, replace=replace, numbered=numbered
+    )
 
 
 def named_boxes(rng):
@@ -460,8 +459,7 @@ def radius_scores(rng):
     radii = kind(ground.ball / 16, 2 * ground.limit)
     t, (numbered, toss) = int(rng.integers(1, 6)), _tossed(rng)
     crossing = balls.Crossing(t * t, int(rng.integers(1, 4)))
-    return _points(
-        ground,
+    return ground.points_case(
         lambda rows: pairs.RadiusScores(radii, t, crossing, toss(rows)),
         *_some_active(rng, ground),
         additive=False,
@@ -475,7 +473,7 @@ def interior_scores(rng):
     while ground.n_features != 1:
         ground = Ground.draw(rng)
     query = interior.InteriorScores(ground.points(rng, 5)[:, 0])
-    return _points(ground, query, additive=False, replace=True)
+    return ground.points_case(query, additive=False, replace=True)
 
 
 def _client_round(rng, kinds, clients=False, swap=False, l1=False):
@@ -568,12 +566,12 @@ def ring_counts(rng):
     ground = Ground.draw(rng)
     squares = np.floor(np.square(edges(rng, ground.limit)))
     query = balls.RingCounts(ground.points(rng, 1)[0], squares)
-    return _points(ground, query, *_some_active(rng, ground))
+    return ground.points_case(query, *_some_active(rng, ground))
 
 
 def length_ranks(rng):
     ground = Ground.draw(rng)
-    return ground.case(ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
+    return ground.case(grid_ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
 
 
 def ball_moments_(rng):
@@ -618,12 +616,12 @@ def half_sum(rng):
 
 
 def ball_scores(rng):
-    """Of few points, sizes are small."""
+    """Of sizes up to that of the table: with small ones most points change no score."""
     ground = Ground.draw(rng)
     near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
     centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
-    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 4)), tilt)
-    case = _points(ground, query, *_some_active(rng, ground, 0.6), replace=True)
+    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 9)), tilt)
+    case = ground.points_case(query, *_some_active(rng, ground, 0.6), replace=True)
     case.additive, case.reached = False, 0.4  # one score moves, of six that may
     return case
 
@@ -637,7 +635,7 @@ def largest_scores(rng):
         return terrific.LargestScores(radii, 2.0, t, toss(rows))
 
     options = {"additive": False, "replace": not numbered, "numbered": numbered, "reached": 0.5}
-    return _points(ground, query, *_some_active(rng, ground), **options)
+    return ground.points_case(query, *_some_active(rng, ground), **options)
 
 
 def wide_boxes(rng):

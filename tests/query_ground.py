@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from query_tools import PLAN, WIDE, Case
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._session import PrivacySession
@@ -37,10 +38,10 @@ class Ground:
         d = features(rng)
         radius = float(rng.choice([1.0, 3.7, 1e-3, 5e4]))
         kind = rng.integers(6)
-        domain = Domain.from_bounds(radius, d)
+        domain = domain_of(radius, d)
         if kind == 0:
-            domain = Domain.from_bounds((-np.full(d, radius), np.full(d, 1.5 * radius)), d)
-        within = Domain.from_bounds(0.9 * radius, d) if kind == 1 else None
+            domain = domain_of((-np.full(d, radius), np.full(d, 1.5 * radius)), d)
+        within = domain_of(0.9 * radius, d) if kind == 1 else None
         ground = cls(d, domain, within, None, None)
         if kind in (2, 3) and not plain:
             ground.origin = np.trunc(rng.uniform(-0.5, 0.5, d) / np.sqrt(d) * ground.ball)
@@ -86,6 +87,10 @@ class Ground:
             return rows
 
         return Case(query, self.d, self.domain.radius, prepare, **options)
+
+    def points_case(self, query, *steps, **options):
+        """A case of rows that have no weights and no groups."""
+        return self.case(query, *steps, units=False, **options)
 
     def view(self, rng):
         """Coordinates about a place, whose limit may be less than rows are long, or more."""

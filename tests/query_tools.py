@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,7 +15,9 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import Sealed, opened
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import Query
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.active import ACTIVE
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows import bins
 from sklearn_dp._rows.sparse_rows import SparseRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
@@ -202,3 +205,25 @@ def units_for(rng, n):
         return Units(n, groups), np.ones(n, dtype=bool)
     weights = rng.choice([0.0, 1e-9, 0.3, 1.0, 2.0, 5.0, 1e6], size=n)
     return Units.weighted(weights, 2.0, groups)
+
+
+# -- a planted bug ---------------------------------------------------------------------------------
+
+
+class _OfTheFirst(np.ndarray):
+    """A mask that gives the first rows of a part, whichever are asked for."""
+
+    def __getitem__(self, place):
+        own = np.asarray(self)
+        return own[: place.stop - place.start] if isinstance(place, slice) else own[place]
+
+
+def masks_of_the_first_rows(original):  # which are others in all chunks but the first
+    def on(self, part):
+        active = part.state.get(ACTIVE)
+        if active is not None:
+            part = part.having(**{ACTIVE: active.view(_OfTheFirst)})
+        with patch.object(bins, "_CHUNK_ENTRIES", 8):
+            return original(self, part)
+
+    return on

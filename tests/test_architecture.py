@@ -20,14 +20,22 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions", "_version"},
     {"_privacy"},
-    {"_sklearn_compat", "_status"},
+    {"_columns", "_sklearn_compat", "_status"},
     {"_silence"},
     {"_rows"},
     {"_queries", "_door"},
+    {"_door_entries"},
     {"accounting", "ledger", "_intervals", "_dropin"},
     {"_aggregate"},
     {"_steps"},
-    {"_guarantee", "_validation", "_weights"},
+    {
+        "_bounds",
+        "_by_name",
+        "_guarantee",
+        "_validation",
+        "_weights",
+    },  # no bounds are read after the charge
+    {"_n_clusters"},
     {"_partitions"},
     {"_fit"},
     {"_base"},
@@ -313,8 +321,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_queries/blocks.py` and `_rows/threads.py` import joblib, threadpoolctl."""
-    if module.name in ("_queries.blocks", "_rows.threads"):
+    """Only `_queries/blocks.py`, `_rows/clients.py` and `threads.py` import joblib."""
+    if module.name in ("_queries.blocks", "_rows.clients", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):
@@ -408,7 +416,7 @@ CHECKS = {
     "check_array", "check_X_y", "column_or_1d", "as_float_array", "indexable", "validate_data",
     "check_consistent_length",
 }  # fmt: skip
-DOOR = ("_door", "_privacy._entries")
+DOOR = ("_door", "_door_entries", "_privacy._entries")
 
 
 def tables_come_in_by_one_door(module):

@@ -23,7 +23,7 @@ from sklearn_dp import DPOneHotEncoder, FederatedDPKMeans, FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._entries import object_array
 from sklearn_dp._privacy._groups import code_groups
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._output import target_column
@@ -133,8 +133,8 @@ def test_counts_of_categories_move_by_one(held):
     rows = [[(True, 1, 2.5, "1", "01", None, "a")[i % 7], i % 3] for i in range(N)]
 
     def counts(table):
-        release = PrivacySession.stability_histogram
-        with recorded(PrivacySession, "stability_histogram", release) as calls:
+        release = stability.stability_histogram
+        with recorded(stability, "stability_histogram", release) as calls:
             done = ends(lambda: DPOneHotEncoder(epsilon=100.0).fit(HELD[held](table)))
         return done, [dict(zip(*call[1:3], strict=True)) for call in calls]
 

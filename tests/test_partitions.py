@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
+from sklearn_dp._fit import _labels_of_part
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._queries.samples import ByPart
-from sklearn_dp._rows.nearest import labels_of
 from sklearn_dp._rows.table import (
     CellCounts,
     LocalEngine,
@@ -137,8 +137,8 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
             table.update(with_targets, model._public_labels())
             table.dtype = np.dtype(np.float64)
         model._fit(table, table.units, session, Progress(model))
-        if (labeled := model._labeled_by()) is not None:
-            model.labels_ = labels_of(table, *labeled)
+        if (labels := model._labeled_by()) is not None:
+            model.labels_ = table.rows(_labels_of_part, labels)
         model._add_report(session.report())
         model._tell_limit()
         model._tidy(table.dtype)

@@ -8,13 +8,14 @@ The modules that an estimator imports, directly or through others, of these kind
 
 * kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
 * rows, questions: all that it needs of `_rows` and `_queries`;
-* door: how rows come in (`_door`, `_fit`, `_partitions`, `_weights`);
+* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_weights`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
   should be none.
 
-Lines are code: no docstrings, comments or blank lines. The second table counts the calls, outside
-of kernel and questions, that state a sensitivity.
+Lines are code: no docstrings, comments or blank lines. A second table says what has to be read in
+addition where a table is on a cluster: these modules are imported for such a table only. The last
+line counts the calls, outside of kernel and questions, that state a sensitivity.
 """
 
 import argparse
@@ -52,7 +53,10 @@ ESTIMATORS = {
     "SampleAndAggregate": "ensemble._sample_and_aggregate",
     "FederatedDPKMeans": "federated._federated_dp_kmeans",
 }
-DOOR = ("_door", "_fit", "_partitions", "_weights")
+DOOR = ("_door", "_door_entries", "_fit", "_partitions", "_weights")
+CLUSTERS = {"Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
+"""By whom the rows are held: the module of `_partitions` that is imported for them."""
+
 AFTER = "_partitions._rowwise"
 """Methods after a fit: what they are given is not what the fit was of."""
 PAGES = {
@@ -161,6 +165,17 @@ class Checkout:
         """Code lines by kind."""
         return [self.lines(names) for names in self.files(estimator).values()]
 
+    def cluster(self, name, estimator="DPKMeans"):
+        """Code lines of what is to be read in addition, for rows on a cluster."""
+        needed = self.needed(f"_partitions.{CLUSTERS[name]}")
+        return self.lines(
+            [
+                each
+                for each in needed - self.needed(ESTIMATORS[estimator])
+                if self.kinds[each] in KINDS
+            ]
+        )
+
     def stated(self):
         """Where a sensitivity is stated outside of kernel and questions."""
         return [
@@ -213,6 +228,8 @@ def main():
         row = now.row(name)
         known = f"{sum(past.row(name)):>10,}" if past else ""
         print(f"{name:<20}" + "".join(f"{each:>10,}" for each in (*row, sum(row))) + known)
+    clusters = ", ".join(f"{name} {now.cluster(name):,}" for name in CLUSTERS)
+    print(f"in addition, for rows on a cluster: {clusters}")
     stated = now.stated()
     known = f"; before, {len(past.stated())}" if past else ""
     files = len({place.split(":")[0] for place in stated})

@@ -16,7 +16,7 @@ from ._dispatch import (
     opened_table,
 )
 from ._rowwise import InParts, answers, check_columns, rowwise
-from ._steps import EngineInput, Reason, quietly
+from ._sources import EngineInput, Reason, quietly
 
 __all__ = [
     "EngineInput", "InParts", "Reason", "answers", "check_columns", "engine_of", "engine_of_parts",

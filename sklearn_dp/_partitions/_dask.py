@@ -23,24 +23,19 @@ from scipy.sparse import csr_array, issparse
 
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
+from ._sources import CheckedSource, Columns, EngineInput, check_list, columns_of, quietly
 from ._steps import (
     FAN_IN,
-    CheckedSource,
-    Columns,
-    EngineInput,
     Given,
     Message,
     Split,
     Step,
     all_raised,
     asked,
-    check_list,
-    columns_of,
     columns_or_words,
     joined,
     name_of,
     pieces_of,
-    quietly,
     raised,
     rows_of,
     run,

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .._door import NUMBERS, Schema, in_memory_frame, schema
+from .._columns import NUMBERS, Schema
+from .._door import in_memory_frame, schema
 from .._privacy._entries import dtype_of, kind_of
 from .._privacy._units import UnitFacts
 from .._rows.table import Summed, Table
 from .._rows.table_units import open_units, weighted_rows
 from .._weights import NO_WEIGHT
-from ._steps import CheckedSource, EngineInput, quietly
+from ._sources import CheckedSource, EngineInput, quietly
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "

@@ -19,7 +19,7 @@ import numpy as np
 from .._privacy._optional import extra
 from .._rows.pieces import kept
 from .._rows.table import LocalEngine
-from ._steps import (
+from ._sources import (
     CheckedSource,
     Columns,
     EngineInput,

@@ -16,7 +16,7 @@ from .._rows.single_rows import row_guard
 from .._rows.table import PartSource
 from .._sklearn_compat import with_callbacks
 from ._dispatch import engine_of, engine_of_parts
-from ._steps import EngineInput
+from ._sources import EngineInput
 
 # Every class below :class:`InParts` gets it: where a method of :data:`ROWS` finds a table in parts,
 # it gives a collection of the kind of the table, such as a `dask.array`, without computing it;

@@ -16,24 +16,19 @@ import numpy as np
 from .._door import schema
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
+from ._sources import CheckedSource, Columns, EngineInput, Reason, columns_of, quietly
 from ._steps import (
-    CheckedSource,
-    Columns,
-    EngineInput,
     Given,
     Message,
-    Reason,
     Split,
     Step,
     all_raised,
     asked,
-    columns_of,
     columns_or_words,
     joined,
     name_of,
     of_source,
     pieces_of,
-    quietly,
     raised,
     rows_of,
     run,

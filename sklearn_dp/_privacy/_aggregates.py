@@ -6,18 +6,16 @@ inequality whatever bounds the contribution of a row bounds that of a unit.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csc_array
 
-from ._grid import clip_integer_rows, sum_type
-from ._products import MOST_SUMMED, NearRows, Products
+from ._grid import sum_type
 from ._rounding import exact_integers
 from ._units import Units
 
-GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 _CHUNK_ENTRIES = 2**18
@@ -55,60 +53,6 @@ def label_sums(rows: np.ndarray, labels: np.ndarray, n_labels: int) -> np.ndarra
         # Integers of at most 2**26, at most 2**18 of them: every partial sum is below 2**53.
         total += exact_integers(pick @ part)
     return total
-
-
-def exact_gram(
-    parts: Iterable[tuple[slice, Any, np.ndarray | None]],
-    n_features: int,
-    limit: float,
-    coarse: float,
-    units: Units,
-) -> np.ndarray:
-    """X^T W X as integers, in squared coarse steps; rounding to them toward zero lengthens no row.
-
-    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`, which is at most
-    2**15 coarse steps: where they are among all rows, the rows, and their squared norms where these
-    are known. Without weights the rows may also be `NearRows`.
-    """
-    total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
-    products = Products(n_features)
-    for place, rows, squares in _near_apart(parts, limit):
-        if isinstance(rows, NearRows):
-            rows = rows.in_steps(1 / coarse)
-        else:
-            rows = clip_integer_rows(rows, limit, squares) * (1 / coarse)
-            np.trunc(rows, out=rows)
-        if units.weights is not None:
-            # The root of the weight scales the row, rounded toward zero: the rows of a unit then
-            # have squared norms of sum at most limit^2.
-            root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
-            rows = np.trunc(rows * root[:, None])
-        if products.n_rows + len(rows) > MOST_SUMMED:
-            total += products.total()
-            products = Products(n_features)
-        products.add(rows)
-    total += products.total()
-    return total
-
-
-def _near_apart(
-    parts: Iterable[tuple[slice, Any, np.ndarray | None]], limit: float
-) -> Iterator[tuple[slice, Any, np.ndarray | None]]:
-    """The parts, of near rows those that a clip leaves as they are; the others dense."""
-    for place, rows, squares in parts:
-        if not isinstance(rows, NearRows):
-            yield place, rows, squares
-            continue
-        squares = rows.squares() if squares is None else squares
-        # As in `clip_integer_rows`. Entries of the common row are bounded like those of the rows.
-        over = squares > limit**2 * (1 - 2.0**-50)
-        over |= rows.long() | (np.abs(rows.base).max() > limit)
-        if not over.all():
-            yield place, rows[~over] if over.any() else rows, None
-        others, step = np.flatnonzero(over), max(1, _CHUNK_ENTRIES // len(rows.base))
-        for start in range(0, len(others), step):
-            own = others[start : start + step]
-            yield place, rows[own].dense(), squares[own]
 
 
 def norm_counts(

@@ -1,13 +1,19 @@
-"""Inner draws of one (epsilon, delta)-DP step that the plan charges as a whole."""
+"""Steps that the plan charges as a whole: their inner draws, and sessions inside of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from . import _accounting as accounting
+from ._budget import PrivacyBudget
+from ._plan import Mechanism, PrivacyPlan
 from ._selection_rules import Geometric, Thin
 from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
+
+_MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 
 class CompositeMechanism:
@@ -70,5 +76,67 @@ class CompositeMechanism:
 
 def open_step(session: Any, entry: str, *, epsilon: float, delta: float) -> CompositeMechanism:
     """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws."""
-    session.pay_step(entry, epsilon=epsilon, delta=delta)
+    pay_step(session, entry, epsilon=epsilon, delta=delta)
     return CompositeMechanism(session, entry)
+
+
+def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
+    """Pay for a step that is (epsilon, delta)-DP as a whole. Charged once, as zCDP. The caller
+    proves that all the draws of the step together are so: see :mod:`._composite_mechanism`. The
+    entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts."""
+    rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
+    public = {"epsilon": epsilon, "delta": delta}
+    session._release(
+        entry,
+        Release(
+            "step",
+            Mechanism.APPROXIMATE,
+            None,
+            None,
+            None,
+            rho,
+            lambda noise: None,
+            delta,
+            public=public,
+            told=(0.0, 0.0),
+        ),
+    )
+
+
+def nested(session: Any, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Any:
+    """Pay for a step as :func:`pay_step` does, whose draws follow a plan of their own.
+
+    For a mechanism that runs another one inside and is more private than it, as samples are
+    more private than what they are taken from. The entry is of the plan of the session. The
+    session that is returned spends within `plan`, and nothing of the first; that all of it costs
+    (epsilon, delta) here is proved by the caller.
+    """
+    pay_step(session, entry, epsilon=epsilon, delta=delta)
+    return session._within(plan)
+
+
+def on_a_sample(session: Any, entry: str, rate: float) -> Any:
+    """A session for one release that the entry pays for, of an answer about a sample.
+
+    The coins of the sample are used for nothing else. Neighbors share the coins of the units
+    that they have in common, so their samples are neighbors, or equal; whatever holds for each
+    outcome of the coins holds for the mixture. So a pure mechanism also has the epsilon of
+    :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one
+    step of it. (Bounded range is not inherited, so the step costs what a pure one does.) Where
+    nothing is gained, or the mechanism is not pure, it is the session itself.
+    """
+    paid = session.plan[entry]
+    cost = {
+        Mechanism.EXPONENTIAL: accounting.bounded_range_zcdp_rho,
+        Mechanism.ABOVE_THRESHOLD: accounting.pure_zcdp_rho,
+    }.get(paid.mechanism)
+    outer = min(accounting.pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)
+    inner = accounting.epsilon_on_a_sample(outer, rate)
+    if cost is None or cost(inner) <= session.remaining(entry):
+        return session
+    rho = cost(inner) * (1 + 1e-9)
+    budget = PrivacyBudget(rho=rho, delta=session.plan.target.delta)
+    plan = PrivacyPlan(budget, (replace(paid, rho=rho),), session.plan.unit)
+    other = nested(session, entry, plan, epsilon=outer, delta=0.0)
+    other._rate = rate
+    return other

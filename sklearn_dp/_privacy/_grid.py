@@ -18,7 +18,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._products import NearRows, row_of_each_entry
 from ._rounding import bounded_integers, largest_of
 
 LIMIT = 2**24
@@ -28,6 +27,8 @@ MOST_COLUMNS = 2**14
 """LIMIT**2 * MOST_COLUMNS < 2**63: norms before the clip are exact in int64."""
 
 _LINE = 640  # entries
+_FIRST = 9  # rows that tell whether rows have entries in common
+_FEW = 32  # one entry in so many differs in sparse rows: with more, dense products are faster
 
 
 def sum_type(n_rows: int, bits: int) -> Any:
@@ -99,6 +100,78 @@ def clip_integer_columns(columns: np.ndarray, limit: int) -> np.ndarray:
         columns[:, far] = np.trunc(columns[:, far] / largest[far] * limit)
     norms = np.einsum("ij,ij->j", columns, columns)
     return clip_integer_rows(columns.T, limit, norms, own=True).T
+
+
+def common_row(rows: np.ndarray) -> np.ndarray | None:
+    """A row of integers that most of the first of some rows differ from in few entries, or None.
+
+    >>> common_row(np.array([[3.0, 0.0]] * 40))
+    array([3., 0.])
+    """
+    first = rows[:_FIRST]
+    common = np.trunc(np.median(first, axis=0))
+    differ = np.count_nonzero(first != common, axis=1)
+    return common if np.median(differ) * _FEW <= len(common) else None
+
+
+def row_of_each_entry(table: csr_array) -> np.ndarray:
+    """In which row each stored entry is."""
+    return np.arange(table.shape[0]).repeat(np.diff(table.indptr))
+
+
+class NearRows:
+    """Rows of integers that differ from one row b in few entries: b + s, with sparse s.
+
+    Everything here has the bits that it has of the rows themselves, as integers are added up that
+    floats hold. The rows, b and s have norms of at most 2**25.3, the columns of a matrix 2**26: by
+    Cauchy and Schwarz all terms of s.c + b.c together are at most 2**52.3 in magnitude, those of
+    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3.
+    """
+
+    def __init__(self, base: np.ndarray, few: csr_array) -> None:
+        self.base, self.few = base, few
+
+    def __len__(self) -> int:
+        return self.few.shape[0]
+
+    def __getitem__(self, rows: np.ndarray | slice) -> "NearRows":
+        return NearRows(self.base, self.few[rows])
+
+    def __matmul__(self, matrix: np.ndarray) -> np.ndarray:
+        return self.few @ matrix + self.base @ matrix
+
+    def having(self, base: np.ndarray, values: np.ndarray) -> "NearRows":
+        """About another row, with other entries in the same places."""
+        few = csr_array((values, self.few.indices, self.few.indptr), shape=self.few.shape)
+        return NearRows(base, few)
+
+    def dense(self) -> np.ndarray:
+        """The rows, in a new array."""
+        return self.few.toarray() + self.base
+
+    def long(self) -> np.ndarray:
+        """Which rows have so many entries that dense products are faster."""
+        return np.diff(self.few.indptr) * _FEW > len(self.base)
+
+    def squares(self) -> np.ndarray:
+        """Squared norms."""
+        terms = self.few.data * (self.few.data + 2.0 * self.base[self.few.indices])
+        own = np.bincount(row_of_each_entry(self.few), terms, len(self))
+        return own + self.base @ self.base
+
+    def sums(self, labels: np.ndarray, factors: np.ndarray, n_labels: int) -> np.ndarray:
+        """Sums (n_labels, d) of the rows of each label, times whole factors of at most 2**10."""
+        n, d = np.diff(self.few.indptr), self.few.shape[1]
+        places = (labels.astype(np.int64, casting="same_kind") * d).repeat(n) + self.few.indices
+        sums = np.bincount(places, factors.repeat(n) * self.few.data, n_labels * d)
+        return sums.reshape(n_labels, d) + np.outer(
+            np.bincount(labels, factors, n_labels), self.base
+        )
+
+    def in_steps(self, part: float) -> "NearRows":
+        """The rows times a part, rounded toward zero."""
+        base, at = np.trunc(self.base * part), self.few.indices
+        return self.having(base, np.trunc((self.base[at] + self.few.data) * part) - base[at])
 
 
 @dataclass(frozen=True)

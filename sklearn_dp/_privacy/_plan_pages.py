@@ -3,12 +3,15 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from . import _accounting as accounting
 from ._checks import is_integer
 from ._communication_cost import CommunicationCost, Workload
 from ._optional import extra
 from ._report import PrivacyReport
+
+_MOST_ADVISED = 20.0  # epsilon or rho: more protects hardly anybody
 
 
 class PlanPages:
@@ -141,3 +144,30 @@ class PlanPages:
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+
+def budget_for(plan: Any, shared: Any, times: float) -> str:
+    """The budget at which noise is so many `times` smaller, as the parameter that sets it.
+
+    That of the whole fit (`plan`, or what several steps share), also for a candidate of a search, a
+    segment or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the
+    root of rho. Empty where so much would protect hardly anybody.
+    """
+    if shared is not None:
+        epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
+        return _stated("epsilon", epsilon, " in privatize")
+    if plan.target.rho is not None:
+        return _stated("rho", times**2 * plan.target.rho)
+    if plan.one_step:
+        return _stated("epsilon", times * cast(float, plan.target.epsilon))
+    rho, failure = times**2 * plan.rho, plan.delta_failure
+    return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))
+
+
+def _stated(name: str, number: float, where: str = "") -> str:
+    """A parameter with two digits, as people write them, unless it is too much to advise.
+
+    >>> _stated("epsilon", 13.3), _stated("rho", 0.0123), _stated("epsilon", 333.0)
+    ('epsilon = 13', 'rho = 0.012', '')
+    """
+    return f"{name} = {float(f'{number:.2g}'):.12g}{where}" if number <= _MOST_ADVISED else ""

@@ -5,91 +5,24 @@ of the terms stays below 2**53 no addition rounds, and a row changes the sum by 
 by nothing else, whatever the order and the other rows.
 """
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
+from ._grid import _FEW, NearRows, clip_integer_rows, common_row, sum_type
 from ._rounding import exact_integers
+from ._units import Units
 
 MOST_SUMMED = 2**19
 """Rows that a sum of products may have."""
 
+GRAM_LIMIT = 2**15  # norm of a row in a second moment
+_CHUNK_ENTRIES = 2**18
 _WIDE = 256  # features: below, dense products are as fast as sparse ones
-_FEW = 32  # one entry in so many differs in sparse rows: with more, dense products are faster
 _DENSE = 4  # one in so many products of few entries: with more of them an array is faster
-_FIRST = 9  # rows that tell whether rows have entries in common
-
-
-def common_row(rows: np.ndarray) -> np.ndarray | None:
-    """A row of integers that most of the first of some rows differ from in few entries, or None.
-
-    >>> common_row(np.array([[3.0, 0.0]] * 40))
-    array([3., 0.])
-    """
-    first = rows[:_FIRST]
-    common = np.trunc(np.median(first, axis=0))
-    differ = np.count_nonzero(first != common, axis=1)
-    return common if np.median(differ) * _FEW <= len(common) else None
-
-
-def row_of_each_entry(table: csr_array) -> np.ndarray:
-    """In which row each stored entry is."""
-    return np.arange(table.shape[0]).repeat(np.diff(table.indptr))
-
-
-class NearRows:
-    """Rows of integers that differ from one row b in few entries: b + s, with sparse s.
-
-    Everything here has the bits that it has of the rows themselves, as integers are added up that
-    floats hold. The rows, b and s have norms of at most 2**25.3, the columns of a matrix 2**26: by
-    Cauchy and Schwarz all terms of s.c + b.c together are at most 2**52.3 in magnitude, those of
-    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3.
-    """
-
-    def __init__(self, base: np.ndarray, few: csr_array) -> None:
-        self.base, self.few = base, few
-
-    def __len__(self) -> int:
-        return self.few.shape[0]
-
-    def __getitem__(self, rows: np.ndarray | slice) -> "NearRows":
-        return NearRows(self.base, self.few[rows])
-
-    def __matmul__(self, matrix: np.ndarray) -> np.ndarray:
-        return self.few @ matrix + self.base @ matrix
-
-    def having(self, base: np.ndarray, values: np.ndarray) -> "NearRows":
-        """About another row, with other entries in the same places."""
-        few = csr_array((values, self.few.indices, self.few.indptr), shape=self.few.shape)
-        return NearRows(base, few)
-
-    def dense(self) -> np.ndarray:
-        """The rows, in a new array."""
-        return self.few.toarray() + self.base
-
-    def long(self) -> np.ndarray:
-        """Which rows have so many entries that dense products are faster."""
-        return np.diff(self.few.indptr) * _FEW > len(self.base)
-
-    def squares(self) -> np.ndarray:
-        """Squared norms."""
-        terms = self.few.data * (self.few.data + 2.0 * self.base[self.few.indices])
-        own = np.bincount(row_of_each_entry(self.few), terms, len(self))
-        return own + self.base @ self.base
-
-    def sums(self, labels: np.ndarray, factors: np.ndarray, n_labels: int) -> np.ndarray:
-        """Sums (n_labels, d) of the rows of each label, times whole factors of at most 2**10."""
-        n, d = np.diff(self.few.indptr), self.few.shape[1]
-        places = (labels.astype(np.int64, casting="same_kind") * d).repeat(n) + self.few.indices
-        sums = np.bincount(places, factors.repeat(n) * self.few.data, n_labels * d)
-        return sums.reshape(n_labels, d) + np.outer(
-            np.bincount(labels, factors, n_labels), self.base
-        )
-
-    def in_steps(self, part: float) -> "NearRows":
-        """The rows times a part, rounded toward zero."""
-        base, at = np.trunc(self.base * part), self.few.indices
-        return self.having(base, np.trunc((self.base[at] + self.few.data) * part) - base[at])
 
 
 class Products:
@@ -169,3 +102,57 @@ class Products:
         self._settle()
         upper = exact_integers(np.triu(self._sums))
         return upper + np.triu(upper, 1).T
+
+
+def exact_gram(
+    parts: Iterable[tuple[slice, Any, np.ndarray | None]],
+    n_features: int,
+    limit: float,
+    coarse: float,
+    units: Units,
+) -> np.ndarray:
+    """X^T W X as integers, in squared coarse steps; rounding to them toward zero lengthens no row.
+
+    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`, which is at most
+    2**15 coarse steps: where they are among all rows, the rows, and their squared norms where these
+    are known. Without weights the rows may also be `NearRows`.
+    """
+    total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
+    products = Products(n_features)
+    for place, rows, squares in _near_apart(parts, limit):
+        if isinstance(rows, NearRows):
+            rows = rows.in_steps(1 / coarse)
+        else:
+            rows = clip_integer_rows(rows, limit, squares) * (1 / coarse)
+            np.trunc(rows, out=rows)
+        if units.weights is not None:
+            # The root of the weight scales the row, rounded toward zero: the rows of a unit then
+            # have squared norms of sum at most limit^2.
+            root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
+            rows = np.trunc(rows * root[:, None])
+        if products.n_rows + len(rows) > MOST_SUMMED:
+            total += products.total()
+            products = Products(n_features)
+        products.add(rows)
+    total += products.total()
+    return total
+
+
+def _near_apart(
+    parts: Iterable[tuple[slice, Any, np.ndarray | None]], limit: float
+) -> Iterator[tuple[slice, Any, np.ndarray | None]]:
+    """The parts, of near rows those that a clip leaves as they are; the others dense."""
+    for place, rows, squares in parts:
+        if not isinstance(rows, NearRows):
+            yield place, rows, squares
+            continue
+        squares = rows.squares() if squares is None else squares
+        # As in `clip_integer_rows`. Entries of the common row are bounded like those of the rows.
+        over = squares > limit**2 * (1 - 2.0**-50)
+        over |= rows.long() | (np.abs(rows.base).max() > limit)
+        if not over.all():
+            yield place, rows[~over] if over.any() else rows, None
+        others, step = np.flatnonzero(over), max(1, _CHUNK_ENTRIES // len(rows.base))
+        for start in range(0, len(others), step):
+            own = others[start : start + step]
+            yield place, rows[own].dense(), squares[own]

@@ -20,21 +20,21 @@ An audit sees each release as an :class:`~._trace.Event`, and may put another ou
 """
 
 from dataclasses import replace
-from typing import Any, NoReturn, Self, cast
+from functools import partial
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from ..exceptions import SeededNoiseWarning
-from . import _accounting as accounting
 from ._accounts import Accounts
-from ._budget import PrivacyBudget
 from ._disjoint import payers_in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
 from ._neighbors import is_part_of
 from ._noise import NoiseSource, noise_source
-from ._plan import Mechanism, PlanError, PrivacyPlan
+from ._plan import PlanError, PrivacyPlan
+from ._plan_pages import budget_for
 from ._prepaid import is_paid, shared_budget
 from ._process import process_mark
 from ._random_words import fresh_bytes
@@ -50,8 +50,6 @@ _SEEDED = (
     "random_state is set: the noise can be reproduced, and the privacy guarantee does not hold "
     "against anyone who knows the seed. Use random_state=None for real data."
 )
-_MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
-_MOST_ADVISED = 20.0  # epsilon or rho: more protects hardly anybody
 
 
 class PrivacySession(Releases, AlgorithmicRandomness):
@@ -69,7 +67,8 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
     ) -> None:
         self.plan, self._label = plan, label
-        self._outermost, self._shared = plan, shared_budget()
+        # Of the whole fit, also where this session is for a candidate, a segment or a step.
+        self.budget_for = partial(budget_for, plan, shared_budget())
         seed = seed_of(random_state)
         if seed is not None:  # before the charge, for those who make an error of it
             warn(_SEEDED, SeededNoiseWarning)
@@ -168,65 +167,10 @@ class PrivacySession(Releases, AlgorithmicRandomness):
             other._source = self._source.branch(tag)
         return other
 
-    def budget_for(self, times: float) -> str:
-        """The budget at which noise is so many `times` smaller, as the parameter that sets it.
-
-        That is one of the whole fit, where this session is for a candidate of a search, a segment
-        or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the root
-        of rho. Empty where so much would protect hardly anybody.
-        """
-        plan, shared = self._outermost, self._shared
-        if shared is not None:
-            epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
-            return _stated("epsilon", epsilon, " in privatize")
-        if plan.target.rho is not None:
-            return _stated("rho", times**2 * plan.target.rho)
-        if plan.one_step:
-            return _stated("epsilon", times * cast(float, plan.target.epsilon))
-        rho, failure = times**2 * plan.rho, plan.delta_failure
-        return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))
-
     def _check_neighbors(self, plan: PrivacyPlan) -> None:
         """Refuse a fit whose neighbors are others: what it costs is not what a unit here pays."""
         if plan.unit != self.plan.unit or not is_part_of(plan.relation, self.plan.relation):
             raise PlanError("a fit protects other neighbors than the one that it is part of")
-
-    def nested(self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Self:
-        """Pay for a step as :meth:`pay_step` does, whose draws follow a plan of their own.
-
-        For a mechanism that runs another one inside and is more private than it, as samples are
-        more private than what they are taken from. The entry is of the plan of this session. The
-        session that is returned spends within `plan`, and nothing of this one; that all of it costs
-        (epsilon, delta) here is proved by the caller.
-        """
-        self.pay_step(entry, epsilon=epsilon, delta=delta)
-        return self._within(plan)
-
-    def on_a_sample(self, entry: str, rate: float) -> Self:
-        """A session for one release that the entry pays for, of an answer about a sample.
-
-        The coins of the sample are used for nothing else. Neighbors share the coins of the units
-        that they have in common, so their samples are neighbors, or equal; whatever holds for each
-        outcome of the coins holds for the mixture. So a pure mechanism also has the epsilon of
-        :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one
-        step of it. (Bounded range is not inherited, so the step costs what a pure one does.) Where
-        nothing is gained, or the mechanism is not pure, it is this session.
-        """
-        paid = self.plan[entry]
-        cost = {
-            Mechanism.EXPONENTIAL: accounting.bounded_range_zcdp_rho,
-            Mechanism.ABOVE_THRESHOLD: accounting.pure_zcdp_rho,
-        }.get(paid.mechanism)
-        outer = min(accounting.pure_dp_epsilon(self.remaining(entry)), _MOST_EPSILON)
-        inner = accounting.epsilon_on_a_sample(outer, rate)
-        if cost is None or cost(inner) <= self.remaining(entry):
-            return self
-        rho = cost(inner) * (1 + 1e-9)
-        budget = PrivacyBudget(rho=rho, delta=self.plan.target.delta)
-        plan = PrivacyPlan(budget, (replace(paid, rho=rho),), self.plan.unit)
-        other = self.nested(entry, plan, epsilon=outer, delta=0.0)
-        other._rate = rate
-        return other
 
     def _within(self, plan: PrivacyPlan) -> Self:
         """A session with a plan, a log and accounts of its own, on the noise of this one."""
@@ -285,28 +229,6 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         output = self._drawn_output(entry, release)
         self._note(entry, release)
         return output
-
-    def pay_step(self, entry: str, *, epsilon: float, delta: float) -> None:
-        """Pay for a step that is (epsilon, delta)-DP as a whole. Charged once, as zCDP. The caller
-        proves that all the draws of the step together are so: see :mod:`._composite_mechanism`. The
-        entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts."""
-        rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
-        public = {"epsilon": epsilon, "delta": delta}
-        self._release(
-            entry,
-            Release(
-                "step",
-                Mechanism.APPROXIMATE,
-                None,
-                None,
-                None,
-                rho,
-                lambda noise: None,
-                delta,
-                public=public,
-                told=(0.0, 0.0),
-            ),
-        )
 
     def _drawn_output(self, entry: str, release: Release) -> Any:
         """Draw; an audit sees the release and what the samplers drew for it."""
@@ -368,12 +290,3 @@ class PrivacySession(Releases, AlgorithmicRandomness):
 
 def _largest(lengths: Any) -> float:
     return float(lengths if isinstance(lengths, float) else np.max(lengths))
-
-
-def _stated(name: str, number: float, where: str = "") -> str:
-    """A parameter with two digits, as people write them, unless it is too much to advise.
-
-    >>> _stated("epsilon", 13.3), _stated("rho", 0.0123), _stated("epsilon", 333.0)
-    ('epsilon = 13', 'rho = 0.012', '')
-    """
-    return f"{name} = {float(f'{number:.2g}'):.12g}{where}" if number <= _MOST_ADVISED else ""

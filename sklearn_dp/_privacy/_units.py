@@ -91,23 +91,6 @@ class Units:
         units.weights = exact_integers((_WEIGHT_STEPS // sizes)[index])
         return units
 
-    @classmethod
-    def of_weights(
-        cls,
-        index: np.ndarray,
-        size: int,
-        weights: np.ndarray,
-        facts: UnitFacts,
-        excess: np.ndarray | None = None,
-    ) -> Self:
-        """Units of some rows that have weights already: `index` is the unit of each, out of `size`.
-        The weights of a unit sum to at most ``facts.scale``."""
-        units = cls(len(index))
-        units.index, units.size, units.weights, units.excess = index, size, weights, excess
-        units.scale, units.unit_weight = facts.scale, facts.unit_weight
-        units.own_weights, units.unit = facts.own_weights, facts.unit
-        return units
-
     def times(self, rows: Units) -> Self:
         """The same units, whose rows have weights of their own too, if those of `rows` have."""
         if rows.own_weights:
@@ -149,21 +132,6 @@ class Units:
         units.scale, units.unit_weight = _WEIGHT_STEPS, float(largest)
         units.own_weights = True
         return units, there
-
-    def of_points(self) -> Units:
-        """The same units, where one point stands for each: with the weight that its rows have.
-        Without weights of their own all units are alike, and a point counts as one."""
-        alone = Units(self.size)
-        alone.unit = self.unit
-        if self.own_weights:
-            # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
-            unit = self.spread(np.arange(self.size))
-            alone.weights = exact_integers(np.bincount(unit, self.weights, self.size))
-            alone.scale = self.scale
-            if self.excess is not None:
-                alone.excess = exact_integers(np.bincount(unit, self.excess, self.size))
-            alone.own_weights, alone.unit_weight = True, self.unit_weight
-        return alone
 
     @property
     def totals(self) -> np.ndarray:

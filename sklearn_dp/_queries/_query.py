@@ -22,8 +22,7 @@ import numpy as np
 from .._privacy._domain import Domain, Sphere
 from .._privacy._sealed import Claim, Sealed, SealedCells
 from .._privacy._units import UnitFacts
-from .._rows.rows import ROWS
-from .._rows.table import CellCounts, Part
+from .._rows.table import ROWS, CellCounts, Part
 
 QUESTIONS: list[type] = []
 """Every kind of question and of step."""

@@ -32,8 +32,7 @@ from .._privacy._grid import sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
-from .._rows.rows import ROWS
-from .._rows.table import Part
+from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, check_points
 from .balls import squared_distances
 from .cores import BASIC_GAMMA

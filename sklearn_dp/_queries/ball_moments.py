@@ -13,8 +13,7 @@ import numpy as np
 from .._privacy._grid import clip_integer_rows, sum_type
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim
-from .._rows.rows import ROWS
-from .._rows.table import Part
+from .._rows.table import ROWS, Part
 from ._query import Facts, Query
 
 _UP = 1 + 1e-12

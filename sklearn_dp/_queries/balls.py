@@ -15,8 +15,8 @@ import numpy as np
 from .._privacy._grid import sum_type
 from .._privacy._rounding import exact_integers, round_up
 from .._privacy._sealed import Claim, Sealed
-from .._rows.rows import ROWS, Rows
-from .._rows.table import Part
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, Public, Step, check_points
 from .active import ACTIVE
 from .samples import ByPart

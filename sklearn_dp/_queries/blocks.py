@@ -39,8 +39,9 @@ from scipy.special import pdtr
 from sklearn.base import clone
 
 from .._privacy._domain import Domain
-from .._privacy._randomness import UnitDraws, blocks_of_draws, mixed_words
+from .._privacy._randomness import mixed_words
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws, copies
 from .._privacy._units import Units
 from .._rows.table import MOST_PIECES, TASKS, Part, Table
 from .._rows.threads import one_thread
@@ -48,8 +49,8 @@ from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .active import ACTIVE
-from .handles import TableRows
 from .samples import ByPart, UnitNumbers
+from .table_rows import TableRows
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
@@ -183,9 +184,9 @@ def fit_table_blocks(
     never show otherwise.
     """
     numbers = UnitNumbers.of(table) if numbers is None else numbers
-    draws = session.addressed_draws(numbers.size)
+    draws = addressed_draws(session, numbers.size)
     if fits.rate is not None and draws.known is not None:
-        session.copies(unit_copies(draws.known, fits.rate))
+        copies(session, unit_copies(draws.known, fits.rate))
     seeds = session.rng("inner fits").integers(2**31, size=fits.n_blocks)
     tasks = fits.tasks(table.engine.n_parts)
     ends = np.append([0], [task[-1] + 1 for task in tasks])

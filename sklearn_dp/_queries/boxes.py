@@ -14,8 +14,9 @@ import numpy as np
 from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._units import UnitFacts
-from .._rows.rows import ROWS, Rows, row_slices
-from .._rows.table import CellCounts, Part
+from .._rows.bins import row_slices
+from .._rows.rows import Rows
+from .._rows.table import ROWS, CellCounts, Part
 from ._query import Facts, PointQuery, Public, Several, Step
 from .active import ACTIVE
 from .samples import Coins, chosen_rows

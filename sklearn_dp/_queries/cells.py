@@ -16,9 +16,10 @@ import numpy as np
 from .._privacy._aggregates import weighted_bincount
 from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._sealed import Claim
+from .._rows.bins import row_slices
 from .._rows.row_sums import clipped_sums
-from .._rows.rows import ROWS, Rows, row_slices
-from .._rows.table import CellCounts, Part
+from .._rows.rows import Rows
+from .._rows.table import ROWS, CellCounts, Part
 from ._query import Facts, Public, Query, SparseQuery, Step, check_points
 from .clusters import residual_claim
 from .grids import Axes

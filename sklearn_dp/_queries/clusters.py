@@ -10,21 +10,20 @@ from .._privacy._domain import Domain
 from .._privacy._grid import sum_type
 from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim, Sealed
+from .._rows.bins import bins_of, counted, row_slices
 from .._rows.outside import beyond
 from .._rows.row_sums import (
     ERROR_STEPS,
     WEIGHT_BITS,
-    bins_of,
     clipped_sums,
-    counted,
     lines,
     nearest,
     nearest_in,
     square_sums,
     to_centers,
 )
-from .._rows.rows import ROWS, Rows, row_slices
-from .._rows.table import Part
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part
 from ._query import CellQuery, Facts, Query, Step, check_points
 
 _PINNED, _CLUSTERS = "pinned", "clusters"

@@ -13,7 +13,7 @@ import numpy as np
 from .._privacy._domain import Domain
 from .._rows.table import Part, PartSource
 from ._query import Public, Step, applied
-from .handles import TableRows
+from .table_rows import TableRows
 
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 

@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from .._privacy._rounding import round_up
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms import filters
-from .._privacy.mechanisms.histograms import stability_threshold
+from .._privacy.mechanisms.stability import stability_threshold
 
 _TILE = 1024  # rows and columns of a tile of distances: 8 MB
 _SAFE = 1 - 1e-9  # of a failure probability

@@ -8,10 +8,10 @@ from .._privacy._composite_mechanism import open_step
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
 from .blocks import exact_tuples
-from .handles import TableRows
 from .k_averages import MOST_CELLS, k_averages
 from .noisy_centers import noisy_centers
 from .separated_balls import release_if_private
+from .table_rows import TableRows
 
 
 def far_centers(

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from .._privacy._domain import Domain
-from .._privacy._grid import clip_integer_rows
-from .._privacy._products import NearRows
-from .._rows.rows import ROWS, WHOLE, Rows, map_rows
-from .._rows.table import Part
+from .._privacy._grid import NearRows, clip_integer_rows
+from .._rows.rows import WHOLE, Rows, map_rows
+from .._rows.table import ROWS, Part
 from ._query import Public, Step
 
 BASIS_BITS = 20

@@ -15,8 +15,8 @@ import numpy as np
 from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Table
-from .handles import TableRows
 from .samples import UnitNumbers
+from .table_rows import TableRows
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
@@ -92,5 +92,25 @@ def _group_points(
     # In the order of the parts, so that each group has its rows in the order of the table.
     rows, groups, weights = (np.concatenate(of_parts) for of_parts in zip(*pieces, strict=True))
     size, (weights, excess) = int(ends[number + 1] - ends[number]), weights.T
-    units = Units.of_weights(groups - ends[number], size, weights, facts, excess)
-    return Part(ArraySource(unit_points(rows, units), number), units.of_points())
+    units = Units(len(rows))  # the rows have weights already, which sum to at most `scale` in each
+    units.index, units.size = groups - ends[number], size
+    units.weights, units.excess = weights, excess
+    units.scale, units.unit_weight = facts.scale, facts.unit_weight
+    units.own_weights, units.unit = facts.own_weights, facts.unit
+    return Part(ArraySource(unit_points(rows, units), number), units_of_points(units))
+
+
+def units_of_points(units: Units) -> Units:
+    """Units of which one point stands for each: with the weight that its rows have.
+    Without weights of their own all units are alike, and a point counts as one."""
+    alone = Units(units.size)
+    alone.unit = units.unit
+    if units.own_weights:
+        # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
+        unit = units.spread(np.arange(units.size))
+        alone.weights = exact_integers(np.bincount(unit, units.weights, units.size))
+        alone.scale = units.scale
+        if units.excess is not None:
+            alone.excess = exact_integers(np.bincount(unit, units.excess, units.size))
+        alone.own_weights, alone.unit_weight = True, units.unit_weight
+    return alone

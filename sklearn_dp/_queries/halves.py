@@ -14,12 +14,12 @@ from typing import Any, cast
 import numpy as np
 
 from .._privacy._domain import Domain
-from .._privacy._randomness import UnitDraws
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import UnitDraws, addressed_draws
 from .._privacy._units import UnitFacts, Units
-from .._rows.rows import ROWS, Rows
-from .._rows.table import Part, PartSource
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part, PartSource
 from .active import ACTIVE
 from .grids import projected
 from .handles import GridRows
@@ -79,7 +79,7 @@ def unit_points(
         return GridRows(start(rows_alone), rows.ball, rows.unit)
     size = (numbered(table) if numbers is None else numbers).size
     (members,) = table._raw().sums(_members)
-    drawn = _drawn_rows(members, session.addressed_draws(size).take(0, size), size)
+    drawn = _drawn_rows(members, addressed_draws(session, size).take(0, size), size)
     inner = start(_drawn_points, drawn, domain, known, table.n_parts, units=UnitFacts())
     return GridRows(inner, rows.ball, rows.unit)
 

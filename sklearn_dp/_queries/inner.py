@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from .._privacy._units import UnitFacts
-from .._rows.rows import ROWS
-from .._rows.table import Engine, Part, PassFunction, SplitFunction, Table
+from .._rows.table import ROWS, Engine, Part, PassFunction, SplitFunction, Table
 from ._query import Step
-from .handles import GridRows, TableRows
+from .handles import GridRows
+from .table_rows import TableRows
 
 
 class InnerEngine:

@@ -5,8 +5,8 @@ import numpy as np
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import Units
-from .._rows.rows import ROWS, Rows
-from .._rows.table import Part
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery
 from .handles import GridRows
 from .samples import ByPart

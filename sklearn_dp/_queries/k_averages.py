@@ -40,6 +40,7 @@ from scipy.spatial.distance import cdist
 from .._privacy._composite_mechanism import CompositeMechanism
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import random_order
 
 _VALUE_BITS = 26  # of a clipped coordinate
 _COUNT_STEPS = 2**10
@@ -239,7 +240,7 @@ def k_averages(
     of points.
     """
     k, d = centers.shape
-    centers = centers[session.random_order(centers)]
+    centers = centers[random_order(session, centers)]
     tuples = tuples[np.isfinite(tuples).all(axis=(1, 2))]
     places = _nearest(tuples, centers)
     changes = 2 * (math.floor(most) + 1)

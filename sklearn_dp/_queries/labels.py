@@ -3,9 +3,9 @@
 import numpy as np
 
 from .._privacy._rounding import exact_integers
-from .._rows.row_sums import bins_of, counted, nearest, to_centers
-from .._rows.rows import ROWS
-from .._rows.table import Part
+from .._rows.bins import bins_of, counted
+from .._rows.row_sums import nearest, to_centers
+from .._rows.table import ROWS, Part
 from ._query import CellQuery, Step, check_points
 
 LABELS = "component labels"

@@ -8,11 +8,12 @@ import numpy as np
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import unit_draws
 from .._privacy._units import UnitFacts, Units
 from .._rows.categories import code_of, keys_of
 from .._rows.table import CellCounts, Part
 from ._query import Facts, PointQuery, Several
-from .handles import TableRows
+from .table_rows import TableRows
 
 
 def row_of_each_unit(X: np.ndarray, units: Units, session: PrivacySession) -> TableRows:
@@ -30,7 +31,7 @@ def _one_of_each(units: Units, session: PrivacySession) -> np.ndarray | None:
         return None
     sizes = np.bincount(units.index)
     # 31 random bits of the unit, times its number of rows, over 2^31: a place among its rows.
-    bits = exact_integers(session.unit_draws(units.size) >> np.uint64(33))
+    bits = exact_integers(unit_draws(session, units.size) >> np.uint64(33))
     place = np.cumsum(sizes) - sizes + (bits * sizes >> 31)
     return np.argsort(units.index, kind="stable")[place]
 

@@ -15,8 +15,8 @@ from .._privacy._grid import clip_integer_rows
 from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._units import Units
 from .._rows.row_sums import nearest
-from .._rows.rows import ROWS, Rows
-from .._rows.table import Part
+from .._rows.rows import Rows
+from .._rows.table import ROWS, Part
 from ._query import Public, Step, check_points
 from .active import ACTIVE
 from .balls import squared_distances

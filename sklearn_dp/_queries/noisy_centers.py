@@ -32,6 +32,7 @@ from .._privacy import _accounting as accounting
 from .._privacy._composite_mechanism import CompositeMechanism
 from .._privacy._rounding import bounded_integers, exact_integers
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import random_order
 from .separated_balls import LEAST_SEPARATION, answer_budget, gaps
 
 _FINE = 2**20  # steps of a logarithm: noise on it is as good as continuous
@@ -61,7 +62,7 @@ def noisy_centers(
     and moved up so that it exceeds |c_i - c'_i| but for delta / (4 k); in units of it, the
     stacked centers are within sqrt(k).
     """
-    centers = centers[session.random_order(centers)]
+    centers = centers[random_order(session, centers)]
     k, d = centers.shape
     reach = np.sqrt(gaps(centers))
     scale = _noisy_scale(step, reach, separation, epsilon / 2, delta / 2)

@@ -14,13 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._randomness import UnitDraws
 from .._privacy._sealed import Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import UnitDraws, addressed_draws
 from .._privacy._units import UnitFacts
 from .._rows.table import Part, Summed, Table
 from ._query import Hidden
-from .handles import TableRows
+from .table_rows import TableRows
 
 __all__ = [
     "ByPart", "Coins", "UnitNumbers", "chosen_rows", "numbered", "released_numbers",
@@ -62,13 +62,13 @@ class Coins(Hidden):
     def toss(cls, session: PrivacySession, tag: str, sizes: Sealed, rate: float) -> Self:
         """The sample of a tag at a public or released rate, of rows that `sizes` are asked of."""
         lengths = exact_of(sizes)
-        draws = session.addressed_draws(sum(lengths.values.values()), tag)
+        draws = addressed_draws(session, sum(lengths.values.values()), tag)
         return cls(rate, draws, lengths.starts())
 
     @classmethod
     def of(cls, session: PrivacySession, numbers: "UnitNumbers", rate: float) -> Self:
         """The same of units that have been numbered."""
-        return cls(rate, session.addressed_draws(numbers.size), numbers.starts)
+        return cls(rate, addressed_draws(session, numbers.size), numbers.starts)
 
     def first(self, part: Part) -> int:
         """The number of the first row of a part."""
@@ -145,7 +145,7 @@ def numbered(rows: TableRows) -> UnitNumbers:
 
 def unit_draws(session: PrivacySession, numbers: UnitNumbers) -> UnitDraws:
     """Random bits of each unit."""
-    return session.addressed_draws(numbers.size)
+    return addressed_draws(session, numbers.size)
 
 
 def released_numbers(

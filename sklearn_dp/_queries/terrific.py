@@ -15,8 +15,7 @@ import numpy as np
 
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim
-from .._rows.rows import ROWS
-from .._rows.table import Part
+from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, check_points
 from .active import ACTIVE
 from .pairs import collected, neighbor_counts

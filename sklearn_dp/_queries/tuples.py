@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._unit_draws import random_order
 from .._rows.table import Part
 from ._query import Facts, PointQuery
 from .averages import Average, friendly_average
@@ -165,7 +166,7 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
         if (np.sort(places, axis=1) != np.arange(k)).any():
             aligned = core[:0]
     middle = aligned.mean(axis=0) if len(aligned) else np.zeros(core.shape[1:])
-    return aligned[:, session.random_order(middle)]
+    return aligned[:, random_order(session, middle)]
 
 
 def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:

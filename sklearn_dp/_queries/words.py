@@ -16,8 +16,7 @@ from .._privacy._rounding import exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._units import UnitFacts
 from .._rows.nearest import UnitRows, nearest_point
-from .._rows.rows import ROWS
-from .._rows.table import Part, Table
+from .._rows.table import ROWS, Part, Table
 from ._query import CellQuery, Facts, Query, Step
 from .samples import ByPart
 

@@ -14,22 +14,15 @@ from scipy.spatial.distance import cdist
 from .._privacy._domain import unit_rows
 from .single_rows import narrowed, row_guard, saturated
 from .sparse_rows import SparseRows
-from .table import Part, Table
 
 _ROWS = 2**16  # at a time, and fewer where there are many points or features:
 _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
-def labels_of(table: Table, centers: np.ndarray, seen: Callable[[Any], Any]) -> Any:
-    """The nearest center of each row of a table, where the row is; `seen` makes of rows what is
-    compared."""
-    return table.rows(_labels_of_part, centers, seen)
-
-
-@row_guard
-def _labels_of_part(part: Part, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
-    return nearest_point(seen(part.source.read()), centers)
+def nearest_seen(X: Any, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
+    """The nearest center of each row; `seen` makes of rows what is compared."""
+    return nearest_point(seen(X), centers)
 
 
 @row_guard

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._privacy._aggregates import safe_norms
 from .._privacy._domain import Domain
-from .._privacy._products import row_of_each_entry
+from .._privacy._grid import row_of_each_entry
 from .quantized import without_zeros
 from .sparse_rows import SparseRows
 

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from .._privacy._domain import Domain, Sphere
-from .._privacy._grid import MOST_COLUMNS, Grid, rows_minus
-from .._privacy._products import NearRows
+from .._privacy._grid import MOST_COLUMNS, Grid, NearRows, rows_minus
 from .sparse_rows import SparseRows
 from .table import PartSource
 

@@ -5,20 +5,16 @@ Nothing here releases anything: :func:`clipped_sums` and :func:`square_sums` are
 statistics that callers hand to the session, with what a unit adds to them.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.sparse import csc_array
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._grid import sum_type
-from .._privacy._products import NearRows
+from .._privacy._grid import NearRows, sum_type
 from .._privacy._rounding import exact_integers
 from .._privacy._units import Units
-from .rows import MOST_ROWS, Rows, row_slices
+from .bins import MOST_ROWS
+from .rows import Rows
 
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
-_FEW_EDGES = 64
 ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
 
@@ -141,27 +137,3 @@ def square_sums(
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
         sums += exact_integers(np.bincount(label, np.floor(steps), minlength=n_labels))
     return sums
-
-
-def counted(
-    cells: Callable[[slice], np.ndarray], n_rows: int, units: Units, n_cells: int
-) -> np.ndarray:
-    """Exact weight in each cell that is not negative, as int64 steps; cells are found piece by
-    piece."""
-    counts = np.zeros(n_cells, dtype=np.int64)
-    for part in row_slices(n_rows, 1):
-        counts += weighted_bincount(cells(part), units.take(part), n_cells)
-    return counts
-
-
-def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons of
-    squares: a root would be rounded."""
-    inner = np.square(edges[1:-1])
-    if len(inner) > _FEW_EDGES:
-        return np.searchsorted(inner, squared, side="right")
-    # A few comparisons of all rows are faster than a search for each of them.
-    bins = np.zeros(squared.shape, dtype=np.uint8)
-    for edge in inner:
-        bins += (squared >= edge).view(np.uint8)
-    return bins

@@ -25,15 +25,13 @@ from typing import Any
 import numpy as np
 
 from .._privacy._domain import Domain
-from .._privacy._grid import Grid
-from .._privacy._products import NearRows
+from .._privacy._grid import Grid, NearRows
 from .._privacy._rounding import bounded_integers
+from .bins import MOST_ROWS, row_slices
 from .quantized import About, Quantized
 from .sparse_rows import CommonRows, SparseRows
-from .table import ArraySource, Part, PartSource
+from .table import ROWS, ArraySource, Part, PartSource
 
-MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
-_CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
 _NEAR_ENTRIES = 2**19  # the same, of rows near one row
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one, or entries of these that differ
@@ -41,8 +39,6 @@ _STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twi
 _STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
 _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
 _Reader = Callable[[slice], np.ndarray]  # may have a method `near`, where it has a `width`
-ROWS = "rows"
-"""Name of the integer rows in the state of a part."""
 WHOLE = "whole rows"
 """Name of these before they were mapped."""
 
@@ -299,16 +295,6 @@ class _Mapped:
             return found[0] if len(found) == 1 else np.concatenate(found)
 
         return mapped
-
-
-def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
-    """Slices of so few rows, of `width` entries each, that a chunk fits into the caches.
-
-    >>> row_slices(5, 2**17)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), MOST_ROWS)
-    return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
 
 
 def map_rows(part: Part, function: Any, n_features: int, n_parts: int) -> Rows:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from .._privacy._products import NearRows
+from .._privacy._grid import NearRows
 from .._privacy._rounding import bounded_integers
 from .single_rows import LARGEST, narrowed, saturated
 

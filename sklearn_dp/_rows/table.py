@@ -39,6 +39,10 @@ MOST_PIECES = 2**18
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 
+ROWS = "rows"
+"""Name of the integer rows in the state of a part."""
+
+
 class Summed:
     """What parts give beside integers and arrays, and what can be added up exactly."""
 

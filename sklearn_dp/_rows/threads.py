@@ -1,24 +1,23 @@
-"""Work in threads: the parts of a table, and the clients of a federation.
+"""Work in threads and processes: the parts of a table.
 
-With `_queries.blocks` the only place that uses joblib. Each of our threads has one of the
-BLAS, so what it computes does not depend on how many there are.
+With `clients` and `_queries.blocks` the only place that uses joblib. Each of our threads has one of
+the BLAS, so what it computes does not depend on how many there are.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import cache
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
-from .._silence.suppress_output import attempt, relayed_signals, suppress_output
+from .._silence.suppress_output import suppress_output
 
-_WAITING = 1024  # at most so many threads ask clients
 _BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, and no less time
 
 
@@ -26,25 +25,6 @@ _BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, a
 def thread_pools() -> ThreadpoolController:
     """Looking for thread pools costs milliseconds: once per process."""
     return ThreadpoolController()
-
-
-def ask_all(
-    function: Callable[[Any], Any],
-    clients: Sequence[Any],
-    *,
-    n_jobs: int | None = None,
-    seconds: float | None = None,
-) -> list[tuple[Any, BaseException | None]]:
-    """Call a function on every client, in threads: pairs (result, error), in their order.
-
-    Errors are returned and not raised, so that one client's failure does not decide about the
-    others. One that takes longer than `seconds` is left behind as a daemon: Python has no safe way
-    of ending a thread.
-    """
-    with relayed_signals(), thread_pools().limit(limits=1):
-        return Parallel(
-            n_jobs=workers(n_jobs, min(max(len(clients), 1), _WAITING)), prefer="threads"
-        )(delayed(_ask_one)(function, client, seconds) for client in clients)
 
 
 def in_threads(
@@ -126,17 +106,3 @@ def n_threads(n_jobs: int | None) -> int:
 def workers(n_jobs: int | None, most: int) -> int | None:
     """Joblib starts as many workers as it is told to, however little there is to do."""
     return n_jobs if n_jobs is None else min(n_jobs, most)
-
-
-def _ask_one(
-    function: Callable[[Any], Any], client: Any, seconds: float | None
-) -> tuple[Any, BaseException | None]:
-    """What one client answers within some seconds, or what has gone wrong."""
-    if seconds is None:
-        return attempt(function, client)
-    found: list[tuple[Any, BaseException | None]] = []
-    # A thread cannot be killed: as a daemon it at least does not outlive the process.
-    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
-    worker.start()
-    worker.join(seconds)
-    return found[0] if found else (None, TimeoutError("no answer in time"))

@@ -8,6 +8,7 @@ not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_sc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -39,12 +40,12 @@ from .._base import (
     RandomStateLike,
     budget_of,
     check_integer,
-    check_number_of_clusters,
     check_real,
     check_weights,
 )
 from .._door import see_columns
 from .._dropin import Replacing
+from .._n_clusters import check_number_of_clusters
 from .._partitions import check_columns, engine_of, open_parts
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain, Sphere, unit_rows
@@ -53,8 +54,9 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
 from .._queries.coordinates import Columns
-from .._queries.handles import GridRows, TableRows
-from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
+from .._queries.handles import GridRows
+from .._queries.table_rows import TableRows
+from .._rows.nearest import UnitRows, nearest_point, nearest_seen, squares_to_nearest
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
@@ -392,7 +394,7 @@ class BaseDPCenters(
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
 
     def _labeled_by(self):
-        return self.cluster_centers_, self._distance.rows
+        return partial(nearest_seen, centers=self.cluster_centers_, seen=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.

@@ -18,10 +18,10 @@ from .._base import (
     LedgerLike,
     RandomStateLike,
     check_integer,
-    check_number_of_clusters,
 )
 from .._door import column, integers
 from .._intervals import StandardErrors
+from .._n_clusters import check_number_of_clusters
 from .._partitions import engine_of, in_memory
 from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
@@ -30,7 +30,7 @@ from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of
-from .._privacy.mechanisms.histograms import stability_threshold
+from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.words import LONGEST, Topical, TopicSizes, TopicWords, pair_of, with_texts
 from .._rows.nearest import UnitRows, nearest_point
 from .._rows.single_rows import row_guard, saturated
@@ -582,7 +582,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         sigma = float(sigma_of(answer.claim.l2, entry.rho))
         if listed is None:
             rho, delta = entry.rho, entry.delta
-            codes, counts = session.release_names(entry.name, answer, rho=rho, delta=delta)
+            codes, counts = release_names(session, entry.name, answer, rho=rho, delta=delta)
             self.words_, self.word_counts_ = found_words(codes, counts, n_topics)
             self.threshold_ = stability_threshold(sigma, round_down(entry.delta / most))
         else:

@@ -8,14 +8,15 @@ from numpy.typing import ArrayLike
 from .._aggregate.one_cluster import MOST_POINTS
 from .._aggregate.one_cluster.search import Search
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
+from .._bounds import domain_of
 from .._door import check_vector, read_vector
-from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._published.one_cluster import int_point as _int_point
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
+from .._queries.table_rows import TableRows
 from .._rows.single_rows import row_guard, saturated
 
 _SEARCH = Search(center_method="clip", replace=True)
@@ -109,7 +110,7 @@ def int_point(
     True
     """
     check_vector(values, "values")
-    target, domain = budget_of(epsilon, delta, rho), Domain.from_bounds(bounds, 1)
+    target, domain = budget_of(epsilon, delta, rho), domain_of(bounds, 1)
     if domain is None:
         raise ValueError("bounds must be given.")
     n_points = check_integer(n_points, "n_points", low=1, high=MOST_POINTS)

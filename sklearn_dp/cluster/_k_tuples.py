@@ -19,7 +19,10 @@ from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
-from .._door import NUMBERS, Schema, lists_rows, rows_of, schema
+from .._bounds import domain_of
+from .._columns import NUMBERS, Schema
+from .._door import rows_of, schema
+from .._door_entries import lists_rows
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._entries import dtype_of, kind_of
@@ -28,8 +31,9 @@ from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
 from .._queries.separated_balls import LEAST_SEPARATION
+from .._queries.table_rows import TableRows
 from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from .._status import Message, Status
@@ -229,7 +233,7 @@ def aggregate_k_tuples(
     """
     table = _checked(tuples)
     stage, plan = _plan(table.shape, budget_of(epsilon, delta, rho), aggregator, relation, options)
-    domain = Domain.from_bounds(bounds, table.shape[2])
+    domain = domain_of(bounds, table.shape[2])
     if domain is None:
         raise ValueError("bounds must be given.")
     session = PrivacySession(

@@ -13,7 +13,7 @@ from .._aggregate.shared.adaptive_center import CenterRadius
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
-from .._queries.handles import TableRows
+from .._queries.table_rows import TableRows
 from .._status import Message, Status
 from ._component_errors import BaseComponentErrors
 

@@ -18,10 +18,10 @@ from .._aggregate.shared.advice import plain
 from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._base import BaseDPEstimator
+from .._bounds import column_ends
 from .._privacy._checks import is_integer
-from .._privacy._domain import column_ends
 from .._privacy._session import PrivacySession
-from .._queries.handles import TableRows
+from .._queries.table_rows import TableRows
 from .._status import Message, Severity, Status, extent, in_short
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen

@@ -32,6 +32,7 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.tuples.stage import tuple_average, tuple_entries, tuples_needed
+from .._bounds import domain_of
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
@@ -39,8 +40,9 @@ from .._privacy._pure_releases import choose
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
 from .._queries.outputs import LengthScores, MiddleScores, Usable, Working
+from .._queries.table_rows import TableRows
 from .._status import Code, Message, Status
 
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
@@ -154,7 +156,7 @@ class Aggregation:
         columns = (
             release_units(session, outputs, n_working)
             if self.bounds is None
-            else Columns.of(Domain.from_bounds(self.bounds, d), d)
+            else Columns.of(domain_of(self.bounds, d), d)
         )
         columns.read(outputs)
         domain = self._output_domain(session, outputs, n_blocks, columns)

@@ -18,13 +18,15 @@ from sklearn.utils import get_tags
 
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
-from .._door import NUMBERS, check_target
+from .._bounds import domain_of
+from .._columns import NUMBERS
+from .._door import check_target
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import EngineInput, engine_of_parts, engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
-from .._privacy._domain import Domain
+from .._privacy._composite_mechanism import nested
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
@@ -279,7 +281,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     def _plan_entries(self, target, n_features):
         size = self._probe(n_features).size
         try:
-            Domain.from_bounds(self._in_order("output_bounds"), size)
+            domain_of(self._in_order("output_bounds"), size)
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("bounds", "output_bounds")) from None
         if self.sampling == "disjoint":
@@ -382,7 +384,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
             return session
         epsilon, delta = self._step_cost(session.plan.target)
         plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
-        return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
+        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
         """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if

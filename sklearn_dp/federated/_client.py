@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._door import Schema, by_name, check_numbers, lists_rows, rows_of, schema
+from .._columns import Schema, check_numbers
+from .._door import in_order, rows_of, schema
+from .._door_entries import lists_rows
 from .._privacy._checks import check_choice
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import (
@@ -144,7 +146,7 @@ def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
     if given.n_features != n_features:
         raise AnswerError(WRONG_COLUMNS)
     _told(WRONG_TYPES, check_numbers, given)
-    rows = _told(NO_NAMES if names is None else WRONG_NAMES, by_name, rows, names, "rows")
+    rows = _told(NO_NAMES if names is None else WRONG_NAMES, in_order, rows, names)
     return _finite(_told(WRONG_COLUMNS, rows_of, rows, given))
 
 

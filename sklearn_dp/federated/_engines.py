@@ -28,7 +28,7 @@ from .._privacy._warn import warn
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.blocks import block_rows
 from .._queries.client_rounds import ANSWERS, Arrays, clamped, exact_sum
-from .._rows.threads import ask_all
+from .._rows.clients import ask_all
 from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
 from ._client import (

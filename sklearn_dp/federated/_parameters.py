@@ -20,7 +20,9 @@ from scipy.sparse import issparse
 from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import MOST_FEATURES, check_integer, check_real, read_table
-from .._door import Schema, by_name, check_numbers, schema
+from .._by_name import by_name
+from .._columns import Schema, check_numbers
+from .._door import schema
 from .._privacy._accounting import laplace_zcdp_rho
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice

@@ -66,7 +66,7 @@ class Setup:
     def rounds(self) -> tuple[str, ...]:
         """Kinds of the rounds, in order: a function of public facts, so the plan can list them.
 
-        >>> ball, points = Domain.from_bounds(1.0, 9), np.zeros((5, 9))
+        >>> ball, points = Domain.about_origin(1.0, 9), np.zeros((5, 9))
         >>> Setup(3, 9, ball, points).rounds
         ('moment', 'weights', 'lift')
         >>> Setup(3, 9, None, n_lloyd=1).rounds

@@ -13,7 +13,8 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
-from .._door import by_name, read_vector
+from .._by_name import by_name
+from .._door import read_vector
 from .._privacy._html import framed
 from .._privacy._warn import warn
 from ..cluster import ClusterHierarchy, DPTopics, Topic

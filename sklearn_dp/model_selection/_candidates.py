@@ -31,9 +31,10 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from .._base import BaseDPEstimator, check_number_of_clusters
+from .._base import BaseDPEstimator
+from .._bounds import domain_of
 from .._compositions import PrivatePipeline
-from .._privacy._domain import Domain
+from .._n_clusters import check_number_of_clusters
 from .._privacy._plan import PrivacyPlan
 from .._rows.single_rows import finite
 from .._silence.global_generators import row_by_row
@@ -163,7 +164,7 @@ class Limits:
                 f"scoring={name!r} needs bounds or max_distance: a public cap of distances that is "
                 "the same for all candidates."
             )
-        radius = float(Domain.from_bounds(self.bounds, self.n_features).radius)
+        radius = float(domain_of(self.bounds, self.n_features).radius)
         return check_real(radius, "bounds: the radius", **SQUARABLE)
 
     def log_uniform_density(self) -> float:
@@ -171,7 +172,7 @@ class Limits:
         refused."""
         if self.bounds is None:
             raise ValueError("scoring='log_density' needs bounds, the same for all candidates.")
-        Domain.from_bounds(self.bounds, self.n_features)
+        domain_of(self.bounds, self.n_features)
         d = self.n_features
         if np.ndim(self.bounds) == 0:
             ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)

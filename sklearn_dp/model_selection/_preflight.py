@@ -11,7 +11,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, parts_of, private_steps
-from .._door import is_vector, schema
+from .._door import schema
+from .._door_entries import is_vector
 from .._guarantee import Guaranteed, check_values
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger

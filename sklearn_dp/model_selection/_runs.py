@@ -41,7 +41,8 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._selection_rules import Geometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._rows.threads import ask_all, n_threads
+from .._rows.clients import ask_all
+from .._rows.threads import n_threads
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from ._candidates import Fitted, Step, transformed

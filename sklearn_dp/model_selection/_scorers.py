@@ -18,8 +18,8 @@ from sklearn.base import is_regressor
 from .._privacy._checks import check_number, is_integer
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._queries.handles import TableRows
 from .._queries.scores import ScoreSum
+from .._queries.table_rows import TableRows
 from .._rows.single_rows import distances, for_rows, row_guard
 from .._silence.global_generators import own_streams
 from ..cluster._centers import metric_of

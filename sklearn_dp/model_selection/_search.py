@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import MOST_FEATURES, budget_of, session_of
-from .._door import NUMBERS, TARGETS, check_numbers, check_target, column, numbers, see_columns
+from .._columns import NUMBERS, TARGETS, check_numbers
+from .._door import check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
 from .._privacy._budget import PrivacyBudget

@@ -9,7 +9,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
-from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
+from .._columns import Schema, check_categories
+from .._door import read_table, see_columns
+from .._door_entries import columns, lists_rows
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._partitions import in_memory
@@ -19,9 +21,9 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.mechanisms.gaussian import sigma_of
-from .._privacy.mechanisms.histograms import stability_threshold
-from .._queries.columns import UnitTotals
+from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.names import CategoryCounts, row_of_each_unit
+from .._queries.vectors import UnitTotals
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
@@ -233,7 +235,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         rho, delta = (share / rows.n_features * _SAFE for share in (entry.rho, entry.delta))
         found, unread = [], []
         for answer in rows.ask(CategoryCounts()):
-            names, counts = session.release_names("categories", answer, rho=rho, delta=delta)
+            names, counts = release_names(session, "categories", answer, rho=rho, delta=delta)
             known = names != OTHER_TYPE
             found.append(in_order(names[known].tolist(), counts[known]))
             unread.append(counts[~known].sum())

@@ -12,7 +12,7 @@ from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
-from .._queries.handles import TableRows
+from .._queries.table_rows import TableRows
 from .._status import Message, Status
 from ._scaling import ColumnFit
 

@@ -13,7 +13,7 @@ from .._aggregate.shared.quantiles import Quantiles
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin import Replacing
 from .._privacy._session import PrivacySession
-from .._queries.handles import TableRows
+from .._queries.table_rows import TableRows
 from ._dp_quantiles import DPQuantiles
 from ._scaling import Scaling
 

@@ -15,7 +15,7 @@ from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
-from .._queries.handles import TableRows
+from .._queries.table_rows import TableRows
 from ._scaling import ColumnFit, Scaling
 
 

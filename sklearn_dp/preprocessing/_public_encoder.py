@@ -16,11 +16,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import plain
-from .._door import Schema, check_categories, lists_rows, read_table
-from .._door import columns as read_columns
+from .._bounds import domain_of
+from .._columns import Schema, check_categories
+from .._door import read_table
+from .._door_entries import columns as read_columns
+from .._door_entries import lists_rows
 from .._partitions import in_memory
 from .._privacy._checks import is_real
-from .._privacy._domain import Domain
 from .._privacy._entries import floats
 from .._privacy._optional import extra
 from .._privacy._rounding import exact_integers
@@ -548,7 +550,7 @@ def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
     weight = check_real(weight, "weights", low=1e-100, high=1e100)
     if isinstance(kind, tuple) and len(kind) == 2 and all(map(is_real, kind)):
         try:
-            domain = Domain.from_bounds(kind, 1)
+            domain = domain_of(kind, 1)
         except ValueError as error:
             raise ValueError(f"schema, column {name!r}: {error}") from None
         return _Number(name, weight, float(domain.low[0]), float(domain.high[0]))

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 
-from .._door import by_name, check_numbers, numbers, see_columns
+from .._bounds import domain_of
+from .._by_name import by_name
+from .._columns import check_numbers
+from .._door import numbers, see_columns
 from .._partitions import InParts, engine_of, in_memory
 from .._privacy._checks import is_real
-from .._privacy._domain import Domain
 from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import Versioned
 from ._scaling import unnamed
@@ -112,7 +114,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         """Low ends and widths (1 for 0) of the columns, and both ends of the range."""
         n_features, ball = self.n_features_in_, is_real(self.bounds)
         bounds = by_name(self.bounds, getattr(self, "feature_names_in_", None), "bounds")
-        domain = None if ball else Domain.from_bounds(bounds, n_features)
+        domain = None if ball else domain_of(bounds, n_features)
         if domain is None or domain.low is None or domain.high is None:
             raise TypeError("bounds must be a pair (low, high).")
         target = self.feature_range

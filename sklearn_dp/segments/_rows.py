@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _door
+from .. import _door, _door_entries
 from .._privacy._entries import dtype_of, is_column, kind_of, places_among
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
@@ -54,7 +54,7 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
     if column is None:
         return X, key
     try:
-        return _door.without_column(X, column)
+        return _door_entries.without_column(X, column)
     except MemoryError:
         raise
     except Exception:  # of a table that has no such column, or of code that it brings along

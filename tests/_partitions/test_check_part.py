@@ -11,7 +11,7 @@ from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from sklearn_dp._partitions._steps import (
+from sklearn_dp._partitions._sources import (
     MOST_ROWS,
     CheckedSource,
     Columns,
@@ -121,7 +121,7 @@ def test_types_of_parts_follow_that_of_the_table():
 
 
 def test_rows_of_a_part_are_limited(monkeypatch):
-    monkeypatch.setattr("sklearn_dp._partitions._steps.MOST_ROWS", 3)
+    monkeypatch.setattr("sklearn_dp._partitions._sources.MOST_ROWS", 3)
     assert len(ARRAY.check(ROWS[:3])) == 3
     with pytest.raises(Reason, match="more than 3 rows"):
         ARRAY.check(ROWS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._partitions._steps import digest, digest_of_values
+from sklearn_dp._partitions._sources import digest, digest_of_values
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

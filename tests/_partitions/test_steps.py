@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 from partition_tools import ROWS, SECRET, quotes_nothing, quoting, sums
 
-from sklearn_dp._partitions._steps import (
-    CheckedSource,
-    Failure,
-    Message,
-    Step,
-    columns_of,
-    raised,
-    rows_of,
-    run,
-    total,
-)
+from sklearn_dp._partitions._sources import CheckedSource, columns_of
+from sklearn_dp._partitions._steps import Failure, Message, Step, raised, rows_of, run, total
 from sklearn_dp._rows.table import chained, opened
 from sklearn_dp.exceptions import PartError
 

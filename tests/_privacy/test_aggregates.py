@@ -16,9 +16,9 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
 from sklearn_dp._queries.samples import UnitNumbers, released_numbers
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 from sklearn_dp.audit._replay import Replay
 

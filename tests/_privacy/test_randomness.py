@@ -6,7 +6,7 @@ from kernel_tools import open_session
 from scipy import stats
 
 from sklearn_dp._privacy._plan import PlanError
-from sklearn_dp._privacy._randomness import blocks_of_draws
+from sklearn_dp._privacy._unit_draws import addressed_draws, blocks_of_draws, unit_draws
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -21,23 +21,23 @@ def test_bad_random_state(random_state, error):
 
 def test_draws_by_number_are_those_of_all_units():
     session = open_session()
-    known, draws = session.unit_draws(9000, "a"), session.addressed_draws(9000, "a")
+    known, draws = unit_draws(session, 9000, "a"), addressed_draws(session, 9000, "a")
     for first, size in ((0, 9000), (4095, 3), (4096, 10), (8999, 1), (5, 0)):
         assert np.array_equal(draws.take(first, size), known[first : first + size])
-    assert not np.array_equal(session.addressed_draws(9000).take(0, 9), known[:9])
+    assert not np.array_equal(addressed_draws(session, 9000).take(0, 9), known[:9])
     assert draws.known is None
 
 
 def test_blocks_are_uniform_and_stay_when_a_unit_is_added():
     """Chi-square over 7 blocks; false alarm 1e-6."""
     session = open_session()
-    blocks = blocks_of_draws(session.unit_draws(70_000), 7)
+    blocks = blocks_of_draws(unit_draws(session, 70_000), 7)
     counts = np.bincount(blocks, minlength=7)
     assert len(counts) == 7 and stats.chisquare(counts).pvalue > 1e-6
-    assert np.array_equal(blocks_of_draws(session.unit_draws(70_001), 7)[:-1], blocks)
+    assert np.array_equal(blocks_of_draws(unit_draws(session, 70_001), 7)[:-1], blocks)
 
 
 @pytest.mark.parametrize("n_blocks", [0, 2**32 + 1])
 def test_numbers_of_blocks_that_words_cannot_tell_apart_are_refused(n_blocks):
     with pytest.raises(PlanError, match="blocks"):
-        blocks_of_draws(open_session().unit_draws(10), n_blocks)
+        blocks_of_draws(unit_draws(open_session(), 10), n_blocks)

@@ -21,8 +21,13 @@ from sklearn_dp._privacy._releases import Releases
 from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, SealedNames
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms.histograms import release_cells, sparse_histogram
 from sklearn_dp._privacy.mechanisms.shares import release_shared, shared_gaussian
+from sklearn_dp._privacy.mechanisms.stability import (
+    release_names,
+    stability_histogram,
+    stability_threshold,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -35,8 +40,8 @@ CALLS = {
     "release": lambda s: s.release("a", SEALED, rho=0.1),
     "release_laplace": lambda s: release_laplace(s, "a", SEALED, epsilon=0.1),
     "release_shared": lambda s: release_shared(s, "a", SEALED, n_honest=2, given=None, rho=0.1),
-    "release_cells": lambda s: s.release_cells("a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
-    "release_names": lambda s: s.release_names("a", SEALED_NAMES, rho=0.1, delta=1e-3)[1],
+    "release_cells": lambda s: release_cells(s, "a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
+    "release_names": lambda s: release_names(s, "a", SEALED_NAMES, rho=0.1, delta=1e-3)[1],
     "choose": lambda s: choose(s, "a", SEALED_SCORES, epsilon=0.1),
     "first_above": lambda s: first_above(s, "a", SEALED_SCORES, 10**6, epsilon=0.1),
     "leader": lambda s: leader(s, "a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
@@ -44,8 +49,8 @@ CALLS = {
     "shared_gaussian": lambda s: shared_gaussian(
         s, "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
     ),
-    "sparse_histogram": lambda s: s.sparse_histogram(
-        "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
+    "sparse_histogram": lambda s: sparse_histogram(
+        s, "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
     )[1],
     "laplace": lambda s: laplace(s, "a", [10**9], sensitivity=1.0, epsilon=0.1),
     "exponential": lambda s: exponential(s, "a", [0, 10**9], sensitivity=1.0, epsilon=0.1),
@@ -55,7 +60,7 @@ CALLS = {
     "report_leader_if_stable": lambda s: report_leader_if_stable(
         s, "a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3
     ),
-    "stability_histogram": lambda s: s.stability_histogram("a", *CELLS, rho=0.1, delta=1e-3)[1],
+    "stability_histogram": lambda s: stability_histogram(s, "a", *CELLS, rho=0.1, delta=1e-3)[1],
     "proportional_noise_psd": None,  # its matrices are those of a test of their own
     "friendly_core_filter": lambda s: friendly_core_filter(
         s, "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
@@ -65,6 +70,10 @@ CALLS = {
     ),
 }
 ELSEWHERE = {
+    "release_cells",
+    "release_names",
+    "sparse_histogram",
+    "stability_histogram",
     "above_threshold",
     "choose",
     "exponential",
@@ -117,5 +126,5 @@ def test_a_release_is_paid_for_and_noted_and_an_exhausted_plan_refuses_it(name):
 def test_the_threshold_of_a_stability_histogram_is_where_values_begin():
     session = open_session(PlanEntry("a", "stability histogram", 0.5, 1e-9))
     codes, counts = np.arange(2000), np.full(2000, 7)
-    _, values = session.stability_histogram("a", codes, counts, rho=0.5, delta=1e-9)
+    _, values = stability_histogram(session, "a", codes, counts, rho=0.5, delta=1e-9)
     assert len(values) and values.min() >= stability_threshold(1.0, 1e-9)

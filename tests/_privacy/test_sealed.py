@@ -11,6 +11,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, opened
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._privacy.mechanisms.histograms import release_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 EXACT = np.array([70001, 70002, 70003])
@@ -58,7 +59,7 @@ def test_cells_beyond_a_threshold_and_those_that_are_shown_anyway():
     exact = np.array([1, 4, 7]), np.array([100, 3, 8])
     session = open_session(PlanEntry("e", "gaussian", 1e9), rho=1e9)
     sealed = SealedCells(exact, claim, UnitFacts(2), "Cells", 8, 2)
-    cells, counts = session.release_cells("e", sealed, threshold=20.0)
+    cells, counts = release_cells(session, "e", sealed, threshold=20.0)
     assert cells.tolist() == [1, 6, 7] and counts.tolist() == [50.0, 0.0, 4.0]
 
 

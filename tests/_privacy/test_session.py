@@ -10,13 +10,14 @@ import pytest
 from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import open_step
+from sklearn_dp._privacy._composite_mechanism import nested, open_step
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._rounding import in_steps
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import unit_draws
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
@@ -198,9 +199,9 @@ def test_a_replay_sees_a_unit_in_two_parts():
 
 def test_units_with_numbers_of_their_part_have_draws_of_their_own():
     session = PrivacySession(parted_plan(), random_state=0)
-    common = [session.part(label).unit_draws(3).tolist() for label in ("a", "b")]
-    own = [session.part(label, renumbered=True).unit_draws(3).tolist() for label in ("c", "d")]
-    assert common[0] == common[1] == session.unit_draws(3).tolist()
+    common = [unit_draws(session.part(label), 3).tolist() for label in ("a", "b")]
+    own = [unit_draws(session.part(label, renumbered=True), 3).tolist() for label in ("c", "d")]
+    assert common[0] == common[1] == unit_draws(session, 3).tolist()
     assert len({tuple(draws) for draws in (*own, common[0])}) == 3
     assert session.part("e", renumbered=True).rng("start").random() != session.rng("start").random()
 
@@ -298,7 +299,7 @@ def test_noise_depends_on_the_tag_and_not_on_the_order():
 
 def test_a_nested_step_is_paid_as_a_step():
     session = open_session(PlanEntry("step", "approximate DP", 0.5, 1e-7))
-    inside = session.nested("step", inner_plan(4.0), epsilon=1.0, delta=1e-7)
+    inside = nested(session, "step", inner_plan(4.0), epsilon=1.0, delta=1e-7)
     assert 0.4 < session.spent <= 0.5 and inside.spent == 0
     inside.gaussian("a", np.zeros(2), sensitivity=1)
     assert inside.spent == 4.0 and session.spent <= 0.5

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn_dp._privacy import _aggregates as aggregates
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._units import Units, unit_of
+from sklearn_dp._queries.group_points import units_of_points
 
 NS = np.datetime64("2020-01-01T00:00:00.000000001")
 PERSONS = {  # ids of which no two are equal
@@ -327,11 +328,11 @@ def test_an_added_unit_leaves_the_others_alone(values, new):
 
 def test_a_point_weighs_what_the_rows_of_its_unit_do():
     weights, groups = np.array([1.0, 0.5, 1.0, 0.25]), ["ann", "ann", "bob", "bob"]
-    points = Units.weighted(weights, 1.0, groups)[0].of_points()
+    points = units_of_points(Units.weighted(weights, 1.0, groups)[0])
     assert points.weights.tolist() == [3 * 2**18, 5 * 2**17] and points.index is None
     assert (points.scale, points.size, points.own_weights) == (2**20, 2, True)
-    points = Units.weighted(weights, 2.0)[0].of_points()
+    points = units_of_points(Units.weighted(weights, 2.0)[0])
     assert points.weights.tolist() == [2**19, 2**18, 2**19, 2**17] and points.unit_weight == 2.0
     for units in (Units(4, groups), Units(2)):  # without weights of rows all units are alike
-        assert units.of_points().weights is None and units.of_points().n_rows == 2
-    assert Units.weighted(np.zeros(3), 1.0)[0].of_points().weights.shape == (0,)
+        assert units_of_points(units).weights is None and units_of_points(units).n_rows == 2
+    assert units_of_points(Units.weighted(np.zeros(3), 1.0)[0]).weights.shape == (0,)

@@ -12,8 +12,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published import friendly_core as published
 from sklearn_dp._queries import averages, point_pairs
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.point_pairs import PointPairs
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

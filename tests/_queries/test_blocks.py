@@ -15,8 +15,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws, unit_draws
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import blocks
 from sklearn_dp._queries.blocks import BlockFits, fit_table_blocks
@@ -179,7 +179,7 @@ def test_blocks_of_parts_are_those_in_memory(groups, rate, dtype):
 
 def test_rows_that_do_not_take_part_are_in_no_block():
     session = open_session()
-    draws = session.unit_draws(N)
+    draws = unit_draws(session, N)
     blocks = blocks_of_draws(draws, T)
     known = fit_table_blocks(session, parts(CUTS[1], None), fits(takes_part=second_half))
     for block in range(T):
@@ -239,7 +239,7 @@ def test_copies_are_noted_for_audits_and_nothing_else_is():
 def test_what_tasks_give_each_other_is_not_printed():
     (part,) = parts_in_memory(parts([], None))
     numbers = blocks.UnitNumbers(N, np.array([N]), {0: 0})
-    draws = open_session().addressed_draws(N)
+    draws = addressed_draws(open_session(), N)
     shared = blocks._Shared(fits(), numbers, draws, np.array([0, 30, T]), None)
     held = blocks._drawn(part, shared)
     rows, own, copies = pickle.loads(pickle.dumps(held[1]))
@@ -269,7 +269,7 @@ def test_neighbors_differ_in_one_block(bug, rate, monkeypatch):
         table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
         open_units(table)
         draws = UnitDraws(0, "units", words[kept])
-        monkeypatch.setattr(session, "addressed_draws", lambda n, draws=draws: draws)
+        monkeypatch.setattr(blocks, "addressed_draws", lambda session, n, draws=draws: draws)
         found.append(fit_table_blocks(session, table, fits(rate=rate)))
     same = (found[0] == found[1]) | (np.isnan(found[0]) & np.isnan(found[1]))
     assert (np.count_nonzero(~same.all(axis=1)) > 1) == bug

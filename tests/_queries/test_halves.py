@@ -6,14 +6,14 @@ from grid_tools import raw_table
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
+from sklearn_dp._privacy import _unit_draws
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.samples import ByPart, numbered, unit_draws
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import LocalEngine, Table
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.table import ROWS, LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -51,7 +51,7 @@ def _rows(part):
 
 
 def test_each_unit_is_in_one_half():
-    draws = session().unit_draws(N)
+    draws = _unit_draws.unit_draws(session(), N)
     assert np.array_equal(in_first(draws), ~in_second(draws)) and 15 < in_second(draws).sum() < 45
 
 
@@ -59,10 +59,10 @@ CUTS = ([], [7, 7, 20, 41], [1, 2])
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS, np.arange(N) % 20])
-@pytest.mark.parametrize("within", [None, Domain.from_bounds(40.0, 2)])
+@pytest.mark.parametrize("within", [None, domain_of(40.0, 2)])
 def test_the_second_half_of_parts_is_that_of_one_array(groups, within):
     units = Units(N, groups)
-    coins = in_second(session().unit_draws(units.size))
+    coins = in_second(_unit_draws.unit_draws(session(), units.size))
     there = units.spread(coins)
     expected = np.minimum(X[there], 40.0) if within is not None else X[there]
     memory = [Table.in_memory(X, units), Table.in_memory(X, units, 3)]

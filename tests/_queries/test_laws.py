@@ -19,7 +19,8 @@ from test_architecture import (
 
 # The kernel, rows, questions; the door, through which rows come; audits, which look at everything.
 TRUSTED = {
-    "_privacy", "_rows", "_queries", "_door", "_fit", "_partitions", "_weights", "audit",
+    "_privacy", "_rows", "_queries", "_door", "_door_entries", "_fit", "_partitions", "_weights",
+    "audit",
 }  # fmt: skip
 LATER = {
     *(f"_aggregate.moments.{name}" for name in (
@@ -32,13 +33,15 @@ LATER = {
 # What the floors above may know of those below: what is public of rows, handles, functions of
 # released numbers, and those functions of single rows that methods of fitted estimators need.
 PUBLIC = {
+    "_rows.bins": {"row_slices"},
     "_rows.quantized": {"without_zeros"},
     "_rows.categories": None,
-    "_rows.nearest": {"UnitRows", "nearest_point", "squares_to_nearest"},
+    "_rows.nearest": {"UnitRows", "nearest_point", "nearest_seen", "squares_to_nearest"},
     "_rows.row_sums": {"nearest_in"},
-    "_rows.rows": {"GridGeometry", "row_slices"},
+    "_rows.rows": {"GridGeometry"},
     "_rows.single_rows": None,
     "_rows.sparse_rows": None,
+    "_rows.clients": None,
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
     "_queries.averages": {
@@ -64,9 +67,9 @@ PUBLIC = {
     "_queries.samples": {"Coins", "numbered", "released_numbers", "unit_draws"},
 }
 SUMS_OF_ROWS = {
-    "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
+    "Products", "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
 }  # fmt: skip
-"""Of `_privacy._aggregates`: exact statistics."""
+"""Of `_privacy._aggregates` and `_products`: exact statistics."""
 STATED = {
     "gaussian", "shared_gaussian", "sparse_histogram", "laplace", "exponential", "above_threshold",
     "report_leader_if_stable", "stability_histogram", "proportional_noise_psd",
@@ -86,7 +89,7 @@ def allowed(name):
     """Whether a floor above may import a name of a floor below."""
     parts = name.removeprefix(f"{PACKAGE}.").split(".")
     home, last = ".".join(parts[:2]), parts[-1]
-    if home == "_privacy._aggregates":
+    if home in ("_privacy._aggregates", "_privacy._products"):
         return last not in SUMS_OF_ROWS
     if home in ("_privacy.mechanisms", "_privacy._pure_releases"):
         return last not in STATED and parts[2:] != ["filters"]
@@ -165,6 +168,7 @@ PLANTED = [
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
             "from ..._privacy.mechanisms.proportional import proportional_noise_psd",
             "from ..._privacy.mechanisms.shares import shared_gaussian",
+            "from ..._privacy.mechanisms.stability import stability_histogram",
             "from ..._privacy._sealed import opened",
             "from ..._privacy._sealed import Claim",
             "from ..._privacy import _sealed",
@@ -181,7 +185,7 @@ PLANTED = [
         for source in (
             "session.gaussian('a', 1, sensitivity=1.0)",
             "context.session.gaussian('a', 1, sensitivity=1.0)",
-            "self._session.stability_histogram('a', [1], [1], rho=1.0, delta=0.1)",
+            "self._session.gaussian('a', [1], sensitivity=1.0)",
             "step.gaussian(1, sensitivity=1.0, epsilon=1.0, delta=0.1)",
         )
     ],

@@ -19,8 +19,8 @@ from sklearn_dp._queries.cells import (
     Settled,
 )
 from sklearn_dp._queries.clusters import ClusterSums, Nearest, Pinned
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Part
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Part
 
 BALL = 2.0**20
 POINTS = np.trunc(np.random.default_rng(0).uniform(-0.7, 0.7, size=(200, 2)) * BALL)

@@ -9,7 +9,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.nearest import nearest_point, squares_to_nearest
 from sklearn_dp._rows.single_rows import narrowed, row_guard, saturated
 from sklearn_dp._rows.sparse_rows import SparseRows

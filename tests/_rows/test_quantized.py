@@ -5,22 +5,24 @@ import pytest
 from scipy import sparse
 
 from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain, Sphere
-from sklearn_dp._privacy._products import NearRows
+from sklearn_dp._privacy._grid import NearRows
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.places import NormCounts, SecondMoment, SumAndTotals
+from sklearn_dp._queries.places import NormCounts, SumAndTotals
+from sklearn_dp._queries.second_moments import SecondMoment
 from sklearn_dp._rows import quantized, sparse_rows
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
 from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
-from sklearn_dp._rows.table import ArraySource, Part, PartSource
+from sklearn_dp._rows.table import ROWS, ArraySource, Part, PartSource
 
 N, D = 300, 130
 CENTER = np.random.default_rng(5).normal(size=D)
-BOX = Domain.from_bounds((np.linspace(-2.0, 1.0, D), np.linspace(0.5, 2.0, D)), D)
+BOX = domain_of((np.linspace(-2.0, 1.0, D), np.linspace(0.5, 2.0, D)), D)
 
 
 def table(dtype=np.float64, seed=0):
@@ -42,15 +44,15 @@ def few(seed=0, longest=2.0**25):
 
 
 DOMAINS = {
-    "ball": (Domain.from_bounds(5.0, D), None),
-    "tight ball": (Domain.from_bounds(0.5, D), None),
+    "ball": (domain_of(5.0, D), None),
+    "tight ball": (domain_of(0.5, D), None),
     "box": (BOX, None),
-    "box without zero": (Domain.from_bounds((0.5, 1.0), D), None),
+    "box without zero": (domain_of((0.5, 1.0), D), None),
     "about a center": (Domain(CENTER, 14.0), None),
-    "about a center, within a ball": (Domain(CENTER, 14.0), Domain.from_bounds(4.0, D)),
+    "about a center, within a ball": (Domain(CENTER, 14.0), domain_of(4.0, D)),
     "a box, within a box": (Domain(CENTER, 14.0, CENTER - 14.0, CENTER + 14.0), BOX),
     "sphere": (Sphere.of(D), None),
-    "a ball, within the sphere": (Domain.from_bounds(0.9, D), Sphere.of(D)),
+    "a ball, within the sphere": (domain_of(0.9, D), Sphere.of(D)),
 }
 
 
@@ -111,7 +113,7 @@ def test_moved_entries_are_those_of_moved_rows():
 
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])
 def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
-    domain, X = Domain.from_bounds(bounds, D), np.minimum(table(), 1.9)
+    domain, X = domain_of(bounds, D), np.minimum(table(), 1.9)
     X[9, :3], X[10, :3] = np.array([2.0, 1.0, 2.0]) / 1.5, np.array([2.0, 1.0, 2.0]) / 1.499
     X[20] = 0.7  # in all boxes
     expected = outside(domain, X)

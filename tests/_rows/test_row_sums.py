@@ -9,10 +9,10 @@ import pytest
 from sklearn_dp._aggregate.shared.centering import geometric_edges
 from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.bins import bins_of
 from sklearn_dp._rows.row_sums import (
     ERROR_STEPS,
     WEIGHT_BITS,
-    bins_of,
     clipped_sums,
     nearest,
     nearest_in,

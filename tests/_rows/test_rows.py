@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows import bins
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, LocalEngine, PartSource, Table, opened
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, ArraySource, LocalEngine, PartSource, Table, opened
 
-DOMAIN = Domain.from_bounds((-1.0, 2.0), 5)
+DOMAIN = domain_of((-1.0, 2.0), 5)
 
 
 class Elsewhere(PartSource):
@@ -34,7 +36,7 @@ def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 5 * kept)
     lazy = Rows.quantize(X, DOMAIN)
-    monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 50_003)
+    monkeypatch.setattr(bins, "_CHUNK_ENTRIES", 50_003)
     for rows in (stored, lazy):
         rows.recenter(np.full(5, 12345.0))
     assert len(lazy._stored) == kept and len(stored._stored) == 70_000
@@ -76,11 +78,11 @@ def test_a_table_beyond_the_memory_leaves_nothing_in_it(monkeypatch):
 def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     rng = np.random.default_rng(3)
     X, origin = rng.normal(size=(131, d)), np.trunc(1e5 * rng.normal(size=d))
-    rows = Rows.quantize(X, Domain.from_bounds(3.0, d))
+    rows = Rows.quantize(X, domain_of(3.0, d))
     first = all_of(rows)
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 0)
-    lazy = Rows.quantize(X, Domain.from_bounds(3.0, d))
+    lazy = Rows.quantize(X, domain_of(3.0, d))
     for moved in (rows.about(origin), lazy.about(origin)):
         assert np.array_equal(all_of(moved), first - origin)
     assert np.array_equal(all_of(lazy), first)
@@ -109,13 +111,11 @@ def longest(part):
     return part, (rows.n_rows, int(np.sum(rows.squares)))
 
 
-@pytest.mark.parametrize(
-    "within", [None, Domain.from_bounds(1.5, 3), Domain.from_bounds((0, 1), 3)]
-)
+@pytest.mark.parametrize("within", [None, domain_of(1.5, 3), domain_of((0, 1), 3)])
 @pytest.mark.parametrize("cuts", [[], [7], [0, 7, 7, 39]])
 @pytest.mark.parametrize("kept", [True, False])
 def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
-    domain = Domain.from_bounds((-2.0, 1.0), 3)
+    domain = domain_of((-2.0, 1.0), 3)
     moved = X if within is None else within.move_rows(X)
     known = Rows.quantize(moved, domain).about(ORIGIN)
     sources = [ArraySource(part) for part in np.split(X, cuts)]

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.single_rows import LARGEST
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
@@ -40,7 +40,7 @@ def test_entries_that_are_stored_twice_add_up_and_stay_bounded():
     entries = np.array([1, 2, -3e38, -3e38], dtype=np.float32)
     twice = sparse.csr_array((entries, [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
     assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [-most, 0.0]]
-    rows = Rows.quantize(as_rows(twice), Domain.from_bounds(1.0, 2))
+    rows = Rows.quantize(as_rows(twice), domain_of(1.0, 2))
     assert rows.squares.max() <= rows.ball**2  # an infinite entry would be no number here
 
 

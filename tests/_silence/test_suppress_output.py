@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._rows.threads import ask_all
+from sklearn_dp._rows.clients import ask_all
 from sklearn_dp._silence import suppress_output as interception
 from sklearn_dp._silence import suppress_output as silence
 

@@ -10,8 +10,8 @@ from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 from sklearn_dp._sklearn_compat import with_callbacks
 from sklearn_dp._status import Message, Status

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy import _aggregates, _grid, _session
+from sklearn_dp._privacy import _grid, _products, _session
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -55,14 +55,14 @@ def test_a_crash_of_the_code_under_test_is_a_kill(change, toy, verdicts):
 
 
 def test_a_mutant_is_everywhere_and_leaves_no_trace():
-    originals = _grid.clip_integer_rows, _aggregates.clip_integer_rows
+    originals = _grid.clip_integer_rows, _products.clip_integer_rows
     (bug,) = [bug for bug in MUTANTS if bug.name == "clip skipped"]
     rows = np.full((1, 2), 100.0)
     with bug.planted() as reached:
-        for module in (_grid, _aggregates):
+        for module in (_grid, _products):
             assert module.clip_integer_rows(rows, 1.0) is rows
         assert len(reached) == 2
-    assert (_grid.clip_integer_rows, _aggregates.clip_integer_rows) == originals
+    assert (_grid.clip_integer_rows, _products.clip_integer_rows) == originals
 
 
 # A method, a special method, a property, a constant of a class, functions of modules: what is
@@ -73,7 +73,7 @@ BROKEN = {
     "property": (PrivacyPlan, "epsilon", lambda: FriendlyMean(bounds=1.0).privacy_plan(1).epsilon),
     "constant": (BaseDPEstimator, "_not_released", lambda: FriendlyMean()._not_released),
     "function": (_session, "seed_of", lambda: _session.seed_of(None)),
-    "imported": (_grid, "clip_integer_rows", lambda: str(_aggregates.clip_integer_rows(ROWS, 1.0))),
+    "imported": (_grid, "clip_integer_rows", lambda: str(_products.clip_integer_rows(ROWS, 1.0))),
 }
 ROWS = np.full((1, 2), 100)
 

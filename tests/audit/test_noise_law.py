@@ -10,6 +10,8 @@ from sklearn_dp._privacy._pure_releases import exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
+from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit import noise_audit
 from sklearn_dp.audit._noise_law import _standardized, noise_problems, scale_problems
 
@@ -17,11 +19,11 @@ COUNTS = np.arange(40), np.arange(40) % 9
 RELEASES = {
     "gaussian": lambda s, scale: s.gaussian("a", np.arange(100), sensitivity=scale, rho=0.5),
     "laplace": lambda s, scale: laplace(s, "a", np.arange(100), sensitivity=scale, epsilon=1.0),
-    "sparse": lambda s, scale: s.sparse_histogram(
-        "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
+    "sparse": lambda s, scale: sparse_histogram(
+        s, "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
     ),
-    "stability": lambda s, scale: s.stability_histogram(
-        "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
+    "stability": lambda s, scale: stability_histogram(
+        s, "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
     ),
     "choice": lambda s, scale: exponential(s, "a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
     "filter": lambda s, scale: friendly_core_filter(

@@ -9,7 +9,10 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import unit_draws
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
+from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit._recount import check_claims, paid, rho_of
 
 
@@ -43,10 +46,10 @@ def release_all(session):
 
     counts = np.array([5, 3]), np.array([40, 2])
     session.gaussian("gaussian", [1, 2, 3], sensitivity=2.0, rho=0.3)
-    session.sparse_histogram(
-        "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
+    sparse_histogram(
+        session, "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
     )
-    session.stability_histogram("stability", *counts, rho=0.3, delta=1e-3)
+    stability_histogram(session, "stability", *counts, rho=0.3, delta=1e-3)
     laplace(session, "laplace", 7, sensitivity=3.0, epsilon=0.5)
     exponential(session, "choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
     above_threshold(session, "threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
@@ -62,7 +65,7 @@ def release_all(session):
         delta=1e-3,
     )
     unit_bernoulli(session, "bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
-    session.unit_draws(5)
+    unit_draws(session, 5)
 
 
 def test_honest_releases_have_no_problems(fit):

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy import _unit_draws
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp._rows import pieces as _pieces
@@ -156,9 +156,9 @@ def _number_of_rows_in_the_seed(patch):
 
 def _blocks_by_value(patch):
     patch.setattr(
-        PrivacySession,
+        _unit_draws,
         "unit_draws",
-        lambda self, n, tag: np.arange(n, dtype=np.uint64) * np.uint64(2**64 // max(n, 1)),
+        lambda session, n, tag: np.arange(n, dtype=np.uint64) * np.uint64(2**64 // max(n, 1)),
     )
 
 

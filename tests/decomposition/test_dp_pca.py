@@ -7,7 +7,7 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from sklearn_dp._aggregate.shared.axes import second_moment
-from sklearn_dp._privacy import _aggregates
+from sklearn_dp._privacy import _products
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -125,7 +125,7 @@ def test_replay_audit(bounds, groups):
 
 @pytest.mark.slow
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
-    monkeypatch.setattr(_aggregates, "clip_integer_rows", lambda rows, *_: rows)
+    monkeypatch.setattr(_products, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment
     monkeypatch.setattr(
         _dp_pca,

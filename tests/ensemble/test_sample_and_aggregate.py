@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.tuples.stage import amplified
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
@@ -350,14 +349,14 @@ def as_many_blocks_as_draws(original):
 
 
 def stale(original):
-    return lambda self, entry, plan, **options: self
+    return lambda session, entry, plan, **options: session
 
 
 COPY_MUTANTS = [
     ("copies by position", _blocks, "drawn_rows", copies_by_position),
     ("n / m blocks", _blocks, "fit_table_blocks", as_many_blocks_as_draws),
     ("noise for adding in the ball", BallSum, "_claims", as_added),
-    ("the inner budget spent from the plan", PrivacySession, "nested", stale),
+    ("the inner budget spent from the plan", module, "nested", stale),
 ]
 
 

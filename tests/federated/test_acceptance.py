@@ -13,8 +13,8 @@ from benchmark_tools import benchmark_module
 from scipy.stats import kstest
 
 from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import client_rounds as _rounds
@@ -43,7 +43,7 @@ optimal_centers = benchmark_module("_federated_baselines").optimal_centers
 
 def walk(k, d, server, epsilon=1.0, radius=4.0):
     """States of the rounds of a fit to no rows, and the budget and entries of such a fit."""
-    setup = Setup(k, d, Domain.from_bounds(radius, d), server)
+    setup = Setup(k, d, domain_of(radius, d), server)
     budget = PrivacyBudget(epsilon=epsilon, delta=1e-6)
     entries = entries_of(setup.rounds, budget, "row")
     session = PrivacySession(PrivacyPlan(budget, entries), random_state=0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from federated_states import ROW_STATES, D, data
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._published.feddp_kmeans.theory import _Moved, private_average
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._client import AnswerError, usable_rows
@@ -93,5 +93,5 @@ def test_the_algorithms_of_the_theory_read_rows_in_the_same_way():
         def apply(self, near):
             return near
 
-    moved = [_Moved(held, Domain.from_bounds(8.0, D), Nothing())() for held in (X, rows)]
+    moved = [_Moved(held, domain_of(8.0, D), Nothing())() for held in (X, rows)]
     assert np.array_equal(*moved) and len(moved[0]) == len(X)

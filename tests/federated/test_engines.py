@@ -234,7 +234,7 @@ def deaths_pass(patch):
             return None, error
 
     patch.setattr(_engines, "attempt", attempt)
-    patch.setattr("sklearn_dp._rows.threads.attempt", attempt)
+    patch.setattr("sklearn_dp._rows.clients.attempt", attempt)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, server_points, states
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import total_of
 from sklearn_dp.federated._server import _residual_limit, empty_message, message_of
@@ -43,7 +43,7 @@ def test_a_message_has_all_fields_and_fills_those_that_its_round_needs(state):
 @pytest.mark.parametrize("per_client", [False, True])
 def test_rows_of_a_client_are_bounded_where_clients_are_the_unit(per_client):
     """A bound on the rows of a client would take single rows away, where these are the unit."""
-    domain = Domain.from_bounds(3.0, D)
+    domain = domain_of(3.0, D)
     setup = Setup(K, D, domain, server_points(), per_client=per_client, most_rows=9)
     message = message_of(begin(State(setup, domain=domain)))
     assert message["most_rows"].tolist() == ([9.0] if per_client else [])
@@ -68,7 +68,7 @@ def test_two_data_sets_with_the_same_releases_get_the_same_messages():
 
 def limited(far, weights=None, **options):
     """The limit with server points at distances `far` of one anchor."""
-    domain = Domain.from_bounds(8.0, 2)
+    domain = domain_of(8.0, 2)
     state = begin(State(Setup(1, 2, domain, np.zeros((1, 2)), **options), domain=domain))
     proxy = np.stack([np.asarray(far), np.zeros(len(far))], axis=1)
     state = replace(state, proxy=proxy, weights=None if weights is None else np.array(weights))

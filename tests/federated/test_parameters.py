@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.federated._parameters import (
     check_parameters,
@@ -18,7 +18,7 @@ from sklearn_dp.federated._parameters import (
 from sklearn_dp.ledger import PrivacyLedger
 
 SERVER = np.random.default_rng(0).normal(size=(20, 4))
-BALL, TARGET = Domain.from_bounds(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
+BALL, TARGET = domain_of(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
 
 
 def setup(server=SERVER, per_client=False, domain=BALL, **options):

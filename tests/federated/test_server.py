@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from federated_states import D, K, data, server_points
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -18,7 +18,7 @@ from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
-BALL = Domain.from_bounds(3.0, D)
+BALL = domain_of(3.0, D)
 
 
 def opened(domain=BALL, n_honest=None, **options):

@@ -21,7 +21,7 @@ from sklearn_dp._queries import halves as _mixture_halves
 from sklearn_dp._queries import terrific as _terrific
 from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.labels import LabelDistances
-from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.table import ROWS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (
     DPGaussianMixture,

@@ -15,7 +15,7 @@ from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
-from sklearn_dp._privacy import _aggregates
+from sklearn_dp._privacy import _products
 from sklearn_dp._privacy._sealed import exact_of, opened
 from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
@@ -24,8 +24,9 @@ from sklearn_dp._queries import cores as _friendly_core
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
+from sklearn_dp._queries import vectors as _vectors
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans
@@ -225,7 +226,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("second moment without a clip", "check_replay", _aggregates, "exact_gram")
+@mutant("second moment without a clip", "check_replay", _products, "exact_gram")
 def _(original):
     return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
 
@@ -330,7 +331,7 @@ def _(original):
 
 @mutant("histograms of columns: half of the claim", "check_replay", _columns.ColumnCounts, "claims")
 @mutant("refined centers: half of their claims", "check_replay", _columns.OffsetSums, "claims")
-@mutant("Column moments: half of the claim", "check_replay", _columns.VectorSums, "claims")
+@mutant("Column moments: half of the claim", "check_replay", _vectors.VectorSums, "claims")
 def _(original):
     return lambda self, facts: tuple(
         replace(each, l2=np.asarray(each.l2) / 2) for each in original(self, facts)
@@ -366,9 +367,9 @@ def _(original):
     return approached
 
 
-@mutant("Column moments: rows beyond", "check_replay", _columns.Vectors, "outside")
+@mutant("Column moments: rows beyond", "check_replay", _vectors.Vectors, "outside")
 def _(original):
-    return lambda self, rows: _columns._WHOLE * len(self.low) * (original(self, rows) > 0)
+    return lambda self, rows: _vectors._WHOLE * len(self.low) * (original(self, rows) > 0)
 
 
 # -- quantiles -------------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._days import BaseByDays
-from sklearn_dp._partitions._steps import CheckedSource
+from sklearn_dp._partitions._sources import CheckedSource
 from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
+from sklearn_dp._privacy.mechanisms import stability as _stability
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
 from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
@@ -562,7 +562,7 @@ OUTSIDE = [
     ),
     Edit(
         "a threshold for one word of a text",
-        _histograms,
+        _stability,
         "stability",
         "delta if cells == 1 else round_down(delta / cells)",
         "delta",

@@ -23,6 +23,7 @@ from sklearn_dp import (
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
@@ -161,19 +162,22 @@ def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "estimator, kind",
-    [(DPKTupleKMeans(2, bounds=4.0), "addressed_draws"), (DPKMeans(2, bounds=4.0), "rng")],
+    "estimator, owner, kind",
+    [
+        (DPKTupleKMeans(2, bounds=4.0), blocks, "addressed_draws"),
+        (DPKMeans(2, bounds=4.0), AlgorithmicRandomness, "rng"),
+    ],
     ids=lambda case: case if isinstance(case, str) else type(case).__name__,
 )
-def test_segments_share_no_draws(estimator, kind, monkeypatch):
+def test_segments_share_no_draws(estimator, owner, kind, monkeypatch):
     """Units are numbered anew in each: with common draws, one tells how rows of another shift."""
-    asked, own = set(), getattr(AlgorithmicRandomness, kind)
+    asked, own = set(), getattr(owner, kind)
 
-    def noted(self, *given):
-        asked.add((self._part[:1], self._algorithm_seed))
-        return own(self, *given)
+    def noted(session, *given):
+        asked.add((session._part[:1], session._algorithm_seed))
+        return own(session, *given)
 
-    monkeypatch.setattr(AlgorithmicRandomness, kind, noted)
+    monkeypatch.setattr(owner, kind, noted)
     X = np.c_[np.arange(4000) % 2, np.random.default_rng(0).normal(size=(4000, 2))]
     DPBySegment(estimator, values=[0, 1], by=0, borrow=False, epsilon=50.0).fit(X)
     assert {part for part, _ in asked} == {("0",), ("1",)}

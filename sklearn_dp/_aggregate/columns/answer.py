@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..._status import Status, extent, in_short, names_at
-from ..shared.advice import Budget, advice, hidden_in_noise
-from ..shared.bounds import CLIPPED
+from ..shared.advice import CLIPPED, Budget, advice, hidden_in_noise
 from ..shared.column_codes import told_of_single
 from .moments import FEWEST, Moments
 from .outside import beyond_in_words

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import Vectors
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
+from ..._queries.vectors import Vectors
 from .look import POWER, look_at_columns, tail_reach
 from .vectors import Clipped
 

@@ -27,7 +27,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OCTAVES, EqualBins, Octaves
 from ..._queries.coordinates import Columns
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for looks at columns."""

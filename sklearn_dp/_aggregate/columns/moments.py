@@ -24,8 +24,8 @@ from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import UnitTotals, Vectors
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
+from ..._queries.vectors import UnitTotals, Vectors
 from ..shared.centering import Weights
 from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries

@@ -15,9 +15,9 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import OUTSIDE as SENSITIVITY
-from ..._queries.columns import Outside
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
+from ..._queries.vectors import OUTSIDE as SENSITIVITY
+from ..._queries.vectors import Outside
 from ..._status import Message, Severity, Status, in_short, names_at
 from ..shared.centering import noise_sd
 

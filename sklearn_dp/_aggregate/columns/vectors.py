@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import VectorRanks, Vectors, VectorSums
-from ..._queries.handles import TableRows
 from ..._queries.ranks import prefix_noise
+from ..._queries.table_rows import TableRows
+from ..._queries.vectors import VectorRanks, Vectors, VectorSums
 from .tail import FREE, UPPER, Laws, at_most, heaviest, laws_of
 
 # Edges of norms, as binary logarithms over the largest: few wide bins, whose sums have little

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..._queries.grid_ranks import LengthRanks
 from ..._queries.handles import GridRows
-from ..._queries.ranks import LengthRanks, prefix_noise
+from ..._queries.ranks import prefix_noise
 from ..columns.tail import FREE, OF_MEANS, OF_SPREADS, UPPER, PowerLaw, at_most, heaviest, tail_of
 from ..columns.tail import tail_shares as tail_shares
 from .mean_facts import Candidate, PublicFacts

@@ -19,8 +19,8 @@ import numpy as np
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import UnitTotals
 from ..._queries.coordinates import Columns
+from ..._queries.vectors import UnitTotals
 from ..shared.centering import Weights
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
 from .days import alone

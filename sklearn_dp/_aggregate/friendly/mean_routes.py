@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._session import PrivacySession
+from ..._privacy.mechanisms.stability import release_names
 from ..._queries.averages import Average, basic_average_budget
 from ..._queries.boxes import WideBoxes, box_of
 from ..._queries.point_pairs import Share, average_of_basic_core, average_of_core
@@ -221,7 +222,7 @@ class HeaviestCell(Route):
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
         found = points.rows.ask(WideBoxes(width, shift))
-        names, values = session.release_names("location", found, rho=self.fixed, delta=facts.delta)
+        names, values = release_names(session, "location", found, rho=self.fixed, delta=facts.delta)
         if not len(names):
             return None
         cell = box_of(names[values.argmax()], facts.d)

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns, InColumns
-from ..._queries.handles import TableRows
 from ..._queries.point_pairs import PointPairs
 from ..._queries.samples import Coins, numbered
+from ..._queries.table_rows import TableRows
 from .mean_facts import most_pairs
 
 

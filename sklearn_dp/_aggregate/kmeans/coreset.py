@@ -35,12 +35,14 @@ from ..._queries.cells import (
     Settled,
     TailCells,
 )
+from ..._queries.grid_ranks import LineRanks
 from ..._queries.grids import BASIS_BITS, Axes
 from ..._queries.handles import GridRows
 from ..._queries.places import LengthCounts
-from ..._queries.ranks import LineRanks, prefix_noise
+from ..._queries.ranks import prefix_noise
+from ..shared.adaptive_center import center_and_count
 from ..shared.axes import normal_points, plain_axes, second_moment
-from ..shared.centering import Size, center_and_count, geometric_edges, noise_sd
+from ..shared.centering import Size, geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
 from ..shared.weighted_kmeans import weighted_kmeans
 from .fit_context import Context, Facts, Run, SizedFacts, Tuning, coarse_pays

@@ -32,7 +32,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..._status import Message, Status
 from ..shared.centering import Size
 from ..shared.noisy_norms import NoisyNorms

@@ -44,7 +44,8 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.clusters import Pinned
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..shared.axes import normal_points, second_moment
 from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd

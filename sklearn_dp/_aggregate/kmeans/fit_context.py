@@ -19,6 +19,7 @@ from scipy.special import gammaincinv, ndtri
 
 from ..._privacy._sealed import Sealed, SealedCells
 from ..._privacy._session import PrivacySession
+from ..._privacy.mechanisms.histograms import release_cells
 from ..._queries.handles import GridRows
 from ..._rows.rows import GridGeometry
 from ..._status import Message, Status
@@ -309,7 +310,7 @@ class Run(Facts):
         self, entry: str, answer: SealedCells, threshold: float, rho: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of cells above a threshold, in units, and their noisy counts."""
-        return self.session.release_cells(self.name(entry), answer, threshold=threshold, rho=rho)
+        return release_cells(self.session, self.name(entry), answer, threshold=threshold, rho=rho)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._privacy._sealed import Sealed
-from ..._rows.rows import row_slices
+from ..._rows.bins import row_slices
 from ..shared.centering import geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
 from .coreset import Coreset, nearest_centers

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import entr
 
 from ..._privacy._plan import PlanEntry
-from ..._rows.rows import row_slices
+from ..._rows.bins import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import Coreset
 from .fit_context import TUNING, Candidates, Choice, Context, Tuning, judged, nothing_seen

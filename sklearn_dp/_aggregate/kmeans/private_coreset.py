@@ -27,7 +27,8 @@ from ..._privacy._randomness import uniforms
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..._status import Status
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.centering import Size

@@ -27,7 +27,8 @@ from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..._status import Message, Status, extent
 from ..kmeans.fit_context import Choice
 from ..moments.codes import codes_of, is_lost

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
+from ..._privacy._unit_draws import UnitDraws
 from ..._queries.halves import second_half, unit_points
 from ..._queries.handles import GridRows
 from ..._queries.labels import NearestLabels

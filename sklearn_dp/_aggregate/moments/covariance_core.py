@@ -32,17 +32,17 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._randomness import UnitDraws, blocks_of_draws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws
 from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
 from ..._queries.averages import core_size
 from ..._queries.cores import core_fixed_size
 from ..._queries.handles import GridRows
 from ..._queries.samples import numbered
-from ..._rows.rows import ROWS, Rows
-from ..._rows.table import Part
+from ..._rows.rows import Rows
+from ..._rows.table import ROWS, Part
 from .ellipsoid import Ellipsoid, normal_quantile
 
 BLOCK_LIMIT = 2000
@@ -128,7 +128,7 @@ class CoreStage:
 
     def run(self, session: PrivacySession, rows: GridRows, *, centered: bool) -> Ellipsoid | None:
         """The covariance of the core with noise, as a start for others; None if it is too small."""
-        draws = session.addressed_draws((numbers := numbered(rows.table)).size)
+        draws = addressed_draws(session, (numbers := numbered(rows.table)).size)
         sums = rows.table._raw().sums(_drawn_sums, numbers, draws, self.n_blocks)
         matrices = block_matrices(*sums, centered=centered)
         friends, rho, delta = friend_counts(matrices, self.distance), self.rho, self.delta

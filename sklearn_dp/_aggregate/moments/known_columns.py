@@ -27,7 +27,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import AsTheyCame, Columns
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..._status import Status
 from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond, told_of_ranges
 from ..columns.look import COLUMNS

@@ -31,8 +31,8 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
-from ..._queries.handles import TableRows
-from ..._rows.rows import row_slices
+from ..._queries.table_rows import TableRows
+from ..._rows.bins import row_slices
 from ..._rows.table import Part
 from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns

@@ -28,8 +28,7 @@ from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._queries.labels import LABELS
-from ..._rows.rows import ROWS
-from ..._rows.table import Part
+from ..._rows.table import ROWS, Part
 from ..shared.centering import noise_sd
 from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights
 

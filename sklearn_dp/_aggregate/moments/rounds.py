@@ -37,7 +37,8 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile

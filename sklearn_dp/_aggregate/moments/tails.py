@@ -19,8 +19,7 @@ from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
-from ..._rows.rows import ROWS
-from ..._rows.table import Part
+from ..._rows.table import ROWS, Part
 from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from .ellipsoid import (

@@ -27,11 +27,12 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import SealedNames
 from ..._privacy._session import PrivacySession
+from ..._privacy.mechanisms.stability import release_names
 from ..._queries.active import Active
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes, box_of
 from ..._queries.handles import GridRows
-from ..._queries.places import SecondMoment, symmetric
 from ..._queries.samples import Coins
+from ..._queries.second_moments import SecondMoment, symmetric
 from ..shared.centering import noise_sd
 from .balls import Region, clip_to_ball
 from .radius import exponential_epsilon
@@ -168,5 +169,5 @@ def heaviest(
     out. By default it costs what is left of rho, and all of delta."""
     rho = session.remaining(entry) if rho is None else rho
     delta = session.plan[entry].delta if delta is None else delta
-    names, values = session.release_names(entry, found, rho=rho, delta=delta)
+    names, values = release_names(session, entry, found, rho=rho, delta=delta)
     return box_of(names[values.argmax()], width) if len(names) else None

@@ -20,7 +20,7 @@ been seen to win.
 
 Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
 a sample. A unit that is in the sample with probability `rate` only is protected better (see
-:meth:`PrivacySession.on_a_sample`); what is not needed is spent on less noise.
+:func:`.on_a_sample`); what is not needed is spent on less noise.
 
 References
 ----------
@@ -33,6 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..._privacy._accounting import pure_dp_epsilon
+from ..._privacy._composite_mechanism import on_a_sample
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import choose, first_above
 from ..._privacy._sealed import entry_of
@@ -95,7 +96,7 @@ def good_radius(
 ) -> Radius | None:
     """Choose a radius of a public grid, by a method of `RADIUS_METHODS`, with all of the entry: of
     the active rows, or of a sample. None only with "rec_concave", when no radius stands out."""
-    paid = session if coins is None else session.on_a_sample(entry, coins.rate)
+    paid = session if coins is None else on_a_sample(session, entry, coins.rate)
     index, loss = _SELECT[method](_Choice(paid, entry, rows, t, radii, coins))
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
 

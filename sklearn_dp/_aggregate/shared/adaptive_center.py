@@ -6,20 +6,27 @@ mean of the rows in the present ball, then a released radius about it that most 
 a public grid of all scales. The noise of a mean is proportional to the ball that its rows are
 clipped to, so each round sees more (:func:`adaptive_center_radius`). Rows of shape (n, d) in the
 user's unit come in; what goes out is in grid steps.
+
+:func:`center_and_count` is one such round: an algorithm's noise is proportional to the radius of
+the ball that rows are clipped to, and about a center they are shorter. The number of rows comes
+with the center, in one Gaussian release of the joint vector.
 """
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.places import SumAndTotals
+from ..._queries.table_rows import TableRows
 from ..._status import Message, Status
 from .bounds import more_beyond, radius_about, squares_outside, upper_bound_outside
-from .centering import Weights, center_and_count, noise_sd
+from .centering import Weights, noise_sd
 from .noisy_norms import NoisyNorms
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
@@ -188,3 +195,32 @@ def _least(radius: float | None, most: float) -> float:
 def _box(center: np.ndarray, radius: float) -> Domain:
     """Rows are cut to a box first, so that no difference overflows, and then to the ball in it."""
     return Domain(center, radius, center - radius, center + radius)
+
+
+class Center(NamedTuple):
+    """A released center and the number of units."""
+
+    origin: np.ndarray  # (d,), in grid steps
+    number: float  # of units, may be negative
+    variance: float  # of the noise of the number
+    weights: Weights
+
+
+def center_and_count(session: PrivacySession, entry: str, rows: GridRows, rho: float) -> Center:
+    """Release a center, the number of units, and what is to be told of their weights. The origin is
+    the noisy mean in the ball, shrunk toward the public center where noise rules."""
+    radius, d, sd = rows.limit, rows.n_features, noise_sd(rho)
+    noisy = session.release(entry, rows.ask(SumAndTotals()), rho=rho)
+    of_sum, of_totals = SumAndTotals.scales(rows.units)
+    count, count_sd = float(noisy[d]), float(of_totals[0] * sd)
+    n = max(count, 4 * count_sd)
+    origin = _shrunk(noisy[:d] / rows.unit / n, radius * of_sum * sd / n, radius)
+    return Center(origin, count, count_sd**2, Weights.of(noisy[d:], of_totals * sd))
+
+
+def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
+    """Positive-part James-Stein of the mean (d,), with noise of a coordinate, inside the ball."""
+    length = max(float(np.linalg.norm(mean)), 1e-300)
+    if len(mean) > 2:
+        mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
+    return np.trunc(mean * min(1.0, radius / length))

@@ -6,14 +6,22 @@ noise is most of it. All of it is made of released values.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._status import Message, Status, in_short
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
 _KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
+
+CLIPPED = "a few rows far outside of the ranges that were found may have been clipped"
+"""What a fit says that has found ranges of columns."""
+
+_NARROW = 0.15  # of the bounds: a radius below is a fact of the rows, which says nothing of others
+_PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
 _MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
@@ -110,3 +118,23 @@ def plain(number: float, digits: int = 2) -> str:
     """
     rounded = f"{number:.{digits}g}"
     return f"{float(rounded):,.12g}" if abs(number) < _MANY else rounded
+
+
+def is_far_inside(domain: Domain, radius: float, scale: Any) -> bool:
+    """Whether a released radius, of columns in units (d,), is far narrower than the bounds."""
+    half = domain.radius if domain.low is None else np.subtract(*domain.ends[::-1]) / 2
+    reach = np.max(half / scale) if domain.low is None else np.linalg.norm(half / scale)
+    return bool(radius < _NARROW * reach)
+
+
+def outside(most: float, size: float, unit: str, name: str, action: str) -> Message:
+    """What a fit in a released radius cannot see: up to `most` units, of `upper_bound_outside`,
+    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
+    a quarter of all (`size`), the answer may be that of the others alone."""
+    return Message(
+        "outside_bound",
+        f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "
+        "clipped",
+        action=action,
+        severity="note" if most <= _PART * size else "caution",
+    )

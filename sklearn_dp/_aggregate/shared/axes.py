@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import Axes
 from ..._queries.handles import GridRows
-from ..._queries.places import SecondMoment, symmetric
+from ..._queries.second_moments import SecondMoment, symmetric
 
 _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1%
 

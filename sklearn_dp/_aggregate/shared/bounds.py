@@ -36,8 +36,8 @@ from scipy.stats import norm
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import TableRows
 from ..._queries.places import NormCounts
+from ..._queries.table_rows import TableRows
 from ..._status import Message, Status
 from .advice import plain
 from .noisy_norms import NoisyNorms, private_radius
@@ -48,17 +48,12 @@ NO_BOUND = Message(
     action="use public bounds, more rows or a larger epsilon",
     severity="all",
 )
-CLIPPED = "a few rows far outside of the ranges that were found may have been clipped"
-"""What a fit says that has found ranges of columns."""
-
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
 _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
 _LIKELY = 1.5  # standard deviations of what noise may hide
 _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
-_PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
-_NARROW = 0.15  # of the bounds: a radius below is a fact of the rows, which says nothing of others
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 5.5  # bins, and standard deviations of their sum
 
 
@@ -170,26 +165,6 @@ def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, n
     ends = np.minimum(edges[1:], 2 * edges[:-1])  # the last one has none
     excess = (np.square(edges[:-1]) + np.square(ends)) / 2 - radius**2
     return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
-
-
-def is_far_inside(domain: Domain, radius: float, scale: Any) -> bool:
-    """Whether a released radius, of columns in units (d,), is far narrower than the bounds."""
-    half = domain.radius if domain.low is None else np.subtract(*domain.ends[::-1]) / 2
-    reach = np.max(half / scale) if domain.low is None else np.linalg.norm(half / scale)
-    return bool(radius < _NARROW * reach)
-
-
-def outside(most: float, size: float, unit: str, name: str, action: str) -> Message:
-    """What a fit in a released radius cannot see: up to `most` units, of `upper_bound_outside`,
-    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
-    a quarter of all (`size`), the answer may be that of the others alone."""
-    return Message(
-        "outside_bound",
-        f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "
-        "clipped",
-        action=action,
-        severity="note" if most <= _PART * size else "caution",
-    )
 
 
 def clipped_in_words(status: Status, norms: NoisyNorms, radius: float, inertia: float) -> Status:

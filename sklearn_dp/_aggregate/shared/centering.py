@@ -1,8 +1,4 @@
-"""Where the data are and how many rows there are; scales of noise and of histograms.
-
-A private algorithm clips rows to a ball, and its noise is proportional to the radius of that ball.
-So the first release of most of them is a center (:func:`center_and_count`): about it the rows are
-shorter. The number of rows comes with it, in one Gaussian release of the joint vector.
+"""How many rows there are; scales of noise and of histograms.
 
 :class:`Size` is what all later choices look at: the number of rows as multiples of the noise that a
 count would have at this budget. Data is *small* where that is below 1000: there coarser histograms,
@@ -19,14 +15,11 @@ as far as it is at most another unit of each unit.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
-from ..._queries.places import SumAndTotals
 from ..._status import Message, Status
 from .noisy_norms import NoisyNorms
 
@@ -101,32 +94,3 @@ class Size:
 def geometric_edges(top: float, n_bins: int, ratio: float) -> np.ndarray:
     """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each."""
     return np.concatenate([[0.0], top * float(ratio) ** -np.arange(n_bins - 1, -1, -1.0)])
-
-
-class Center(NamedTuple):
-    """A released center and the number of units."""
-
-    origin: np.ndarray  # (d,), in grid steps
-    number: float  # of units, may be negative
-    variance: float  # of the noise of the number
-    weights: Weights
-
-
-def center_and_count(session: PrivacySession, entry: str, rows: GridRows, rho: float) -> Center:
-    """Release a center, the number of units, and what is to be told of their weights. The origin is
-    the noisy mean in the ball, shrunk toward the public center where noise rules."""
-    radius, d, sd = rows.limit, rows.n_features, noise_sd(rho)
-    noisy = session.release(entry, rows.ask(SumAndTotals()), rho=rho)
-    of_sum, of_totals = SumAndTotals.scales(rows.units)
-    count, count_sd = float(noisy[d]), float(of_totals[0] * sd)
-    n = max(count, 4 * count_sd)
-    origin = _shrunk(noisy[:d] / rows.unit / n, radius * of_sum * sd / n, radius)
-    return Center(origin, count, count_sd**2, Weights.of(noisy[d:], of_totals * sd))
-
-
-def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
-    """Positive-part James-Stein of the mean (d,), with noise of a coordinate, inside the ball."""
-    length = max(float(np.linalg.norm(mean)), 1e-300)
-    if len(mean) > 2:
-        mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
-    return np.trunc(mean * min(1.0, radius / length))

@@ -26,7 +26,7 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OffsetSums
 from ..._queries.coordinates import Columns
-from ..._queries.handles import TableRows
+from ..._queries.table_rows import TableRows
 
 REFINEMENT = "columns of centers"
 """Name of the plan entry that pays for refined centers."""

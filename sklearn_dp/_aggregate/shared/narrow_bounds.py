@@ -44,7 +44,7 @@ def at_bounds(
     Such a mean is a sign that the bounds are too narrow, and no answer. Zero is a bound that many
     columns have by nature.
 
-    >>> box = Domain.from_bounds((0.0, [80.0, 400.0]), 2)
+    >>> box = Domain.within(np.zeros(2), np.array([80.0, 400.0]))
     >>> means, errors = np.array([[40.0, 400.0], [1.0, 90.0]]), np.ones((2, 2))
     >>> print(at_bounds(Status(), box, means, errors, ["age", "pay"]))
     the means of these columns are at a bound, and rows may lie beyond it: pay; use wider bounds
@@ -93,7 +93,7 @@ def cut_by_bounds(domain: Domain | None, means: np.ndarray, spreads: np.ndarray)
     about one. A column of the two bounds alone, whose variance is the largest that there may be,
     has them by nature, and any column may end at zero.
 
-    >>> box = Domain.from_bounds((0.0, [60.0, 60.0, 1.0]), 3)
+    >>> box = Domain.within(np.zeros(3), np.array([60.0, 60.0, 1.0]))
     >>> cut_by_bounds(box, np.array([47.0, 30.0, 0.7]), np.array([14.0, 17.0, 0.46]))
     array([ True, False, False])
     """
@@ -122,11 +122,11 @@ def told_of_cuts(
     a typical row is that long: rows of one length have that by nature, but these do not all point
     the same way.
 
-    >>> box = Domain.from_bounds((0.0, [60.0, 90.0]), 2)
+    >>> box = Domain.within(np.zeros(2), np.array([60.0, 90.0]))
     >>> place = np.array([47.0, 30.0]), np.array([14.0, 17.0])
     >>> told_of_cuts(Status(), np.array(["bound", "ok"]), box, *place, ["pay", "age"])[0].text
     'many rows are at or next to a bound of these columns, and may lie beyond it: pay'
-    >>> ball = Domain.from_bounds(60.0, 2)
+    >>> ball = Domain.about_origin(60.0, 2)
     >>> place = np.array([40.0, 20.0]), np.array([30.0, 14.0])
     >>> print(told_of_cuts(Status(), np.array(["ok", "ok"]), ball, *place, ["pay", "age"]))
     a typical row reaches 100% of the bound, so longer rows may have been clipped; use wider bounds
@@ -183,7 +183,8 @@ def told_of_hidden(
     Released variances, with noise of the standard deviation `noise`, in a box of equal sides: where
     one stands out, others that are surely far smaller are of columns whose means may be noise.
 
-    >>> box, codes = Domain.from_bounds((0.0, 1e5), 2), np.array(["ok", "ok"], dtype="<U8")
+    >>> box = Domain.within(np.zeros(2), np.full(2, 1e5))
+    >>> codes = np.array(["ok", "ok"], dtype="<U8")
     >>> seen = np.array([3e8, -1e6]), 1e6, ["pay", "age"]
     >>> told_of_hidden(Status(), codes, box, *seen)[1].tolist()
     ['ok', 'unknown']

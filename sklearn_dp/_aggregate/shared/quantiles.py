@@ -26,8 +26,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import TableRows
 from ..._queries.ranks import ColumnRanks, prefix_noise
+from ..._queries.table_rows import TableRows
 
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2

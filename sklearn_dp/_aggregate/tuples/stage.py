@@ -20,15 +20,16 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
+from ..._privacy._composite_mechanism import nested
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Average
 from ..._queries.far_tuples import far_centers
-from ..._queries.handles import TableRows
 from ..._queries.k_averages import boxes_fit
 from ..._queries.noisy_centers import default_separation
 from ..._queries.separated_balls import Constants, answer_budget, inner_constants, least_tuples
+from ..._queries.table_rows import TableRows
 from ..._queries.tuples import MATCH_LIMIT, TuplePairs, average_of_core
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
@@ -240,7 +241,7 @@ class TupleStage:
             rho, delta = self.core_budget
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
-            session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
+            session = nested(session, _ENTRY, plan, epsilon=epsilon, delta=delta)
         n_tuples = self.size if self.relation == "replace" else None
         found = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
         return None if found is None else found.mean.reshape(-1, self.n_features)

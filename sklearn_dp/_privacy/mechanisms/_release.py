@@ -67,3 +67,13 @@ def integer_scores(scores: Any) -> np.ndarray:
 def lengths(output: np.ndarray, unit: Any) -> np.ndarray:
     """An output in grid steps, in lengths."""
     return np.asarray(output * np.asarray(unit, dtype=np.float64), dtype=np.float64)
+
+
+def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Cells in the order of their codes, which are distinct. Both proofs are about one count for
+    each cell. Two counts of one code would be two numbers that the same unit moves."""
+    require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
+    order = np.argsort(codes, kind="stable")
+    codes, counts = codes[order], counts[order]
+    require(np.all(codes[1:] != codes[:-1]), "distinct codes")
+    return codes, counts

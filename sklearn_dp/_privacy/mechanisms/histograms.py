@@ -1,6 +1,6 @@
-"""Histograms of which only some cells are published, by their noisy counts.
+"""Histograms of which only the cells above a threshold are published, by their noisy counts.
 
-**Sparse.** The cells are public, and there are at most 2^20 of them.
+The cells are public, and there are at most 2^20 of them.
 
 1. Every cell, empty or not, gets rounded Gaussian noise of its own.
 2. Published are (cell, value) for all cells whose value exceeds a threshold, in the order of the
@@ -14,39 +14,21 @@ Larger histograms are refused. To draw only the number of empty cells that pass,
 they are, would be fast for any number of cells; but the chance that one passes is known to
 2^-53 only, so that law is off by a total variation distance t, and the release would cost a delta
 of t (1 + exp(epsilon)) which a Gaussian account has no room for.
-
-**Stability.** The domain has no bound and only occupied cells are known: (rho, delta)-zCDP.
-
-1. Every occupied cell gets rounded Gaussian noise.
-2. Published are the cells whose value reaches `low`, which is so large that a cell with a single
-   unit reaches it with a probability of at most delta, over the number m of cells that a unit may
-   be in (one for most callers).
-
-Cells of both data sets: one count moves by one (one down and one up, where a unit is replaced), so
-the l2 distance of their counts is `sensitivity`; with m cells it is the root of m. A cell of only
-one of them has a count of one, there are at most m of them, and each stays unseen but for
-P[1 + round(sigma Z) >= low] <= delta / m, so all of them do but for delta. The noise of such a cell
-is independent of that of the others, so each law is a mixture, with weight 1 - delta, of what the
-common cells alone give: Gaussian releases with a threshold, sqrt(2 rho)-GDP. A plan may therefore
-count a stability histogram among its Gaussian releases, with the failure probability.
-
-Where a unit is replaced, each data set may have one such cell. The two failures are about different
-laws, P and Q, and each law loses weight delta once.
 """
 
 import math
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from .._checks import is_integer
-from .._noise import NoiseSource, gaussian_tail
+from .._noise import NoiseSource
 from .._plan import Mechanism, require
-from .._rounding import exact_integers, round_down
+from .._rounding import exact_integers
+from .._sealed import SealedCells
 from . import gaussian
-from ._release import Release, check_cost, positive_sensitivity
+from ._release import Release, check_cost, positive_sensitivity, sorted_cells
 
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
 _MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
 
 
@@ -59,7 +41,7 @@ def sparse(
     rho: float,
     unit: float = 1.0,
 ) -> Release:
-    """Cells above a threshold; see :meth:`PrivacySession.sparse_histogram`.
+    """Cells above a threshold; see :func:`sparse_histogram`.
 
     Distinct int64 `codes` in [0, n_candidates), in any order, with counts in grid steps that are
     not negative; cells that are left out are empty. There are at most 2**20 cells, a public or
@@ -75,7 +57,7 @@ def sparse(
     require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")
     require(math.isfinite(threshold), "a finite threshold")
     low, n_candidates = math.floor(threshold) + 1, int(n_candidates)
-    codes, counts = _sorted_cells(exact_integers(codes), exact_integers(counts))
+    codes, counts = sorted_cells(exact_integers(codes), exact_integers(counts))
     require(not len(codes) or (codes[0] >= 0 and codes[-1] < n_candidates), "codes of candidates")
     require(np.all(counts >= 0), "counts that are not negative")
 
@@ -99,75 +81,55 @@ def sparse(
     )
 
 
-def _sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Cells in the order of their codes, which are distinct. Both proofs are about one count for
-    each cell. Two counts of one code would be two numbers that the same unit moves."""
-    require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
-    order = np.argsort(codes, kind="stable")
-    codes, counts = codes[order], counts[order]
-    require(np.all(codes[1:] != codes[:-1]), "distinct codes")
-    return codes, counts
-
-
-def stability(
+def sparse_histogram(
+    session: Any,
+    entry: str,
     codes: np.ndarray,
     counts: np.ndarray,
-    rho: float,
-    delta: float,
-    sensitivity: float = 1.0,
-    cells: int = 1,
-) -> Release:
-    """Cells far above one; see :meth:`PrivacySession.stability_histogram`.
+    *,
+    n_candidates: int,
+    threshold: float,
+    sensitivity: float,
+    unit: float = 1.0,
+    rho: float | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Release the cells, and their noisy counts, of a public histogram that exceed a threshold.
 
-    Distinct `codes` of the occupied cells, int64 or bytes. Bytes serve cells of many coordinates:
-    their order is public. `counts`, at least 1, are the numbers of units; every unit is in at most
-    `cells` cells, in each of them once. The cost is `rho` but for failures; `delta`, in (0, 1/2),
-    is the chance that any cell which only one data set has is seen. `sensitivity` is the l2
-    distance of the counts of neighbors in the cells of both: the root of `cells` where a unit is
-    added or removed, that of twice as many where it is replaced.
+    `codes` are the occupied cells, distinct int64 in [0, n_candidates), with their exact counts
+    in grid steps; `n_candidates` is that of all cells, at most 2**20, public or released.
+    `threshold`, in grid steps, is a function of released values. The other numbers are those of
+    :meth:`PrivacySession.gaussian`, for the vector of the counts of all cells. Cells come sorted.
 
-    The output is (codes, values), in the order of the codes.
+    Every cell gets noise, and those above the threshold are published: rho-zCDP, and exactly
+    sqrt(2 rho)-GDP. See the top of this module.
     """
-    sensitivity = positive_sensitivity(sensitivity)
-    sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
-    require(0 < delta < 0.5, "a delta between 0 and 1/2")
-    require(is_integer(cells) and cells >= 1, "at least one cell of a unit")
-    low = stability_threshold(sigma, delta if cells == 1 else round_down(delta / cells))
-    codes, counts = _sorted_cells(np.asarray(codes), exact_integers(counts))
-    require(codes.dtype.kind in "iuS", "codes that are integers or bytes")
-    require(np.all(counts >= 1), "occupied cells")
-
-    def draw(noise: NoiseSource) -> tuple[np.ndarray, np.ndarray]:
-        values = counts + noise.rounded_gaussian(sigma, counts.shape)
-        keep = values >= low
-        return codes[keep], values[keep]
-
-    return Release(
-        "stability",
-        Mechanism.STABILITY_HISTOGRAM,
-        (codes, counts),
-        sensitivity,
-        sigma,
-        rho,
-        draw,
-        delta,
-        public={"low": low, "delta": delta, "cells": int(cells)},
+    release = sparse(
+        codes, counts, n_candidates, threshold, sensitivity, session._cost(entry, rho), unit
     )
+    cells, values = session._release(entry, release)
+    return cells.copy(), values * float(unit)
 
 
-def stability_threshold(sigma: float, delta: float) -> int:
-    """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta, or the next one.
-
-    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise.
-
-    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12
-    with 7.6e-8:
-
-    >>> stability_threshold(2.0, 1e-6)
-    12
-    """
-    # About the quantile, then upward until it holds: larger than needed is safe.
-    low = 2 + max(0, math.floor(-sigma * float(ndtri(delta)) - 0.5))
-    while gaussian_tail(sigma, low - 1) > delta:
-        low += 1
-    return low
+def release_cells(
+    session: Any, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Release the cells that exceed a threshold, in units, and those that are shown anyway.
+    Numbers of cells, increasing, and noisy counts; see :func:`sparse_histogram`."""
+    (cells, counts), claim = session._opened(sealed), sealed.claim
+    n_hidden = sealed.n_cells - sealed.n_shown
+    first = np.searchsorted(cells, n_hidden)
+    # Public, and taken off again: these cells always pass.
+    shown = np.full(sealed.n_shown, _SHOWN, dtype=np.int64)
+    shown[cells[first:] - n_hidden] += counts[first:]
+    released, values = sparse_histogram(
+        session,
+        entry,
+        np.append(cells[:first], np.arange(n_hidden, sealed.n_cells)),
+        np.append(counts[:first], shown),
+        n_candidates=sealed.n_cells,
+        threshold=threshold / claim.unit,
+        sensitivity=claim.l2,
+        unit=claim.unit,
+        rho=rho,
+    )
+    return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)

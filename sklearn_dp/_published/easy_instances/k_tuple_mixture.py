@@ -34,9 +34,9 @@ from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
 from ..._queries.blocks import BlockFits, fit_blocks
 from ..._queries.halves import in_first
-from ..._queries.handles import TableRows
 from ..._queries.inner import Dropped
 from ..._queries.samples import numbered, unit_draws
+from ..._queries.table_rows import TableRows
 
 _ROWS_PER_COMPONENT = 10  # of a block: fewer give means that do not match
 _STARTS = 4  # seedings that the k-means of a block chooses from

@@ -45,7 +45,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ..._door import check_numbers, read_table, schema
+from ..._bounds import domain_of
+from ..._columns import check_numbers
+from ..._door import read_table, schema
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
@@ -55,7 +57,8 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._queries.ball_moments import BallMoments
 from ..._queries.client_rounds import ClientRound
-from ..._queries.handles import GridRows, TableRows
+from ..._queries.handles import GridRows
+from ..._queries.table_rows import TableRows
 from ...federated._client import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
 from ...federated._server import ask, empty_message, first_message, server_update
@@ -91,7 +94,7 @@ def private_average(
         plan, random_state=random_state, ledger=ledger, label="private_average"
     )
     X = usable_rows(X, n_features)
-    domain = Domain.from_bounds(radius, n_features)
+    domain = domain_of(radius, n_features)
     rows = GridRows.quantize(TableRows.in_memory(X, Units(len(X))), domain)
     query = BallMoments(rows.limit, rows.limit, 0.15)
     *total, size = session.release("average", rows.ask(query))

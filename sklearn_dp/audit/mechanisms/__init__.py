@@ -22,6 +22,7 @@ from . import (
     proportional,
     selection,
     shares,
+    stability,
 )
 from ._law import Law, UnknownLawError
 
@@ -33,6 +34,7 @@ _MODULES = (
     laplace,
     selection,
     histograms,
+    stability,
     filters,
     proportional,
     shares,

@@ -1,17 +1,10 @@
-"""Histograms of many cells: sparse ones over public candidates, and those of seen cells only.
+"""Histograms over public candidates, nearly all of which are empty.
 
-The exact statistic is a pair of arrays (codes of occupied cells, their counts). What is claimed,
-for rounded Gaussian noise on every count:
-
-* *sparse*: a public number of candidate cells, nearly all of them empty. Published is every cell
-  whose noisy count reaches the public level `low`, occupied or not, with its noisy count. That is
-  post-processing of a release of all the counts, so only their l2 distance matters. Every empty
-  cell has noise too: how many of them are published, and with which values, is tested as well
-  (`_sparse`);
-* *stability*: cells that nobody could list in advance. Only occupied cells can be published, so a
-  cell that only one of two neighbors has must stay below `low`; all of these do but for the
-  probability delta. Such a cell holds one unit, and a unit is in a public number of `cells` at
-  most, one if none is told.
+The exact statistic is a pair of arrays (codes of occupied cells, their counts). There is rounded
+Gaussian noise on every count, and published is every cell whose noisy count reaches the public
+level `low`, occupied or not, with its noisy count. That is post-processing of a release of all the
+counts, so only their l2 distance matters. Every empty cell has noise too: how many of them are
+published, and with which values, is tested as well (`_sparse`).
 """
 
 import math
@@ -34,15 +27,6 @@ def _claims(event: Any) -> Iterator[str]:
     return too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
 
 
-def _claims_stability(event: Any) -> Iterator[str]:
-    """And 1 + noise reaches the threshold with probability at most delta, in any cell of a unit.
-    ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``."""
-    yield from _claims(event)
-    tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
-    if tail * event.public.get("cells", 1) > event.public["delta"] * (1 + 1e-9):
-        yield f"{event.entry}: its threshold shows cells of a single unit"
-
-
 def _replay_sparse(player: Any, known: Any, event: Any) -> Any:
     """l2 distance over all the cells: an empty one has the count 0."""
     before, after = _counts(known), _counts(event)
@@ -50,27 +34,6 @@ def _replay_sparse(player: Any, known: Any, event: Any) -> Any:
         sum((after.get(c, 0) - before.get(c, 0)) ** 2 for c in before.keys() | after.keys())
     )
     player.account(event, math.sqrt(square) / event.sensitivity, square / event.scale**2 / 2)
-    return known.output
-
-
-def _replay_stability(player: Any, known: Any, event: Any) -> Any:
-    """A cell that only one data set has may not be seen, and holds one unit.
-
-    If the recording published one that the neighbor does not have, it is one of the outcomes that
-    delta pays for, and the pair shows nothing. The other cells are compared in l2; the lone one is
-    compared with the claim alone, as its noise is not what protects it.
-    """
-    before, after = _counts(known), _counts(event)
-    if set(known.output[0].tolist()) - after.keys():
-        player.voided.append(event.entry)
-    both = before.keys() & after.keys()
-    square = float(sum((after[c] - before[c]) ** 2 for c in both))
-    cells = event.public.get("cells", 1)
-    lone = [[d[c] for c in d.keys() - both] for d in (before, after)]
-    alone = max(max(sum(counts) / cells, max(counts, default=0)) for counts in lone)
-    player.account(
-        event, max(math.sqrt(square) / event.sensitivity, alone), square / event.scale**2 / 2
-    )
     return known.output
 
 
@@ -116,7 +79,4 @@ def _binomial_cdf(k: int, n: int, p: float) -> float:
 
 LAWS = {
     "sparse": Law(_replay_sparse, _sparse, _claims, rho=lambda event: event.cost, in_rho=True),
-    "stability": Law(
-        _replay_stability, _published, _claims_stability, rho=lambda event: event.cost, in_rho=True
-    ),
 }

@@ -7,7 +7,7 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

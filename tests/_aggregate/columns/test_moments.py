@@ -15,12 +15,12 @@ from sklearn_dp._aggregate.columns.moments import (
     moment_entries,
     together,
 )
+from sklearn_dp._bounds import column_ends
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import column_ends
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(

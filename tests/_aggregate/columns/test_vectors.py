@@ -7,8 +7,8 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.columns.vectors import clipped_mean
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.columns import Vectors
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries.vectors import Vectors
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

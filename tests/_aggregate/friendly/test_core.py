@@ -18,6 +18,7 @@ from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import unit_draws
 from sklearn_dp._privacy.mechanisms import filters
 from sklearn_dp._queries import cores as core
 from sklearn_dp._queries import tuples
@@ -244,7 +245,7 @@ def test_survivors_share_a_friend(seed, n):
 
 def coin_sample(s, n, rate):
     """Which elements are in a sample, each by a coin of its own."""
-    return s.unit_draws(n) <= np.uint64(int(rate * 2.0**64) - 1)
+    return unit_draws(s, n) <= np.uint64(int(rate * 2.0**64) - 1)
 
 
 def run_core(kind, s, X, radius=1.0):

@@ -12,8 +12,8 @@ from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
 from sklearn_dp._aggregate.friendly.points import Points
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -22,8 +22,8 @@ from sklearn_dp._published.friendly_core import fit_published_mean
 from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import points_of
-from sklearn_dp._queries.handles import TableRows
-from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.table import ROWS
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -134,7 +134,7 @@ OPTIONS = (
     {"locate": "cells"},
     {"refine": False},
     {"diameter": 3.0},
-    {"domain": Domain.from_bounds(100.0, 2)},
+    {"domain": domain_of(100.0, 2)},
 )
 
 

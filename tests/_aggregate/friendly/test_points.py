@@ -15,8 +15,8 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.group_points import group_points, unit_points, units_of_points
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 
@@ -118,7 +118,7 @@ def known_points(weights, dtype=float):
     else:
         units, there = Units.weighted(weights, 1.5, GROUPS)
         rows = SPREAD.astype(dtype)[there]
-    alone = units.of_points()
+    alone = units_of_points(units)
     return unit_points(rows, units), alone, weights_of(Part(None, alone))
 
 

@@ -17,8 +17,9 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._queries.handles import TableRows
-from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -13,6 +13,7 @@ from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms import histograms
 from sklearn_dp._queries.cells import CellGrid
 
 LIMIT = 2.0**24
@@ -82,7 +83,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
     grid, size = CellGrid(np.full(2, LIMIT), 13), Size(6400.0, 0.2)
     codes, seen, released = grid.codes(rows), [], []
 
-    def couple(self, entry, codes, counts, *, n_candidates, threshold, **options):
+    def couple(session, entry, codes, counts, *, n_candidates, threshold, **options):
         """Noise of its own for the whole data; the same answers for the others."""
         seen[-1].append(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         if len(seen) == 1:
@@ -92,7 +93,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
             released.append((cells, noisy[cells]))
         return released[len(seen[-1]) - 1]
 
-    monkeypatch.setattr(PrivacySession, "sparse_histogram", couple)
+    monkeypatch.setattr(histograms, "sparse_histogram", couple)
 
     def counts(codes):
         seen.append([])

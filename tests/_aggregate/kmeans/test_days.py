@@ -9,15 +9,15 @@ from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._status import Message, Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 K, D, SPREAD = 8, 8, 0.05
-DOMAIN = Domain.from_bounds(2.0, D)
+DOMAIN = domain_of(2.0, D)
 
 
 def truth(seed):

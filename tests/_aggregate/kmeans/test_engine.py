@@ -10,8 +10,8 @@ from grid_tools import table_rows
 from sklearn.cluster import KMeans
 
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -72,7 +72,7 @@ class Case:
         return fit_engine(
             session,
             table_rows(self.X, self.groups),
-            Domain.from_bounds(self.bounds, self.X.shape[1]),
+            domain_of(self.bounds, self.X.shape[1]),
             self.k,
         )
 

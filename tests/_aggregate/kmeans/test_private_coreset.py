@@ -13,8 +13,8 @@ from sklearn_dp._aggregate.kmeans.private_coreset import (
     private_coreset_entries,
     separate_entries,
 )
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 
@@ -78,7 +78,7 @@ def test_what_comes_later_keeps_its_share(d, n, criterion):
     plan = PrivacyPlan(PrivacyBudget(rho=2 * RHO, delta=1e-6), (*entries, later))
     session = PrivacySession(plan, random_state=0)
     X = 12 * np.eye(3, d)[np.arange(n) % 3] + np.random.default_rng(0).normal(size=(n, d))
-    table, domain = table_rows(X), Domain.from_bounds(20.0, d)
+    table, domain = table_rows(X), domain_of(20.0, d)
     choice = choose_separately(session, table, domain, candidates, prefix="choice/", rho=RHO)
     assert session.remaining("later") >= RHO
     assert 1 <= choice.n_clusters <= 12

@@ -12,15 +12,14 @@ from sklearn_dp._aggregate.kmeans.quality import (
     missed_in_words,
     quality_entry,
 )
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.clusters import CappedSquares
 from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Part, PartSource
+from sklearn_dp._rows.table import ROWS, Part, PartSource
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -50,8 +49,8 @@ def measured(
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
     session = PrivacySession(plan, random_state=seed)
-    bounds = Domain.from_bounds(bounds, 2)
-    rows = GridRows.quantize(table_rows(X, groups), bounds or Domain.from_bounds(10.0, 2))
+    bounds = domain_of(bounds, 2)
+    rows = GridRows.quantize(table_rows(X, groups), bounds or domain_of(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(
         Run(session=session, rows=rows, n_clusters=2),

@@ -15,7 +15,7 @@ from sklearn_dp._aggregate.kmeans.result import (
     build_result,
 )
 from sklearn_dp._aggregate.shared.centering import Size, Weights
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._status import Status
 from sklearn_dp.audit import replay_audit
 
@@ -51,7 +51,7 @@ def context(n_clusters, origin=(0.0, 0.0), unit=0.5):
 
 def test_the_answer_is_in_lengths_and_in_the_domain():
     """Steps of 1/2 about an origin of (10, 0) steps, in a domain about (100, 100)."""
-    domain = Domain.from_bounds((60.0, 140.0), 2)
+    domain = domain_of((60.0, 140.0), 2)
     final = result([[0, 0], [2, 4], [1000, 0]])
     found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), n_leaves=3)
     assert np.allclose(found.centers, [[105, 100], [106, 102], [140, 100]])

@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.moments.covariance_core import (
     core_stage,
     friend_counts,
 )
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import add_sums
@@ -117,7 +117,7 @@ def block_matrices(rows, units, blocks, n_blocks, *, centered):
 def table(n, d, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * np.geomspace(1, 1e-3, d) + 0.5
-    return Rows.quantize(X, Domain.from_bounds(8.0, d)), rng.integers(0, 5, size=n)
+    return Rows.quantize(X, domain_of(8.0, d)), rng.integers(0, 5, size=n)
 
 
 def test_block_matrices_are_exact():

@@ -6,12 +6,12 @@ import pytest
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments.ellipsoid import FORMS, WEIGHT_STEPS, Ellipsoid
 from sklearn_dp._aggregate.moments.moment_releases import exact_moments
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.labels import LABELS
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Part
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Part
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = [
@@ -39,7 +39,7 @@ def random_components(rng, d, k):
 
 
 def part_of(X, units=None):
-    rows = Rows.quantize(X, Domain.from_bounds(3.0, X.shape[1]))
+    rows = Rows.quantize(X, domain_of(3.0, X.shape[1]))
     return Part(None, units or Units(len(X)), {ROWS: rows})
 
 

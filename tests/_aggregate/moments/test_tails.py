@@ -12,10 +12,10 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
     normal_quantile,
 )
 from sklearn_dp._aggregate.moments.moment_releases import WEIGHTS, exact_moments
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, Part
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, ArraySource, Part
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -38,7 +38,7 @@ def test_a_row_is_worth_one_and_the_same_whatever_stands_beside_it(groups):
 
     def counts(places):
         units = Units(len(X[places]), None if groups is None else groups[places])
-        rows = Rows.quantize(X[places], Domain.from_bounds(3.0, 3))
+        rows = Rows.quantize(X[places], domain_of(3.0, 3))
         part = Part(ArraySource(X[places]), units, {ROWS: rows})
         return tails._distance_counts(part, parts, edges_of(3))[1][0]
 
@@ -54,7 +54,7 @@ def test_weights_that_are_held_for_the_last_round_are_those_that_it_would_find()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     parts = [Ellipsoid.ball(np.rint(4e6 * center), 3e6, 1.0, 2.0) for center in np.eye(3)]
-    rows = Rows.quantize(X, Domain.from_bounds(3.0, 3))
+    rows = Rows.quantize(X, domain_of(3.0, 3))
     before = Part(ArraySource(X), Units(500), {ROWS: rows})
     held = tails._distance_counts(before, parts, edges_of(3))[0]
     assert len(np.unique(held[WEIGHTS])) > 100

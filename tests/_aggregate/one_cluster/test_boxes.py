@@ -14,8 +14,8 @@ from sklearn_dp._queries import boxes as _boxes
 from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.boxes import Boxes, FullestBoxes, InBox, NamedBoxes
 from sklearn_dp._queries.samples import Coins
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, Part, add_sums
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, ArraySource, Part, add_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -19,9 +19,9 @@ from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
-from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave
 from sklearn_dp._queries.averages import friendly_average
@@ -115,13 +115,13 @@ def test_single_units_show_with_probability_delta(delta):
     """one_cluster:19: 200 000 cells of one unit each."""
     session = open_session(PlanEntry("h", "stability histogram", 0.02, delta))
     codes = np.arange(200_000)
-    found, _ = session.stability_histogram("h", codes, np.ones_like(codes), rho=0.02, delta=delta)
+    found, _ = stability_histogram(session, "h", codes, np.ones_like(codes), rho=0.02, delta=delta)
     sigma = float(sigma_of(1.0, 0.02))
     chance = gaussian_tail(sigma, stability_threshold(sigma, delta) - 1)
     assert 0.5 * delta < chance <= delta
     assert stats.binomtest(len(found), len(codes), chance).pvalue > 1e-6
     session = open_session(PlanEntry("h", "stability histogram", 0.02, delta))
-    found, _ = session.stability_histogram("h", codes[:0], codes[:0], rho=0.02, delta=delta)
+    found, _ = stability_histogram(session, "h", codes[:0], codes[:0], rho=0.02, delta=delta)
     assert len(found) == 0
 
 
@@ -322,8 +322,8 @@ def shown_cells(counts):
     session = open_session(PlanEntry("h", "stability histogram", 0.5, 0.02), seed=sum(counts[:1]))
     copies = np.tile(counts, RUNS)
     codes = np.flatnonzero(copies)
-    found, values = session.stability_histogram(
-        "h", codes, copies[codes], rho=0.5, delta=0.02, sensitivity=math.sqrt(2)
+    found, values = stability_histogram(
+        session, "h", codes, copies[codes], rho=0.5, delta=0.02, sensitivity=math.sqrt(2)
     )
     seen = np.full(len(copies), -9)
     seen[found] = np.clip(values - 30, -8, 8)
@@ -331,9 +331,9 @@ def shown_cells(counts):
 
 
 def cells_with_an_early_threshold(counts, patch, factor):
-    original = histograms.stability_threshold
+    original = stability.stability_threshold
     patch.setattr(
-        histograms, "stability_threshold", lambda sigma, delta: original(sigma / factor, delta)
+        stability, "stability_threshold", lambda sigma, delta: original(sigma / factor, delta)
     )
     return shown_cells(counts)
 

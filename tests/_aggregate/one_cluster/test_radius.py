@@ -13,6 +13,7 @@ from sklearn_dp._aggregate.one_cluster import (
 )
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import on_a_sample
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import choose
@@ -155,7 +156,7 @@ def test_every_selector_finds_a_good_radius(method, grid):
 def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
     entries = _good_radius.good_radius_entries(method, rho, 0.0, "r")
     session = open_session(*entries, PlanEntry("other", "gaussian", rho))
-    inner = session.on_a_sample("r", rate)
+    inner = on_a_sample(session, "r", rate)
     if inner is session:
         assert session.remaining("r") == rho
         return
@@ -198,7 +199,7 @@ def test_amplification_is_exact_for_a_choice():
 def test_what_is_paid_for_as_a_sample_is_one():
     """Other answers, and those of samples at other rates, are refused there."""
     session = open_session(PlanEntry("r", "exponential", 0.02))
-    inner = session.on_a_sample("r", 0.1)
+    inner = on_a_sample(session, "r", 0.1)
     assert inner is not session
     for rate in (1.0, 0.2):
         scores = Sealed(np.arange(3), Claim.of_entries(1, 3, rate), UnitFacts(), "scores")

@@ -6,7 +6,7 @@ import pytest
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.one_cluster.radius import RADIUS_METHODS
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries import samples
 from sklearn_dp.audit import replay_audit
 
 pytestmark = pytest.mark.filterwarnings(
@@ -92,13 +92,13 @@ def test_replay_of_a_thousand_pairs(options):
 @pytest.mark.parametrize("estimator", [DPOneCluster, DPOneClusterKMeans])
 def test_no_two_samples_share_their_coins(monkeypatch, estimator):
     """What a choice on a sample gains holds only if its coins are used for nothing else."""
-    tags, original = [], PrivacySession.addressed_draws
+    tags, original = [], samples.addressed_draws
 
-    def addressed_draws(self, n_units, tag="units"):
+    def addressed_draws(session, n_units, tag="units"):
         tags.append(tag)
-        return original(self, n_units, tag)
+        return original(session, n_units, tag)
 
-    monkeypatch.setattr(PrivacySession, "addressed_draws", addressed_draws)
+    monkeypatch.setattr(samples, "addressed_draws", addressed_draws)
     monkeypatch.setattr(_one_cluster, "rate_of_boxes", lambda *others: 0.5)
     X = 0.1 * np.random.default_rng(0).normal(size=(300, 2))
     estimator(n_points=100, sample_size=20, epsilon=100.0, random_state=0).fit(X)

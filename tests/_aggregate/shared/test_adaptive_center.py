@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
     center_radius_entries,
 )
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

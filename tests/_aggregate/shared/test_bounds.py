@@ -21,13 +21,13 @@ from sklearn_dp._aggregate.shared.bounds import (
     upper_bound_outside,
 )
 from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._aggregates import NORM_EDGES
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._status import Status
 from sklearn_dp.preprocessing import DPStandardScaler
 
@@ -46,7 +46,7 @@ def open_session(rho=1.0):
 
 
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
-    session, domain = open_session(), Domain.from_bounds(3.0, 2)
+    session, domain = open_session(), domain_of(3.0, 2)
     table = TableRows.in_memory(np.ones((9, 2)), Units(9))
     assert known_or_paid(session, "bound", table, domain) == (domain, (), None)
     assert session.spent == 0

@@ -5,14 +5,15 @@ import pytest
 from grid_tools import points_of
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.shared.centering import Weights, center_and_count, geometric_edges
+from sklearn_dp._aggregate.shared.adaptive_center import center_and_count
+from sklearn_dp._aggregate.shared.centering import Weights, geometric_edges
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._queries.places import SumAndTotals
-from sklearn_dp._rows.row_sums import bins_of
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import Part
+from sklearn_dp._rows.bins import bins_of
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import ROWS, Part
 from sklearn_dp._status import Status
 
 

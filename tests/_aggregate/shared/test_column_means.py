@@ -9,17 +9,17 @@ from sklearn_dp._aggregate.shared.column_means import (
     refinement_entry,
     unrefined_centers,
 )
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
 
-BOX = Domain.from_bounds(([15, 0, 0], [95, 2e5, 80]), 3)
+BOX = domain_of(([15, 0, 0], [95, 2e5, 80]), 3)
 CENTERS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sklearn_dp
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._rows.outside import outside
 
 pytestmark = pytest.mark.filterwarnings(
@@ -99,7 +99,7 @@ def test_columns_lost_in_a_box_for_wider_ones_are_told():
 
 
 def test_rows_outside_are_told_by_each_row_alone():
-    box, ball = Domain.from_bounds((0.0, [1.0, 0.0]), 2), Domain.from_bounds(5.0, 2)
+    box, ball = domain_of((0.0, [1.0, 0.0]), 2), domain_of(5.0, 2)
     rows = np.array([[0.5, 0.0], [1.0 + 1e-6, 0.0], [1.1, 0.0], [0.5, -1e-9], [-1.0, 0.0]])
     assert outside(box, rows).tolist() == [False, False, True, True, True]
     rows = np.array([[3.0, 4.0], [3.0, 4.0 + 1e-5], [3.0, 4.001], [0.0, 0.0], [1e200, 0.0]])

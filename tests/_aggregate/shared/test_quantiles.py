@@ -10,13 +10,13 @@ from sklearn_dp._aggregate.shared.quantiles import (
     fit_quantiles,
     quantile_entries,
 )
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._sealed import Sealed
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import ranks
-from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.ranks import prefix_claim, prefix_noise, root_of_sums
+from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -59,7 +59,7 @@ def found(X, rho, bounds=None, seed=0, levels=LEVELS, units=None):
     X = np.asarray(X, dtype=np.float64)
     session = open_session(*quantile_entries(rho), rho=rho, random_state=seed)
     table = TableRows(Table.in_memory(X, Units(len(X)) if units is None else units))
-    return fit_quantiles(session, table, levels, Domain.from_bounds(bounds, X.shape[1]))
+    return fit_quantiles(session, table, levels, domain_of(bounds, X.shape[1]))
 
 
 def rank_errors(X, values, slack, levels=LEVELS):

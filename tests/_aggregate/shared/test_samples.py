@@ -8,7 +8,7 @@ from grid_tools import parts_in_memory
 from kernel_tools import open_session
 from test_partitions import Piece
 
-from sklearn_dp._privacy._randomness import UnitDraws
+from sklearn_dp._privacy._unit_draws import UnitDraws, addressed_draws, unit_draws
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers
@@ -83,13 +83,13 @@ def test_numbers_are_those_in_memory(groups, weights):
     else:
         units, there = Units.weighted(weights, 1.5, groups)
     session = open_session()
-    expected = units.spread(session.unit_draws(units.size))
+    expected = units.spread(unit_draws(session, units.size))
     memory = [Table.in_memory(X[there], units, n_jobs) for n_jobs in (None, 3)]
     parts = [table_of(cuts, groups, weights) for cuts in ([], [0, 20, 20, 33], range(1, N))]
     for table in memory + parts:
         numbers = UnitNumbers.of(table)
         assert numbers.size == units.size and numbers.totals.tolist() == units.totals.tolist()
-        draws = session.addressed_draws(numbers.size)
+        draws = addressed_draws(session, numbers.size)
         assert np.array_equal(table.rows(drawn, numbers, draws), expected)
     assert repr(numbers) == "UnitNumbers"  # no sizes
 

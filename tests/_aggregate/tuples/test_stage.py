@@ -20,6 +20,7 @@ from sklearn_dp._privacy._sealed import Claim, exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import far_tuples as _far_tuples
+from sklearn_dp._queries import k_averages, noisy_centers
 from sklearn_dp._queries import k_averages as _box_mean
 from sklearn_dp._queries import noisy_centers as _noisy_centers
 from sklearn_dp._queries import separated_balls as _partition
@@ -277,7 +278,8 @@ def _first_of_all(patch):
 
 
 def _order_of_the_tuple(patch):
-    patch.setattr(PrivacySession, "random_order", lambda self, points: np.arange(len(points)))
+    for module in (k_averages, noisy_centers, _tuples):
+        patch.setattr(module, "random_order", lambda session, points: np.arange(len(points)))
 
 
 def _true_ends(patch):

@@ -7,8 +7,9 @@ from scipy.stats import norm
 
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
-from sklearn_dp._privacy.mechanisms import histograms
-from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms import histograms, stability
+from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
+from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -82,7 +83,7 @@ def test_a_sparse_histogram_without_its_premises_is_refused(change, premise):
     options = {**SPARSE, **change}
     codes, counts = np.array(options.pop("codes")), np.array(options.pop("counts"))
     with pytest.raises(PlanError, match=premise):
-        session.sparse_histogram("cells", codes, counts, **options)
+        sparse_histogram(session, "cells", codes, counts, **options)
     assert session.spent == 0
 
 
@@ -116,22 +117,26 @@ def test_a_stability_histogram_without_its_premises_is_refused(change, premise):
     options = {"codes": [3, 1], "counts": [5, 6], "rho": 0.1, "delta": 1e-6, **change}
     session = open_session(PlanEntry("cells", "stability histogram", 0.5, 0.1), delta=0.5)
     with pytest.raises(PlanError, match=premise):
-        session.stability_histogram(
-            "cells", np.array(options.pop("codes")), np.array(options.pop("counts")), **options
+        stability_histogram(
+            session,
+            "cells",
+            np.array(options.pop("codes")),
+            np.array(options.pop("counts")),
+            **options,
         )
     assert session.spent == 0
 
 
 def test_two_codes_of_bytes_that_are_one():
     with pytest.raises(PlanError, match="distinct"):
-        histograms.stability(np.array([b"ab", b"ab"]), np.array([1, 1]), 0.1, 1e-6)
+        stability.stability(np.array([b"ab", b"ab"]), np.array([1, 1]), 0.1, 1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 8, 1000])
 def test_of_a_unit_in_many_cells_none_is_seen_but_for_delta(cells):
     """The tail of one cell times their number is at most delta, and not far below it."""
     options = {"rho": 0.01, "delta": 1e-5, "sensitivity": cells**0.5, "cells": cells}
-    release = histograms.stability(np.array([3]), np.array([1]), **options)
+    release = stability.stability(np.array([3]), np.array([1]), **options)
     low = release.public["low"]
     assert release.public["cells"] == cells
     assert cells * norm.sf((low - 1.5) / release.scale) <= 1e-5

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from federated_states import session_of
 
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp._privacy._trace import Trace, trace
@@ -149,7 +149,7 @@ def counted(clients, points, domain, rho=1e6, **options):
 
 def test_each_row_counts_once_at_its_nearest_point():
     """In all clients together, also outside the domain, and next to the first of two equals."""
-    domain = Domain.from_bounds(1.0, 2)
+    domain = domain_of(1.0, 2)
     points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)
     X = np.array([[-0.4, 0.0], [0.3, 0.1], [1e9, 0.0], [0.0, 0.5], [-0.1, -0.9]])
     noisy, exact, event, near = counted([X[:2], X[2:], X[:0]], points, domain)
@@ -160,7 +160,7 @@ def test_each_row_counts_once_at_its_nearest_point():
 
 
 def test_counts_in_a_subspace_look_at_nothing_else():
-    domain = Domain.from_bounds(1.0, 2)
+    domain = domain_of(1.0, 2)
     first_axis = np.array([[2.0**20], [0.0]])
     points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)[:, :1]
     X = np.array([[-0.1, 0.9], [-0.1, -0.9], [0.1, 0.9]])

@@ -8,8 +8,7 @@ from kernel_tools import open_session
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._published.separated_gaussians.spherical import BASIS_STEPS, top_axes
 from sklearn_dp._queries.nodes import chosen_points
-from sklearn_dp._rows.rows import ROWS
-from sklearn_dp._rows.table import Summed
+from sklearn_dp._rows.table import ROWS, Summed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

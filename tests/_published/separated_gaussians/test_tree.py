@@ -7,7 +7,7 @@ import pytest
 from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._published.separated_gaussians.partition import partition_entries
 from sklearn_dp._queries.nodes import labels_of_points
@@ -25,7 +25,7 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
         assert 1 < len(leaves) <= k and max(leaf.depth for leaf in leaves) <= k - 1
         there = np.array([root.nodes == leaf.number for leaf in leaves])
         assert there.sum(axis=0).tolist() == [1] * len(X) and there.any(axis=1).all()
-        domain = Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2)
+        domain = domain_of(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2)
         grid = Grid.for_radius(domain.radius)
         points, ball = grid.quantize(X, domain.radius), grid.steps(domain.radius)
         labels = labels_of_points(points.astype(float), ball, root.cuts())

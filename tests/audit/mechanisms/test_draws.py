@@ -27,10 +27,13 @@ from sklearn_dp._privacy._pure_releases import (
 from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
+from sklearn_dp._privacy._unit_draws import copies, random_order, unit_draws
 from sklearn_dp._privacy.mechanisms import selection
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
 from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
+from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit.mechanisms import KINDS, law_of
 from sklearn_dp.audit.mechanisms.selection import _passing
@@ -138,10 +141,10 @@ LAWS = {
     "lead": lambda s: report_leader_if_stable(
         s, "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
     ),
-    "sparse": lambda s: s.sparse_histogram(
-        "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
+    "sparse": lambda s: sparse_histogram(
+        s, "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
     ),
-    "stability": lambda s: s.stability_histogram("a", **COUNTS, rho=0.5, delta=1e-3),
+    "stability": lambda s: stability_histogram(s, "a", **COUNTS, rho=0.5, delta=1e-3),
     "filter": lambda s: friendly_core_filter(
         s, "a", [5, 6], sigma=9.0, threshold=4.0, bad=1.0, sensitivity=3.0, rho=0.5, delta=1e-3
     ),
@@ -152,9 +155,9 @@ LAWS = {
         s, "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
     "a step": lambda s: draws_of(open_step(s, "a", epsilon=0.5, delta=1e-3)),
-    "draws": lambda s: s.unit_draws(20),
-    "order": lambda s: s.random_order(np.zeros((7, 2))),
-    "copies": lambda s: s.copies(np.ones(3)),
+    "draws": lambda s: unit_draws(s, 20),
+    "order": lambda s: random_order(s, np.zeros((7, 2))),
+    "copies": lambda s: copies(s, np.ones(3)),
     "fit": lambda s: s.inner("a", s.plan, "fit"),
 }
 

@@ -16,6 +16,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
+from sklearn_dp._privacy._unit_draws import random_order, unit_draws
 from sklearn_dp.audit import _distinguishers as distinguishers
 from sklearn_dp.audit import _epsilon_bounds as epsilon_bounds
 from sklearn_dp.audit import _recount
@@ -148,8 +149,8 @@ RELEASES = {
     "lead": lambda s: report_leader_if_stable(
         s, "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
     ),
-    "draws": lambda s: s.unit_draws(20),
-    "order": lambda s: s.random_order(np.zeros((7, 2))),
+    "draws": lambda s: unit_draws(s, 20),
+    "order": lambda s: random_order(s, np.zeros((7, 2))),
 }
 
 

@@ -1,0 +1,371 @@
+"""Sources of parts: rows that are checked whenever they are read, and who holds them."""
+
+import copy
+import zlib
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from .._columns import Schema, check_numbers
+from .._door import in_order, numbers, schema
+from .._privacy._entries import entries_of
+from .._rows.single_rows import row_guard, saturated
+from .._rows.table import Engine, PartSource
+from ..exceptions import PartError
+
+_PLAIN = "?bBhHiIlLqQefdFDmM"  # types of NumPy, all bytes of which are value
+_ENTRIES = 2**16  # put into words at a time
+
+
+# They stay where the rows are, and where the fit is for as long as it runs; none is in what has
+# been fitted, in a report, or in a message. A digest has 32 bits: other rows go unseen with a
+# chance of 2**-32. They do not guard against those who mean to deceive.
+def digest(array: np.ndarray) -> int:
+    """A number that changes when rows do, or their order; of an array of shape (n, d)."""
+    found = 0
+    step = max(1, 2**20 // max(1, array.shape[1]))  # what is copied, if rows are not contiguous
+    for start in range(0, len(array), step):
+        piece = np.ascontiguousarray(array[start : start + step]).view(np.uint8)
+        found = zlib.crc32(piece.data, found)
+    return found
+
+
+def digest_of_values(values: Any) -> int:
+    """Return the digest of groups, weights or targets in any container, equal in every process."""
+    entries = entries_of(values)
+    if isinstance(entries, np.ndarray):
+        if entries.dtype.char in _PLAIN:
+            return digest(entries.reshape(-1, 1))
+        entries = entries.tolist()
+    if {tuple, frozenset} & set(map(type, entries)):
+        entries = list(map(_in_order, entries))
+    found = 0
+    for start in range(0, len(entries), _ENTRIES):
+        words = repr(entries[start : start + _ENTRIES])  # those of 1, 1.0 and "1" differ
+        found = zlib.crc32(words.encode("utf-8", "surrogatepass"), found)
+    return found
+
+
+def _in_order(value: Any) -> Any:
+    """An id whose words are the same in every process: a set has no order of its own."""
+    if isinstance(value, frozenset):
+        return sorted(repr(_in_order(one)) for one in value)
+    return tuple(map(_in_order, value)) if isinstance(value, tuple) else value
+
+
+# -- check part ------------------------------------------------------------------------------------
+# The width, the names and the type of the columns are public: they are read from what describes a
+# collection, and each part has to agree with them. What a part holds is private. An error names the
+# part by its number and says what kind of thing is wrong, in words of :mod:`sklearn_dp._door`; what
+# another library has raised on the way is dropped, with its traceback, because it may quote rows.
+
+
+MOST_ROWS = 2**27
+"""Public: rows of a part. The integers that a part adds up stay below 2**63 with a wide margin."""
+
+
+class Reason(Exception):
+    """An error of a part, in words that quote nothing; they lack the number of the part."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Public facts of a table in parts: each of its parts has these columns."""
+
+    n_features: int
+    names: tuple[str, ...] | None  # in their order; None where columns have no names
+    dtype: np.dtype  # float32 or float64: of the rows, once they have been checked
+
+    def in_order(self, piece: Any) -> Any:
+        """A part with the columns of X in their order, by names where it has some.
+
+        A `Reason` for a part whose type tells of other columns: that is public.
+        """
+        piece = np.empty((0, self.n_features)) if has_no_columns(piece) else piece
+        if _schema(piece).n_features != self.n_features:
+            raise Reason("its number of columns differs from that of X")
+        try:
+            return in_order(piece, self.names)
+        except ValueError:
+            pass
+        raise Reason(
+            "its columns have names, and those of the first part have none"
+            if self.names is None
+            else "its column names differ from those of X"
+        )
+
+    @row_guard
+    def check(self, piece: Any) -> np.ndarray:
+        """The rows of a part as tables in memory are taken: real, finite, of bounded size.
+
+        The piece is an array or a data frame of any number of rows, none as well. Of type `dtype`;
+        not copied where it need not be. A `Reason` says what is wrong, in words that quote nothing.
+        """
+        piece = self.in_order(piece)
+        rows = _in_our_words(lambda: numbers(piece, _schema(piece), min_rows=0))
+        if len(rows) > MOST_ROWS:
+            raise Reason(f"it has more than {MOST_ROWS} rows: cut X into more parts")
+        if rows.dtype != self.dtype:
+            # float32 to float64 is exact. The other way, rows would be others than those given.
+            if len(rows) and self.dtype == np.float32:
+                raise Reason("it contains float64 where X contains float32")
+            rows = rows.astype(self.dtype)
+        return saturated(rows)
+
+
+class CheckedSource(PartSource):
+    """Rows of a part, checked whenever they are read: what is read again may have changed.
+
+    `rows` reads a piece: an array or a data frame; `groups` and `weights`, if there are any, the
+    group and the weight of each row. The number of the part is for errors.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        columns: Columns,
+        rows: Callable[[], Any],
+        groups: Callable[[], Any] | None = None,
+        weights: Callable[[], Any] | None = None,
+    ) -> None:
+        self.number, self.columns = number, columns
+        self._rows, self._groups, self._weights = rows, groups, weights
+        self._length: int | None = None
+        self._known: dict[str, int] = {}
+
+    def read(self) -> np.ndarray:
+        """The rows of the part; those of this step, where they have been read."""
+        kept = _kept.get()
+        if kept is None:
+            return self._read()
+        if self.number not in kept:
+            kept[self.number] = self._read()
+        return kept[self.number]
+
+    def _read(self) -> np.ndarray:
+        return quietly(
+            lambda: self._same("X", self.columns.check(self._rows()), digest), self.number
+        )
+
+    def _same(self, name: str, values: Any, digest: Callable[[Any], int]) -> Any:
+        """Values of rows, if they are those that have been counted, in the same order.
+
+        What a pass keeps for a row, such as the norm that it is clipped by or the weight of its
+        group, stands in its place: for another row there it would be wrong, and the row could
+        count for more than a sensitivity covers.
+        """
+        if self._length is not None and len(values) != self._length:
+            raise Reason("it must have one entry for each row, in every pass")
+        if name in self._known:
+            _check_same(name, digest(values), self._known[name])
+        return values
+
+    def counted(self, beside: str = "sample_weight") -> "CheckedSource":
+        """Return the source with the number and digests of its rows.
+
+        `beside` is what the weights are, for errors: "sample_weight" or "y".
+        """
+        other, rows = copy.copy(self), self.read()
+        other._length, other._known = len(rows), {"X": digest(rows)}
+        for name, read in (("groups", self._groups), (beside, self._weights)):
+            if read is not None:
+                values = other._values(read, name)
+                other._known[name] = quietly(partial(digest_of_values, values), self.number, name)
+        return other
+
+    @property
+    def digests(self) -> tuple[int, ...]:
+        """Digests of rows, groups and weights, once they have been counted: unreleased."""
+        return tuple(self._known.values())
+
+    def check_digests(self, digests: tuple[int, ...]) -> None:
+        """Raise `PartError` unless the part is still the one of the first pass.
+
+        The state of a part dies with its worker, digests and all, and is made again from the
+        source: with digests of what is there now. A source that is no function of what it reads (a
+        shuffle of an unseeded order) then gives rows that other parts have too: they would count
+        twice. So the digests of the first pass are held where the fit is, and come back here.
+
+        The error tells nothing of the rows. Where X is a function of what is stored, digests are
+        the same whatever the rows are and whichever worker dies. Elsewhere there are two tables
+        called X, and a guarantee about the first cannot hold for the second: the storage has
+        failed, as when a file is gone.
+        """
+        for (name, found), first in zip(self._known.items(), digests, strict=True):
+            quietly(partial(_check_same, name, found, first), self.number, name)
+
+    def n_rows(self) -> int:
+        """Number of rows, without reading them if they have been counted."""
+        return len(self.read()) if self._length is None else self._length
+
+    def read_groups(self) -> Any:
+        """The group of each row, or None."""
+        return self._values(self._groups, "groups")
+
+    def read_weights(self) -> Any:
+        """The weight of each row, or None."""
+        return self._values(self._weights, "sample_weight")
+
+    def read_targets(self) -> Any:
+        """The target of each row, which takes the place of a weight; or None."""
+        return self._values(self._weights, "y")
+
+    def _values(self, read: Callable[[], Any] | None, name: str) -> Any:
+        if read is None:
+            return None
+        return quietly(lambda: self._same(name, read(), digest_of_values), self.number, name)
+
+
+_kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", default=None)
+
+
+def columns_of(piece: Any) -> Columns:
+    """The columns of a part, or of an empty table that stands for all of them.
+
+    Of the values nothing is told, not even whether they are finite, or numbers at all: a part is
+    asked for its columns before a fit is charged.
+    """
+    given = _schema(piece)
+    return Columns(given.n_features, given.names, given.dtype)
+
+
+def has_no_columns(piece: Any) -> bool:
+    """Whether a part is a list of no rows, which fits any columns."""
+    return isinstance(piece, list | tuple) and not len(piece)
+
+
+def _check_same(name: str, found: int, first: int) -> None:
+    """Refuse values that have another digest than those of the first pass."""
+    if found != first:
+        what = "rows" if name == "X" else "values"
+        raise Reason(
+            f"its {what} have changed since the first pass, or been reordered: keep {name} in "
+            "memory (persist, cache), or write it to a file"
+        )
+
+
+def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:
+    """Return the result of a call; whatever it raises becomes a `PartError` that quotes nothing.
+
+    It tells the parameter, the part, and the type of the error or what we say of it: `Reason` and
+    `PartError` are words of ours, anything else is in words of others.
+    """
+    place = name if number is None else f"{name}, part {number}"
+    try:
+        return call()
+    except PartError as error:
+        words = str(error)
+    except Reason as error:
+        words = f"{place}: {str(error).removesuffix('.')}."
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other code may ask to end the process
+        words = f"{place}: it could not be read ({type(error).__name__})."
+    # Outside the handlers: the other error would hang on to this one, with frames that hold rows.
+    raise PartError(words)
+
+
+def _schema(piece: Any) -> Schema:
+    """Return the schema of a part, if it declares no other columns than numbers."""
+    given = _in_our_words(lambda: schema(piece))
+    _in_our_words(lambda: check_numbers(given))
+    return given
+
+
+def _in_our_words(call: Callable[[], Any]) -> Any:
+    """Read a part through the door, or say why it cannot be read."""
+    try:
+        return call()
+    except (TypeError, ValueError) as error:  # in words of `_door`
+        reason = str(error)
+    raise Reason(reason)
+
+
+# -- input -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EngineInput:
+    """A table in parts: its public columns, and how to come by its engine.
+
+    >>> from sklearn_dp._partitions import engine_of
+    >>> X = engine_of([np.zeros((3, 2)), np.ones((1, 2))])
+    >>> X.n_features, X.feature_names, str(X.dtype), X.engine.n_parts
+    (2, None, 'float64', 2)
+    """
+
+    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
+    columns: Columns  # public
+    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
+    # read, so it is for fits that have been charged.
+    start: Callable[[int | None], Engine]
+    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
+    # answers for all rows, lazy where the table is.
+    rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
+    grouped: bool = False  # whether rows have groups
+    weighted: bool = False  # whether they have weights of their own
+    targets: bool = False  # whether they have targets instead of weights
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.n_features
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """Names of the columns as scikit-learn keeps them, if they are texts."""
+        names = self.columns.names
+        return None if names is None else np.array(names, dtype=object)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64: that of the rows once they have been checked."""
+        return self.columns.dtype
+
+    @cached_property
+    def engine(self) -> Engine:
+        """One for a single pass, or for tests."""
+        return self.start(None)
+
+    @property
+    def shape(self) -> tuple[float, int]:
+        """How many rows there are is private, and unknown."""
+        return float("nan"), self.n_features
+
+
+def check_list(
+    values: Any, name: str, n_parts: int | None, is_piece: Callable[[Any], bool], piece: str
+) -> None:
+    """Refuse what is no list of a piece for each part, by types alone: before the charge.
+
+    `values` is what a user has given for groups or weights, under `name`; None is none. `n_parts`
+    is that of `X`; None: not known yet. `is_piece` tells by the type of something whether it is
+    what `piece` says in words. A TypeError for a single value, other containers, and lists of other
+    things; a ValueError for another number of pieces.
+    """
+    if values is None:
+        return
+    words = f"{name} must be a list with {piece} for each part of X"
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"{words}, not {type(values).__name__}.")
+    for value in values:
+        if not is_piece(value):
+            raise TypeError(f"{words}: it contains {type(value).__name__}.")
+    if n_parts is not None and len(values) != n_parts:
+        raise ValueError(f"{words}: their number differs.")
+
+
+def is_list_of_values(piece: Any) -> bool:
+    """Whether something is one-dimensional and holds values; none of them is looked at.
+
+    >>> is_list_of_values([1, 2]), is_list_of_values(np.ones(3)), is_list_of_values(3.0)
+    (True, True, False)
+    """
+    if isinstance(piece, str | bytes | bytearray | memoryview | dict | set | frozenset | type):
+        return False
+    sized = hasattr(piece, "__len__") and not hasattr(piece, "__dask_graph__")
+    return sized and getattr(piece, "ndim", 1) == 1

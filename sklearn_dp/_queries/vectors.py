@@ -1,0 +1,220 @@
+"""Clipped vectors of columns as they came: their ranks, their sums, and how many rows are beyond.
+
+A row is a function of its values alone, elementwise: no product of matrices decides anything.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._grid import MOST_COLUMNS, Grid, clip_integer_rows, row_norms_squared, sum_type
+from .._privacy._rounding import exact_integers, round_up
+from .._privacy._sealed import Claim
+from .._rows.bins import counted, row_slices
+from .._rows.table import Part
+from ._query import Facts, Public, Query
+from .ranks import RankQuery
+
+_WHOLE = 2.0**10  # steps of a row that is beyond the ends of one column
+OUTSIDE = math.sqrt(5 / 4)
+"""What a row adds to the numbers of :class:`Outside`, over their claim, is one over this."""
+_ROUNDED = 1e-5  # of the side of public bounds: what rounding may exceed
+
+
+class UnitTotals(Query):
+    """The weight of all units; where rows have weights of their own, the number of units (0 where
+    these are groups: no part knows it), and all of `Units.totals`."""
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        units = part.units
+        return part, (units.n_rows if units.index is None else 0, units.totals)
+
+    def exact(self, sums: tuple) -> tuple:
+        number, totals = sums
+        return (np.append(number, totals) if len(totals) > 1 else totals,)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A unit adds at most `scale` steps to each total, and one to the number. Each of four over
+        twice that: four quarters, whose sum is the square of the length of the change."""
+        units = facts.units
+        if not units.own_weights:
+            return (Claim(units.scale, units.step, l1=units.scale),)
+        most = 2.0 * np.array([1, units.scale, units.scale, units.scale])
+        return (Claim(most, np.array([1.0, units.step, units.step, units.step])),)
+
+
+class Vectors(Public):
+    """What becomes of a row: the offsets of columns, over their reach, and powers of their
+    magnitudes, less a shift, times a weight. Arrays are (d,)."""
+
+    columns: np.ndarray  # which of the table
+    low: np.ndarray  # ends that entries are clipped to
+    high: np.ndarray
+    center: np.ndarray  # between them
+    signed: bool = True  # whether offsets are among them
+    powers: tuple[tuple[int, float], ...] = ()  # with weights
+    shifts: tuple[Any, ...] = ()  # of powers, at least 0
+    beyond: float = 0.0  # of a release, in squared sensitivity, for which rows are beyond the ends
+    outer: Any = None  # (2, d), public ends where these are others
+    relative: Any = 1.0  # what offsets are measured in, over the reach: at least 1
+
+    @property
+    def half(self) -> np.ndarray:
+        """What offsets are measured in. The reach is from the center to the farther end; 1 where
+        both ends are the same."""
+        reach = np.maximum(self.high - self.center, self.center - self.low)
+        return np.where(reach > 0, reach, 1.0) * self.relative
+
+    @property
+    def weights(self) -> list[float]:
+        """Of all that is added up, d entries of each; entries are at most the weight."""
+        return [1.0] * self.signed + [weight for _, weight in self.powers]
+
+    @property
+    def most(self) -> float:
+        """A norm that no vector exceeds."""
+        return math.sqrt(len(self.low)) * float(np.linalg.norm(self.weights))
+
+    @property
+    def width(self) -> int:
+        """Number of entries of a vector."""
+        return len(self.low) * len(self.weights)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors (n, k) of rows: each a function of its row alone, elementwise."""
+        x = np.asarray(rows, dtype=np.float64)[:, self.columns]
+        inside = np.clip(x, self.low, self.high)
+        offsets = np.clip((inside - self.center) / self.half, -1.0, 1.0)
+        found = [offsets] * self.signed
+        for (power, weight), shift in zip(self.powers, self.shifts, strict=True):
+            found.append(weight * (np.abs(offsets) ** power - shift))
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors as integers, rounded toward zero, and their exact squared norms. Entries are
+        at most 1, which is at most `LIMIT` steps, and shifts leave half of the others at most."""
+        if len(self.columns) > MOST_COLUMNS:
+            raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
+        steps = np.trunc(self(rows) * (1.0 / grid.unit))
+        return steps, row_norms_squared(steps, 1.001 / grid.unit)
+
+    def outside(self, rows: np.ndarray) -> np.ndarray:
+        """Which entries are below and above the ends (n, 2 d), by more than rounding, as integers:
+        of length at most `_WHOLE` for a row. Public ends come first: how far an entry is beyond
+        them makes no difference to what is counted of released ones, which have priority."""
+        x, off = np.asarray(rows, dtype=np.float64)[:, self.columns], self.high - self.low
+        least, most = (self.low, self.high) if self.outer is None else self.outer
+        inside = np.clip(x, least, most)
+        public = np.concatenate([least == self.low, most == self.high])
+        below = np.where(least == self.low, x, inside) < self.low - _ROUNDED * off
+        above = np.where(most == self.high, x, inside) > self.high + _ROUNDED * off
+        found = np.concatenate([below, above], axis=1)
+        found &= ~public | ~(found & ~public).any(axis=1, keepdims=True)
+        return _of_one_row(found)
+
+
+def _of_one_row(found: np.ndarray) -> np.ndarray:
+    """Which entries (n, k) of rows are found, as integers: of length at most `_WHOLE` for a row."""
+    number = np.maximum(np.count_nonzero(found, axis=1), 1)
+    return found * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
+
+
+class Outside(Query):
+    """How many rows are beyond a box in each column, or beyond a ball: in steps of `_WHOLE` to a
+    row, which counts less in each column the more it is beyond. And the weight of all units."""
+
+    domain: Domain
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, n = part.source.read(), part.units.n_rows
+        found = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
+        for place in row_slices(n, X.shape[1]):
+            x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
+            beyond = self.domain.move_rows(x) != x
+            if self.domain.low is None:
+                beyond = beyond.any(axis=1, keepdims=True)
+            # Integers of at most 2**10, a chunk of at most 2**16 rows: exact sums.
+            found += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
+        return part, (found, part.units.totals[:1])
+
+    def exact(self, sums: tuple) -> tuple:
+        return (np.append(*sums),)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row adds a vector of length at most `_WHOLE`, which is a function of it alone. Rows of
+        a unit have weights of sum at most one, so by the triangle inequality a unit adds no more,
+        and at most `scale` to the total. Each over its claim, squared: 4/5 + 1/5 = 1."""
+        units, d = facts.units, facts.n_features if self.domain.low is not None else 1
+        claims = round_up(_WHOLE * OUTSIDE), round_up(units.scale * math.sqrt(5))
+        return (Claim(np.repeat(claims, [d, 1]), np.repeat([1 / _WHOLE, units.step], [d, 1])),)
+
+
+def _grid(radius: float) -> Grid:
+    """Of vectors up to a norm, with entries of up to 1."""
+    return Grid.for_radius(max(radius, 1.0))
+
+
+class VectorRanks(RankQuery):
+    """Weights of vectors that are longer than edges: ranks of norms, from the longest bin down."""
+
+    vectors: Vectors
+    edges: np.ndarray  # increasing, none longer than the longest vector
+
+    @property
+    def n_histograms(self) -> int:
+        return 1
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.edges) + 1
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, grid, n = part.source.read(), _grid(self.vectors.most), part.units.n_rows
+        edges, places = np.square(grid.steps(self.edges)), np.empty(n, dtype=np.int64)
+        for place in row_slices(n, max(X.shape[1], self.vectors.width)):
+            squares = self.vectors.in_steps(X[place], grid)[1]
+            places[place] = len(edges) - np.searchsorted(edges, squares, side="right")
+        return part, (counted(places.__getitem__, n, part.units, self.n_bins)[None],)
+
+
+class VectorSums(Query):
+    """Sums of vectors, clipped to a radius, and of which entries are beyond the ends."""
+
+    vectors: Vectors
+    radius: float
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, n, vectors, grid = (
+            part.source.read(),
+            part.units.n_rows,
+            self.vectors,
+            _grid(self.radius),
+        )
+        total = np.zeros(vectors.width, dtype=sum_type(n, 24))
+        outside = np.zeros(2 * len(vectors.low), dtype=np.int64)
+        for place in row_slices(n, max(X.shape[1], vectors.width)):
+            own, units = np.asarray(X[place]), part.units.take(place)
+            # Integers of at most 2**24, a chunk of at most 2**16 rows: exact sums.
+            steps, squares = vectors.in_steps(own, grid)
+            steps = clip_integer_rows(steps, grid.steps(self.radius), squares, own=True)
+            total += exact_integers(units.weigh(steps).sum(axis=0))
+            if vectors.beyond:
+                outside += exact_integers(units.weigh(vectors.outside(own)).sum(axis=0))
+        return part, (total, outside)
+
+    def exact(self, sums: tuple) -> tuple:
+        return (np.append(*sums) if self.vectors.beyond else sums[0],)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row adds a vector of norm at most `radius`, in steps, and to the counts one of at most
+        `_WHOLE`. Each over its claim, squared: (1 - w) + w = 1. Rows of a unit have weights of sum
+        at most one, so by the triangle inequality a unit adds no more."""
+        w, k, grid = self.vectors.beyond, self.vectors.width, _grid(self.radius)
+        sums = np.full(k, round_up(grid.steps(self.radius) / math.sqrt(1 - w)))
+        if not w:
+            return (Claim(sums, np.full(k, grid.unit)),)
+        counts = np.full(2 * len(self.vectors.low), round_up(_WHOLE / math.sqrt(w)))
+        unit = np.append(np.full(k, grid.unit), np.full(len(counts), 1 / _WHOLE))
+        return (Claim(np.append(sums, counts), unit),)
