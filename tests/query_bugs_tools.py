@@ -6,6 +6,7 @@ A bug is (owner, attribute, change): ``change(original)`` takes the place of the
 from dataclasses import replace
 
 import numpy as np
+from query_whitened import OF_WHITENED
 
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._units import Units
@@ -278,42 +279,6 @@ def rounded_to_nearest(original):
     return sums
 
 
-def whitened_after_the_clip(original):
-    """Whitened rows may then have any length."""
-
-    def clipped(component, products, radii):
-        wide = replace(component, scales=3 * component.scales)
-        return [3 * each for each in original(wide, products, radii)]
-
-    return clipped
-
-
-def twice_off_the_diagonal(original):
-    def moments(x, form):
-        found, rows = original(x, form), np.triu_indices(x.shape[1])
-        return found * np.where(rows[0] == rows[1], 1, 2) if len(found) == len(rows[0]) else found
-
-    return moments
-
-
-def weight_of_two(original):
-    def weights(*given):
-        found = original(*given)
-        found[:1] *= 2
-        return found
-
-    return weights
-
-
-def weights_by_the_first_row(original):
-    def weights(n, squares, components):
-        return original(
-            n, [square + square[:1].sum() * j for j, square in enumerate(squares)], components
-        )
-
-    return weights
-
-
 def in_two_cells(original):
     def counts(cells_of, units, n):
         return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
@@ -439,6 +404,7 @@ def other_parameters(**changes):
 
 
 SOME = {
+    **OF_WHITENED,
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
     "the clip skipped (clients)": (
         client_rounds, "clipped_sums", far_clip, client_rounds.ClientRound,
@@ -630,54 +596,6 @@ SOME = {
     ),
     "coins by the number of rows (pairs)": (
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
-    ),
-    "the clip skipped (whitened)": (
-        whitened, "clip_integer_columns", lambda _: lambda rows, *_: rows,
-        whitened.WhitenedMoments,
-    ),
-    "clipped before it is whitened": (
-        whitened, "_clipped", whitened_after_the_clip, whitened.WhitenedMoments,
-    ),
-    "entries off the diagonal twice": (
-        whitened, "_moments_of", twice_off_the_diagonal, whitened.WhitenedMoments,
-    ),
-    "a row of weight two": (
-        whitened, "component_weights", weight_of_two, whitened.WhitenedMoments,
-    ),
-    "a row of weight two (distances)": (
-        whitened, "component_weights", weight_of_two, whitened.WhitenedDistances,
-    ),
-    "weights of components above one": (
-        whitened, "component_weights",
-        lambda f: lambda *a: np.minimum(f(*a) + 2**19, 2**20).astype(np.int32),
-        whitened.WhitenedDistances,
-    ),
-    "weights by the first row": (
-        whitened, "component_weights", weights_by_the_first_row, whitened.WhitenedDistances,
-    ),
-    "weights that are held of other rows": (
-        whitened.WhitenedDistances, "on",
-        lambda f: lambda self, part: (
-            lambda found: (
-                found[0].having(**{
-                    whitened.WEIGHTS: np.roll(found[0].state[whitened.WEIGHTS], 1, axis=0)
-                }) if whitened.WEIGHTS in found[0].state else found[0],
-                found[1],
-            )
-        )(f(self, part)),
-        whitened.WhitenedMoments,
-    ),
-    "the clip of fourth powers skipped": (
-        whitened, "_fourth_powers",
-        lambda f: lambda x, of, radius, weight: 81 * f(x, of, 3 * radius, weight),
-        whitened.WhitenedMoments,
-    ),
-    "fourth powers for nothing": (
-        whitened.WhitenedMoments, "claims",
-        lambda f: lambda self, facts: tuple(
-            replace(each, l2=each.l2 * (1 - whitened.FOURTHS)) for each in f(self, facts)
-        ),
-        whitened.WhitenedMoments,
     ),
     "values less the mean of their column": (
         columns, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
+from query_whitened import distances_and_values, whitened_distances, whitened_moments
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
@@ -32,7 +33,6 @@ from sklearn_dp._queries import (
     scores,
     terrific,
     tuples,
-    whitened,
     words,
 )
 
@@ -229,12 +229,6 @@ def outside(rng):
     low = rng.normal(size=d) - 1
     box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
     return Case(columns.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
-
-
-def distances_and_values(rng):
-    d, bins = features(rng), np.concatenate([[-9.0], np.sort(rng.normal(size=5)), [9.0]])
-    scale = 10.0 ** rng.uniform(-1, 1, size=d)
-    return Case(columns.DistancesAndValues(rng.normal(size=d), scale, bins, 8), d)
 
 
 def line_ranks(rng):
@@ -610,37 +604,6 @@ def label_distances(rng):
     return ground.case(query, steps[rng.integers(3)])
 
 
-def _components(rng, ground):
-    """Some of them narrow: nearly all rows are beyond any clip."""
-    found = []
-    for center in ground.points(rng, int(rng.integers(1, 4))):
-        axes = np.linalg.qr(rng.normal(size=(ground.n_features,) * 2))[0]
-        scales = ground.ball * 10.0 ** rng.uniform(-3, 0, ground.n_features)
-        found.append(whitened.Whitening(center, axes, scales, rng.uniform(1, 50)))
-    return tuple(found)
-
-
-def whitened_moments(rng):
-    """By labels, by weights that have been held, or by those that are found."""
-    ground = Ground.draw(rng)
-    components, radii = _components(rng, ground), tuple(rng.choice([0.5, 2.0, 3.0], 2).tolist())
-    centers = np.array([each.center for each in components])
-    labeled = labels.NearestLabels(centers)
-    held = whitened.WhitenedDistances(components, edges(rng, 9.0))
-    before = [(), (labeled,), (held,)][int(rng.integers(3))]
-    form = str(rng.choice(["full", "tied", "diag", "spherical"]))
-    query = whitened.WhitenedMoments(
-        components, radii, form, before == (labeled,), bool(rng.random() < 0.5)
-    )
-    return ground.case(query, *before)
-
-
-def whitened_distances(rng):
-    ground = Ground.draw(rng)
-    query = whitened.WhitenedDistances(_components(rng, ground), edges(rng, 9.0))
-    return ground.case(query)
-
-
 def view_sum(rng):
     """Of one of two nodes, in coordinates of its own."""
     ground = Ground.draw(rng, plain=True)
@@ -715,16 +678,14 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, distances_and_values, whitened_moments, whitened_distances,
-        column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, outside, offset_sums, category_counts, topic_sizes, topic_words, working,
-        middle_scores, length_scores, score_sum, points,
-        counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
-        named_boxes, named_boxes_replaced,
+        leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
+        line_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums, outside,
+        offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
+        length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
+        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
         label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_, view_sum, half_sum,
-        round_of_rows, round_of_rows_replaced, round_of_clients,
+        point_pairs_, view_sum, half_sum, round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 
