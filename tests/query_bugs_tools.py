@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from query_tools import masks_of_the_first_rows
+from query_whitened import OF_WHITENED
 
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._units import Units
@@ -38,6 +39,7 @@ from sklearn_dp._queries import (
     terrific,
     tuples,
     vectors,
+    whitened,
     words,
 )
 from sklearn_dp._queries._query import PointQuery
@@ -73,6 +75,9 @@ QUESTIONS = {
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
+    columns.DistancesAndValues: ["distances_and_values"],
+    whitened.WhitenedMoments: ["whitened_moments"],
+    whitened.WhitenedDistances: ["whitened_distances"],
     names.CategoryCounts: ["category_counts"],
     words.TopicSizes: ["topic_sizes"],
     words.TopicWords: ["topic_words"],
@@ -403,6 +408,7 @@ def other_parameters(**changes):
 
 
 SOME = {
+    **OF_WHITENED,
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
     "the clip skipped (clients)": (
         client_rounds, "clipped_sums", far_clip, client_rounds.ClientRound,
@@ -606,6 +612,13 @@ SOME = {
     ),
     "coins by the number of rows (pairs)": (
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
+    ),
+    "values less the mean of their column": (
+        columns, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
+        columns.DistancesAndValues,
+    ),
+    "a value in two bins (distances)": (
+        columns, "weighted_bincount", in_two_cells, columns.DistancesAndValues,
     ),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),

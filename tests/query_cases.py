@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
+from query_whitened import distances_and_values, whitened_distances, whitened_moments
 
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
@@ -675,15 +676,14 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, outside, offset_sums, category_counts, topic_sizes, topic_words, working,
-        middle_scores, length_scores, score_sum, points,
-        counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
-        named_boxes, named_boxes_replaced,
+        leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
+        line_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums, outside,
+        offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
+        length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
+        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
         label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_, view_sum, half_sum,
-        round_of_rows, round_of_rows_replaced, round_of_clients,
+        point_pairs_, view_sum, half_sum, round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 

@@ -82,7 +82,6 @@ def fit_published_mean(
         average.size,
         average.size,
         0.0,
-        np.full(d, math.inf),
         np.zeros(d),
         np.full(d, spread**2),
         0.0,

@@ -22,16 +22,9 @@ _STEEPER = 2.0  # times the power of the last half octave that the likely one is
 _SPIKE = 0.85  # of the points, in a single bin: they tell of no law
 
 
-class Caution(NamedTuple):
-    """Standard deviations of noise: what is told from it."""
-
-    clear: float  # above which a number of points is none
-    heavy: float  # by which numbers farther out are too large, at the least
-    likely: float = 1.0  # the same, as a rule
-
-
-OF_MEANS = Caution(3.5, 0.5)
-OF_SPREADS = Caution(5.0, 1.5)  # noise that seems a tail costs the square of its distance
+# Standard deviations of noise: above which a number of points is none, and by which numbers farther
+# out are too large, at the least and as a rule.
+_CLEAR, _HEAVY, _LIKELY = 3.5, 0.5, 1.0
 
 
 class PowerLaw(NamedTuple):
@@ -89,16 +82,14 @@ def laws_of(beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray) -> Laws | Non
     return Laws(law, tail.heavy, tail.spike)
 
 
-def tail_of(
-    beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray, caution: Caution = OF_MEANS
-) -> Tail | None:
+def tail_of(beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray) -> Tail | None:
     """The tail by noisy numbers of points `beyond` edges; None if no point stands out.
 
     Its powers are those of the octave and of the half octave before its start. Tails of most laws
     are lighter farther out, so the likely one is bent by as much as that of the octave before; the
     heavy one is not. Neither is steeper than the numbers farther out allow for.
     """
-    places = np.flatnonzero(beyond > caution.clear * sd + 0.5)
+    places = np.flatnonzero(beyond > _CLEAR * sd + 0.5)
     if not places.size:
         return None
     last = max(int(places[-1]), 1)
@@ -120,8 +111,8 @@ def tail_of(
     def allowed(sds: float) -> float:
         return min(here - number(2.0, sds), (here - number(4.0, sds)) / 2)
 
-    heavy = min(octave, half, allowed(caution.heavy))
-    likely = min(octave + bent, _STEEPER * half, allowed(caution.likely))
+    heavy = min(octave, half, allowed(_HEAVY))
+    likely = min(octave + bent, _STEEPER * half, allowed(_LIKELY))
     powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
     laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
     spike = float(np.max(-np.diff(fallen), initial=0.0)) > _SPIKE * float(fallen[0])

@@ -7,7 +7,7 @@ numbers allow for. What that takes from the mean is counted into its standard er
 """
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from ..._privacy._session import PrivacySession
 from ..._queries.grid_ranks import LengthRanks
 from ..._queries.handles import GridRows
 from ..._queries.ranks import prefix_noise
-from ..columns.tail import FREE, OF_MEANS, OF_SPREADS, UPPER, PowerLaw, at_most, heaviest, tail_of
+from ..columns.tail import FREE, UPPER, PowerLaw, at_most, heaviest, tail_of
 from ..columns.tail import tail_shares as tail_shares
 from .mean_facts import Candidate, PublicFacts
 
 _DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
-_FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
 _SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
 
@@ -32,8 +31,7 @@ class Clip(NamedTuple):
     square: float  # mean square of the distances, clipped
     excess: float  # by how much the distances exceed the radius, on average over all points
     hidden: float  # share of the points that the noise hides at least, beyond all that stand out
-    square_excess: float  # the same as `excess`, of squares
-    likely_excess: float = 0.0  # and of squares by the likely tail
+    likely_excess: float = 0.0  # as `excess`, of squares by the likely tail
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
     spike: bool = False  # whether `square` is that of points in one place, in public bounds
     beyond: tuple[float, float] = (1.0, 1.0)  # share of the points beyond the radius: sure, at most
@@ -42,7 +40,7 @@ class Clip(NamedTuple):
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
         """Where distances tell nothing: the radius that there was."""
-        return cls(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
+        return cls(candidate.clip, candidate.clip**2, 0.0, 0.0)
 
 
 class _Look(NamedTuple):
@@ -78,12 +76,10 @@ def clip_radius(
     rows: GridRows,
     candidate: Candidate,
     facts: PublicFacts,
-    squared: float = 0.0,
 ) -> Clip:
     """The radius with the least noise and bias, from noisy counts of distances.
 
-    `squared` is what part of the release is for squares, if variances are to be as precise as the
-    mean. Where the counts would be too noisy to help, the radius that there was stands for all.
+    Where the counts would be too noisy to help, the radius that there was stands for all.
     They show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`), and
     the noise is at least `FREE` of the sampling error: an unseen tail is then paid for by the rows
     themselves.
@@ -102,10 +98,10 @@ def clip_radius(
     empty = edges[:-1][beyond + _SURELY * sd < 1]
     # Points are whole, unless they have weights: less than one is none, where the budget is large.
     holds_all = float(empty[0]) if empty.size and facts.weight is None else math.inf
-    clip = _chosen(seen, candidate, facts, session.remaining("mean"), squared, holds_all=holds_all)
+    clip = _chosen(seen, candidate, facts, session.remaining("mean"), holds_all=holds_all)
     if clip.radius < holds_all:
         return clip
-    return Clip(holds_all, clip.square, 0.0, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
+    return Clip(holds_all, clip.square, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
 
 
 def counts_are_exact(session: PrivacySession) -> bool:
@@ -147,7 +143,7 @@ def clip_of_days(
     seen = Distances(edges, beyond, variance)
     clip = nothing = Clip.whole(candidate)
     if math.sqrt(variance[0]) <= facts.total / _FEWEST:
-        clip = _chosen(seen, candidate, facts, facts.rho, 0.0, earlier)
+        clip = _chosen(seen, candidate, facts, facts.rho, earlier)
     return (clip._replace(excess=math.inf) if clip == nothing else clip), seen
 
 
@@ -160,44 +156,28 @@ def _chosen(
     candidate: Candidate,
     facts: PublicFacts,
     rho: float,
-    squared: float,
     earlier: float = math.inf,
     holds_all: float = math.inf,
 ) -> Clip:
     """The radius by noisy numbers of points, for a mean that costs `rho`. There are no points
     beyond `holds_all`."""
     look, edges, beyond, sd = _look(facts), seen.edges, seen.beyond, np.sqrt(seen.variance)
-    tail = tail_of(beyond, sd, edges, OF_SPREADS if squared else OF_MEANS)
+    tail = tail_of(beyond, sd, edges)
     if tail is None:
         return Clip.whole(candidate)
     n, choices = facts.total, edges[edges >= tail.start]
     noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
     square = _mean_square(-np.diff(beyond, append=0.0), edges, math.sqrt(2) * tail.start, facts)
-    of_squares = 1 / (n * math.sqrt(2 * rho * squared)) if squared else 0.0
-
-    def cost(radius: Any, bias: float) -> Any:
-        both = np.square(noise * radius) + np.square(bias * tail.likely.excess(radius) / n)
-        if squared:
-            # The error of a standard deviation is that of its variance over twice the deviation.
-            wide = np.square(of_squares * radius**2)
-            wide += np.square(bias * tail.likely_squares.excess(radius, 2) / n)
-            both += wide * facts.d / (4 * square)
-        return both
-
     # Rows that are far out in one column or another pull a mean in directions at right angles, so
     # by the root of their number less than they are far out. What the error says allows for rows
     # that are far out in a single one.
-    costs = cost(choices, 1.0 if squared else 1 / math.sqrt(facts.d))
+    bias = 1 / math.sqrt(facts.d) * tail.likely.excess(choices) / n
+    costs = np.square(noise * choices) + np.square(bias)
     best = float(choices[np.argmin(costs)])
     near, blob = (math.sqrt(square) * (1 + part / math.sqrt(facts.d)) for part in look.blob)
     sampling = math.sqrt(square / n) / noise
-    if not squared:
-        blob = min(blob, max(near, _DEAR * sampling))
-    free = FREE * sampling
-    if squared:  # of a normal column, and near enough for fourth powers to be seen
-        of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
-        free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
-    radius = min(max(best, blob, free), candidate.ball, holds_all)
+    blob = min(blob, max(near, _DEAR * sampling))
+    radius = min(max(best, blob, FREE * sampling), candidate.ball, holds_all)
     whole, clipped = min(whole_bounds(candidate, facts), holds_all), float(costs.min())
     spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
     # Next to a single value, no law tells what else there is. A clip must then save more than the
@@ -205,10 +185,7 @@ def _chosen(
     odds = math.exp(min(_seen_far(tail.likely, seen), 10.0) ** 2 / 2) if spike else 0.0
     if spike:  # of its squares there is no spread to compare with
         whole, edges = min(whole, facts.farthest), np.minimum(edges, facts.farthest)
-        dearer = (noise * whole) ** 2 - clipped
-    else:
-        dearer = cost(whole, 0.0) - clipped
-    if dearer <= odds * (clipped + square / n):
+    if (noise * whole) ** 2 - clipped <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + UPPER * sd
@@ -223,7 +200,7 @@ def _chosen(
     )
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
     likely = of_square if spike else float(tail.likely_squares.excess(least, 2)) / n
-    taken = excess, max(hidden / n, 0.0), of_square, min(likely, of_square), tail.open, spike
+    taken = excess, max(hidden / n, 0.0), min(likely, of_square), tail.open, spike
     sure, room = (float(each[edges[:-1] <= radius][-1]) / n for each in (beyond - sd, most))
     return Clip(radius, square, *taken, (sure, room))
 

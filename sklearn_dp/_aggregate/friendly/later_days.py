@@ -300,7 +300,7 @@ def _tails(known: Offsets, pooled: float) -> np.ndarray:
 
 def _refined(days: MeanDays, clip: Clip, pooled: float, weights: Weights, unit: float) -> Refined:
     """The mean of all days, with what is to be said of it."""
-    known, d = days.offsets, len(days.center)
+    known = days.offsets
     hidden_tail = clip.likely_excess / unit**2 * _tails(known, pooled)
     wide = _spreads(known, pooled) + hidden_tail
     error = np.sqrt(known.error(weights.square * wide) + np.square(days.bias))
@@ -312,7 +312,6 @@ def _refined(days: MeanDays, clip: Clip, pooled: float, weights: Weights, unit: 
         size=days.size,
         least=days.size - 2 * math.sqrt(days.size_variance),
         hidden=clip.hidden,
-        spread_error=np.full(d, math.inf),
         bias=unit * days.bias,
         variance=unit**2 * known.variances,
         variance_noise=unit**2 * math.sqrt(known.square_variance) / known.least,

@@ -20,7 +20,7 @@ from ..columns.answer import codes_of_means, status_of
 from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise
 from ..shared.column_codes import told_of_single
-from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts, told_of_hidden
+from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined
 
@@ -48,7 +48,6 @@ def of_columns(found: Moments, names: Sequence[object], budget: Budget) -> Frien
         status=status_of(found, codes, names, budget),
         std_error=found.error,
         spread=np.maximum(found.least, 1e-300),  # days are compared with what is surely there
-        spread_error=found.spread_error,
         columns=Columns(found.mean, found.reach, True),
         codes=codes,
         bias=found.bias,
@@ -63,18 +62,15 @@ def answer(
     facts: PublicFacts,
 ) -> FriendlyMeanResult:
     """The result, and what is to be said of its columns."""
-    mean, error, spread, spread_error = end.mean, end.std_error, end.spread, end.spread_error
+    mean, error, spread = end.mean, end.std_error, end.spread
     codes, near = _codes(end, columns, facts)
     place = columns.to_table(mean), columns.scale * spread
-    end, names = end._replace(std_error=error, spread=spread), facts.names or range(facts.d)
+    names = facts.names or range(facts.d)
     status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.budget_for)
     if status.trustworthy:
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
-    if columns.scaled:
-        known = end.variance, end.variance_noise, names
-        status, codes = told_of_hidden(status, codes, columns.box, *known)
-    ends, told = (error, spread, spread_error), (columns, codes, end.bias)
+    ends, told = (error, spread, columns), (codes, end.bias)
     rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
     return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, *rest).in_table()
 
@@ -83,7 +79,7 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
     """A code for each column, and whether its mean is within its error of a bound."""
     # What a tail may add has nothing to do with how small a spread may be.
     error = np.sqrt(np.maximum(np.square(end.std_error) - np.square(end.bias), 0.0))
-    least = _least_spread(end, columns, facts)
+    least = _least_spread(end, facts)
     seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
     codes = np.where(seen, "ok", "noise").astype("<U8")
     box, near = columns.box, np.zeros(facts.d, dtype=bool)
@@ -98,16 +94,15 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
     return codes, near
 
 
-def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
+def _least_spread(end: Refined, facts: PublicFacts) -> np.ndarray:
     """The spread of each column: the released one, or, where it is noise, at most that of a normal
     blob that has 99% of its pairs within the diameter. Where that is the width of the bounds, it
     tells nothing of the rows: what stands out of the noise does."""
     spread, variance, noise = end.spread, end.variance, end.variance_noise
-    if facts.reach is not None and (columns.scaled or facts.diameter >= 2 * facts.reach):
-        half = 1.0
-        if not columns.scaled:  # columns of a ball are alike
-            half, variance, noise = facts.reach, variance.mean(), noise / math.sqrt(facts.d)
-            half /= math.sqrt(facts.d)
+    if facts.reach is not None and facts.diameter >= 2 * facts.reach:
+        # Columns of a ball are alike.
+        half, variance = facts.reach / math.sqrt(facts.d), variance.mean()
+        noise /= math.sqrt(facts.d)
         seen = np.sqrt(np.maximum(variance - facts.surely * noise, 0.0))
         spread = np.minimum(np.maximum(seen, half / _WIDEST), half)
     return np.minimum(spread, facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01))))

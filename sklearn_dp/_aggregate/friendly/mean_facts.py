@@ -100,7 +100,6 @@ class FriendlyMeanResult:
     status: Status
     std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
     spread: np.ndarray  # standard deviations of columns; 0 where they cannot be told apart
-    spread_error: np.ndarray  # infinite where they were not wanted
     columns: Columns
     codes: np.ndarray  # a word for each column: see `column_status`
     bias: Any = 0.0  # (d,), the part of the errors that clips may be the cause of
@@ -118,7 +117,7 @@ class FriendlyMeanResult:
         status = Status([Message("no_location", text, (), action, "all")])
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
-        ends = error, np.ones(d), error
+        ends = error, np.ones(d)
         return cls(np.zeros(d), math.inf, *found, status, *ends, columns, codes).in_table()
 
     def in_table(self) -> Self:
@@ -126,8 +125,7 @@ class FriendlyMeanResult:
         columns, domain = self.columns, self.columns.domain
         radius = self.radius if domain is None else min(self.radius, domain.radius)
         lengths = {
-            name: getattr(self, name) * columns.scale
-            for name in ("std_error", "spread", "spread_error", "bias")
+            name: getattr(self, name) * columns.scale for name in ("std_error", "spread", "bias")
         }
         return replace(self, mean=columns.to_table(self.mean), radius=radius, **lengths)
 

@@ -36,7 +36,7 @@ MANY_COLUMNS = 8
 _DIFFER = 1.0  # squared variances: what these vary by where half of the columns have none
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
-SQUARES, _SPREADS, FOURTHS = 0.05, 0.3, 0.05
+SQUARES, FOURTHS = 0.05, 0.05
 _PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20% is
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 
@@ -51,7 +51,6 @@ class Refined(NamedTuple):
     size: float
     least: float
     hidden: float
-    spread_error: np.ndarray
     bias: np.ndarray  # (d,), the part of the errors that clips may be the cause of
     variance: np.ndarray  # released ones of columns, as noisy as they are
     variance_noise: float
@@ -145,13 +144,9 @@ def refine(
     points: Points,
     candidate: Candidate,
     facts: PublicFacts,
-    *,
-    spreads: bool = False,
 ) -> Refined:
-    """The mean clipped to a radius that few points exceed, for all that is left.
-
-    With `spreads`, standard deviations are as precise as the mean, and have an error; otherwise
-    they are what the error of the mean needs.
+    """The mean clipped to a radius that few points exceed, for all that is left. Spreads are what
+    its error needs.
 
     The standard error adds up four variances: that of the noise of the sum; that of the noise of
     the number, along the offset; that of the points, column by column, over their number or weight,
@@ -160,15 +155,15 @@ def refine(
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
-    if facts.reach is None and not spreads:  # in bounds, the ball holds them all ...
+    if facts.reach is None:  # in bounds, the ball holds them all ...
         candidate = replace(candidate, ball=max(candidate.ball, free))
-    elif facts.reach is not None and counts_are_exact(session):  # ... or does so now
+    elif counts_are_exact(session):  # ... or does so now
         whole = facts.reach + float(np.linalg.norm(candidate.center))
         candidate = replace(candidate, ball=max(candidate.ball, whole))
     rows = rows_about(points, candidate)
     # A single column has all that the clip takes.
-    powers = (_SPREADS, FOURTHS) if spreads else (SQUARES, FOURTHS)[: facts.d]
-    clip = clip_radius(session, rows, candidate, facts, powers[0] if spreads else 0.0)
+    powers = (SQUARES, FOURTHS)[: facts.d]
+    clip = clip_radius(session, rows, candidate, facts)
     miss = facts.spread * math.sqrt(candidate.variance)
     if clip.holds_all:  # a grid for a ball that holds no more is finer
         candidate = replace(candidate, ball=clip.radius)
@@ -188,7 +183,7 @@ def refine(
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
     offset = end.center - candidate.center
     noise = area / (n * math.sqrt(2 * rho * powers[0]))
-    if spreads or clip.spike:
+    if clip.spike:
         own = np.maximum(squares - offset**2, noise)
     else:
         own = spreads_of(squares - offset**2, clip.square / facts.d, noise)
@@ -204,14 +199,7 @@ def refine(
         bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     error, spread = np.sqrt(variance), np.sqrt(wide)
-    spread_error = np.full(facts.d, math.inf)
-    if spreads:
-        excess = clip.square_excess * longest
-        moved = (squares - 2 * offset**2) * number_sd
-        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2
-        unsure += (fourths * area**2 - own**2) * drawn
-        spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
-    found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
+    found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden
     far = clip.open and not clip.spike and facts.reach is None
     return Refined(*found, bias, squares - offset**2, noise, far)
 
@@ -270,7 +258,7 @@ def about_middle(
     if facts.reach is None or whole_bounds(candidate, facts) >= clip.radius:
         return None
     middle, most = np.zeros(facts.d), facts.reach
-    whole = Clip(most, clip.square, 0.0, 0.0, 0.0, spike=clip.spike)
+    whole = Clip(most, clip.square, 0.0, 0.0, spike=clip.spike)
     return Candidate(middle, most, most, most**2), whole
 
 

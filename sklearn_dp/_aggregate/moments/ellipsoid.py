@@ -1,35 +1,26 @@
-"""A released guess of a component, and how much each row belongs to it.
-
-Whitening maps a row to where the component would be a standard normal: subtract the center, take
-coordinates along the axes, divide by the scales. Which component a row counts for, and with what
-weight, is decided there. A neighbor must not change such a decision about another row, so the
-whitening of a row is an exact product with an integer basis, and elementwise from there: a function
-of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
-may add in another order when there is a row more.)
+"""A released guess of a component, and what is told of it.
 
 As matrices that scikit-learn has, a covariance, its inverse and a factor of that follow from the
-axes and scales without a matrix being inverted, at any condition number.
+axes and scales without a matrix being inverted, at any condition number. What it makes of rows is
+in :mod:`..._queries.whitened`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import rq
-from scipy.special import chdtri, exp2
+from scipy.special import chdtri
 
+from ..._queries.whitened import Whitening
 from ..._status import Message, Status
 from ..shared.advice import Budget, hidden_in_noise, plain
 
 FORMS = ("full", "tied", "diag", "spherical")
 """What is known of the shapes: anything, all the same, along the coordinate axes, balls."""
-
-WEIGHT_STEPS = 2**20
-"""Steps of the weight of a row in a component."""
 
 NARROWEST = 1.0
 """Least standard deviation of a component in grid steps: a narrower one is a point.
@@ -41,13 +32,7 @@ center to far away, and clip all of their coordinates for it.
 DOUBTED = 0.2
 """Part of a variance that tails may take, and all is well."""
 
-_LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
-LEVEL = WEIGHT_STEPS // _LEVELS
-"""Steps of a level: weights of several components are multiples of it, of at most 1023."""
-_BASIS = 2.0**26
-_FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
-_FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
 
 
 @dataclass(frozen=True)
@@ -126,37 +111,6 @@ class Ellipsoid:
         assert self.errors is not None
         return replace(self, errors=Errors.unknown(len(self.scales), self.errors.weight))
 
-    def products(self, x: np.ndarray) -> np.ndarray:
-        """Integer rows (n, d) less the center, along the axes: (d, n), as long lines are fast.
-
-        Exact: rows and centers of at most 2**25 and axes of 2**26 give integers of at most 2**51,
-        and so is every sum of some of their terms, by Cauchy and Schwarz. Their difference is that
-        of the row and the center, and below 2**53.
-        """
-        basis = np.rint(self.axes * _BASIS).T
-        products = basis @ x.T
-        products -= (basis @ self.center)[:, None]
-        return products
-
-    def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
-        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard deviation:
-        elementwise."""
-        white = products * (steps / (_BASIS * self.scales))[:, None]
-        return np.trunc(white, out=white)
-
-    def squares(self, products: np.ndarray) -> np.ndarray:
-        """Squared whitened lengths (n,) of exact products: exact integers over the square of a
-        step."""
-        # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
-        farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
-        white = self.whitened(products, _FINE)
-        squares = np.einsum("ij,ij->j", white, white)
-        # No sum is less than what it is of: as long as all are small, no coordinate is farther.
-        if not squares.max(initial=0.0) <= farthest**2:
-            np.clip(white, -farthest, farthest, out=white)
-            squares = np.einsum("ij,ij->j", white, white)
-        return squares * (1.0 / _FINE**2)
-
     def told(self, what: str, budget: Budget, size: float | None = None) -> Status:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped.
 
@@ -206,6 +160,11 @@ class Ellipsoid:
         return mean, second, of_variance
 
     @property
+    def whitening(self) -> Whitening:
+        """What rows are whitened by."""
+        return Whitening(self.center, self.axes, self.scales, float(self.weight))
+
+    @property
     def least_weight(self) -> float:
         """What its noise leaves of the number of units; where that is nothing, nothing is known."""
         return self.weight - 2 * (math.inf if self.errors is None else self.errors.weight)
@@ -229,42 +188,6 @@ class Ellipsoid:
     def deviations(self) -> np.ndarray:
         """Standard deviations of the columns, of shape (d,)."""
         return np.sqrt(np.square(self.factor).sum(axis=1))
-
-
-def component_weights(
-    n_rows: int, squares: Iterable[np.ndarray], ellipsoids: list[Ellipsoid]
-) -> np.ndarray:
-    """The posterior probabilities (n, k) of released components, rounded down, in steps of 2**-20.
-
-    `squares` are those of each component, and not asked for where there is one. They are exact
-    (entries of at most 2**20, sums below 2**53), and everything after them is elementwise in a
-    fixed order, so that a row's weights depend on nothing but that row. (scipy's exp2 is a scalar
-    function; numpy's own may differ by lane.)
-    """
-    if len(ellipsoids) == 1:
-        return np.full((n_rows, 1), WEIGHT_STEPS, dtype=np.int32)
-    weights = np.empty((len(ellipsoids), n_rows), dtype=np.int32)
-    offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in ellipsoids]
-    # Minus log-densities, but for a constant of all components.
-    energies = [square / 2 - offset for square, offset in zip(squares, offsets, strict=True)]
-    least = np.minimum.reduce(energies)
-    parts = [_share((least - energy) * math.log2(math.e)) for energy in energies]
-    total = np.zeros(n_rows)
-    for share in parts:  # in this order for every row, which np.sum does not promise
-        total += share
-    for j, share in enumerate(parts):
-        # Rounded down by far more than the errors above: levels sum to at most 1023.
-        level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
-        weights[j] = level * LEVEL
-    return weights.T
-
-
-def _share(bits: np.ndarray) -> np.ndarray:
-    """Two to the power of numbers of which the largest is 0 in each row; 0 below 2**-64, which adds
-    nothing to sums."""
-    share, near = np.zeros(bits.shape), np.flatnonzero(bits > -64.0)
-    share[near] = exp2(bits[near])
-    return share
 
 
 def normal_quantile(share: float, d: int) -> float:

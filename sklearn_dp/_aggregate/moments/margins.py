@@ -25,15 +25,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import ndtr
 
-from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
+from ..._queries.columns import DistancesAndValues
 from ..._queries.coordinates import Columns
 from ..._queries.table_rows import TableRows
-from ..._rows.bins import row_slices
-from ..._rows.table import Part
 from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.centering import noise_sd
@@ -56,7 +53,6 @@ _INSIDE = 0.99  # of a normal law, in a clip that the farthest rows of a column 
 _RESOLUTION = 0.5  # spreads that few values are apart, about
 _LEAST = 0.1  # of its noise, that a variance is; and of a variance that other columns leave
 _CHANCE, _WINDOWS = 1e-3, (1, 2, 4, 8)  # of bins together that seem to hold rows, by noise alone
-_OF_TOTAL = 2.0  # claims of a unit, that its weight in the total is worth
 _MISSING = 0.2  # of the rows, that may be beside those that are seen
 _ENOUGH = 30.0  # standard deviations of a count that the number of rows is at least, for all this
 _SURELY, _GAP, _MUCH = 2.0, 0.2, 0.1  # noise of a bin; of what a mixture has there; of all of it
@@ -254,21 +250,11 @@ def _counted(
     session: PrivacySession, table: TableRows, origin: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, float, float]:
     """Noisy counts (d, bins), the standard deviation of their noise, and the number of units."""
-    counts, total = table._raw().sums(_margin_counts, origin, scale)
-    # A unit has a weight of at most `scale` steps, in two bins of each column: the counts change by
-    # at most `scale` sqrt(2 d), and the total by `scale`. Each over its claim here, squared, adds
-    # up to at most (1 + 1/4) / joint^2 = 1.
-    rho, units, joint = session.remaining(MARGINS), table.units, math.sqrt(1 + 1 / _OF_TOTAL**2)
-    most = math.sqrt(2 * len(origin)) * joint
-    claims = np.append(np.full(counts.size, most), _OF_TOTAL * joint) * units.scale
-    noisy = session.gaussian(
-        MARGINS,
-        np.append(counts, total),
-        sensitivity=np.array([round_up(claim) for claim in claims]),
-        unit=units.step,
-        rho=rho,
-    )
-    return noisy[:-1].reshape(counts.shape), most * noise_sd(rho), max(float(noisy[-1]), 1.0)
+    asked = DistancesAndValues(origin, scale, _EDGES, _HASHES)
+    rho = session.remaining(MARGINS)
+    noisy = session.release(MARGINS, table.ask(asked), rho=rho)
+    counts = noisy[:-1].reshape(len(origin), -1)
+    return counts, asked.most * noise_sd(rho), max(float(noisy[-1]), 1.0)
 
 
 def _definite(
@@ -289,28 +275,6 @@ def _definite(
     factor = back @ np.linalg.cholesky(np.eye(len(matrix)) + part * white)
     axes, scales, _ = np.linalg.svd(factor[np.argsort(order)])
     return axes, np.maximum(scales, NARROWEST)
-
-
-def _margin_counts(part: Part, origin: np.ndarray, scale: np.ndarray) -> tuple[Part, tuple]:
-    """A pass: weights in bins of values, and of distances from the origins in scales."""
-    d, bins = len(origin), _HASHES + len(_EDGES) - 1
-    counts, X = np.zeros((d, bins), dtype=np.int64), part.source.read()
-    for place in row_slices(part.units.n_rows, d):
-        x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
-        far = (x - origin) / scale
-        for j in range(d):
-            cells = np.searchsorted(_EDGES[1:-1], far[:, j], side="right")
-            counts[j, :_HASHES] += weighted_bincount(_hashes(x[:, j]), units, _HASHES)
-            counts[j, _HASHES:] += weighted_bincount(cells, units, len(_EDGES) - 1)
-    return part, (counts, part.units.totals[:1])
-
-
-def _hashes(values: np.ndarray) -> np.ndarray:
-    """A bin for each value, that of equal ones; all bits count, as in the generator splitmix64."""
-    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # there is no negative zero
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(_HASHES)).view(np.int64)
 
 
 def _few_values(counts: np.ndarray, sd: float, size: float) -> tuple[bool, bool]:

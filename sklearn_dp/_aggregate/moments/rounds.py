@@ -39,6 +39,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
+from ..._queries.whitened import WhitenedMoments
 from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
@@ -57,7 +58,6 @@ from .moment_releases import (
     FOURTH_NOISE,
     MOMENTS,
     MomentRelease,
-    exact_moments,
     noise_entries,
     release_moments,
     round_shares,
@@ -319,15 +319,15 @@ class MomentRounds:
         there are long tails, and where moments are to be taken `about` them."""
         k = len(ellipsoids)
         fourths = any(reach is not None for reach in clips.reaches)
-        exact = self.rows.table._raw().sums(
-            exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths
-        )
+        components = tuple(e.whitening for e in ellipsoids)
+        asked = WhitenedMoments(components, clips[:2], self.form, by_label, fourths)
+        sealed = self.rows.ask(asked)
         d, form = self.rows.n_features, self.form
         # A tied moment is divided by the units of all components: a k-th of the noise.
         entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
         alike = {"centered": self.centered, "tails": fourths or about}
         shares = round_shares(rho, clips.sums, d, entries, **alike)
-        return release_moments(self.session, exact, clips[:2], shares, self.form)
+        return release_moments(self.session, sealed, asked, shares)
 
     def _updated(
         self,

@@ -15,21 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtr, chdtri
 
-from ..._privacy._grid import sum_type
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
-from ..._rows.table import ROWS, Part
+from ..._queries.whitened import WhitenedDistances
 from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
-from .ellipsoid import (
-    LEVEL,
-    WEIGHT_STEPS,
-    Ellipsoid,
-    component_weights,
-    normal_quantile,
-)
-from .moment_releases import DISTANCES, TAIL_SUMS, WEIGHTS, noise_entries, row_weights
+from .ellipsoid import Ellipsoid, normal_quantile
+from .moment_releases import DISTANCES, TAIL_SUMS, noise_entries
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
 _FARTHEST = 32.0  # times the last of them
@@ -124,11 +116,8 @@ def last_clips(
     distances = None
     if past is not None or least >= _FEWEST * sd:
         edges = _edges(rows, ellipsoids, max(seen))
-        (exact,) = rows.table._raw().sums(_distance_counts, ellipsoids, edges)
-        # The weights of a row sum to at most one, each in one bin of its component.
-        counts = session.gaussian(
-            DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
-        )
+        asked = WhitenedDistances(tuple(e.whitening for e in ellipsoids), edges)
+        counts = session.release(DISTANCES, rows.ask(asked), rho=own)
         distances = Distances(counts, sd).after(*(past or (None, 0.0)))
         counts, sd = distances
         edges = _edges(rows, ellipsoids, max(seen), counts.shape[1])
@@ -324,28 +313,6 @@ def _radius(
             cost += np.square(_BIAS[power - 1] * tail.excess(choices, power) / n)
     free = (FREE * math.sqrt(sampling * float(np.min(sizes))) / noise) ** (1 / power)
     return min(max(float(choices[np.argmin(cost)]), free), float(choices[-1]))
-
-
-def _distance_counts(
-    part: Part, ellipsoids: list[Ellipsoid], edges: np.ndarray
-) -> tuple[Part, tuple]:
-    """A pass: for each component, the weights of rows in bins of whitened squared distances."""
-    rows, units, k, bins = part[ROWS], part.units, len(ellipsoids), len(edges) - 1
-    counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
-    # For the last round, which is of the same components; one has all rows.
-    held = np.empty((k, rows.n_rows), dtype=np.uint16) if k > 1 and rows.kept else None
-    for place, x in rows.chunks(k):
-        squares = [ellipsoid.squares(ellipsoid.products(x)) for ellipsoid in ellipsoids]
-        weights = component_weights(len(x), squares, ellipsoids)
-        if held is not None:
-            held[:, place] = weights.T // LEVEL
-        share = row_weights(weights, units, place)
-        for j, square in enumerate(squares):
-            inside = np.flatnonzero(share[:, j] > 0)
-            cell = np.searchsorted(np.square(edges[1:-1]), square[inside], side="right")
-            # Integers of at most 2**20, at most 2**16 of them: exact sums.
-            counts[j] += exact_integers(np.bincount(cell, share[inside, j], minlength=bins))
-    return part if held is None else part.having(**{WEIGHTS: held.T}), (counts,)
 
 
 def _tail_of(counts: np.ndarray, edges: np.ndarray, sd: float) -> PowerLaw | None:

@@ -209,9 +209,7 @@ MUTANTS = {
     "private clip": (
         last_step,
         "clip_radius",
-        lambda run: (
-            lambda s, rows, *others: last_step.Clip(typical_distance(rows), 1.0, 0.0, 0.0, 0.0)
-        ),
+        lambda run: lambda s, rows, *others: last_step.Clip(typical_distance(rows), 1.0, 0.0, 0.0),
     ),
     "private center": (
         fm,

@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
-from sklearn_dp._aggregate.moments.covariance_core import (
-    CoreStage,
-    block_sums,
-    core_stage,
-    friend_counts,
-)
+from sklearn_dp._aggregate.moments.covariance_core import core_stage
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import matrix_cores
+from sklearn_dp._queries.matrix_cores import block_sums, friend_counts, spread
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import add_sums
 
@@ -77,7 +73,6 @@ def test_friends_of_friends_are_close():
 def test_a_core_moves_by_no_more_than_is_claimed():
     """friendly_core:9, for one element more and for another one: kappa / n, both attained."""
     g = 0.6
-    stage = CoreStage(10, g, {}, {})
     kappa = (1 + g) ** 2 - 1
     rng, worst = np.random.default_rng(1), np.zeros(2)
     for _ in range(2000):
@@ -93,7 +88,7 @@ def test_a_core_moves_by_no_more_than_is_claimed():
         more = matrix_distance(core[:n].mean(axis=0), core[: n - 1].mean(axis=0)) if n > 1 else 0
         other = matrix_distance(core[:n].mean(axis=0), core[1:].mean(axis=0))
         worst = np.maximum(worst, [more * n / kappa, other * n / kappa])
-        assert max(more, other) <= stage.spread / n
+        assert max(more, other) <= spread(g) / n
     assert worst.max() <= 1 + 1e-9 and worst.min() > 0.95
 
 
@@ -102,7 +97,7 @@ def test_a_core_moves_by_no_more_than_is_claimed():
 
 def block_matrices(rows, units, blocks, n_blocks, *, centered):
     """Those of a table in one part; of two parts they are the same."""
-    found = _covariance_core.block_matrices(
+    found = matrix_cores.block_matrices(
         *block_sums(rows, units, blocks, n_blocks), centered=centered
     )
     x = np.concatenate([np.empty((0, rows.n_features)), *(chunk for _, chunk in rows.chunks())])
@@ -110,7 +105,7 @@ def block_matrices(rows, units, blocks, n_blocks, *, centered):
     for half in (slice(None, None, 2), slice(1, None, 2)):
         part = Rows.of(x[half], rows.ball)
         halves.append(block_sums(part, units.take(half), blocks[half], n_blocks))
-    assert (_covariance_core.block_matrices(*add_sums(*halves), centered=centered) == found).all()
+    assert (matrix_cores.block_matrices(*add_sums(*halves), centered=centered) == found).all()
     return found
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._bounds import domain_of
@@ -14,6 +13,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.columns import _hashes
 from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -26,31 +26,8 @@ def released(X, box=None, rho=0.01, seed=0):
     return margins(session, TableRows.in_memory(X, Units(len(X))), domain)
 
 
-def counts_of(X):
-    table = TableRows.in_memory(X, Units(len(X)))
-    origin, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    counts, totals = table._raw().sums(_margins._margin_counts, origin, scale)
-    return counts, totals[0]
-
-
-def test_one_row_more_moves_the_margins_by_their_claim():
-    """By all of it, whatever the row is: each column has one bin more in either histogram."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3))
-    rows = [X[0], np.full(3, 1e300), np.full(3, -1e300), np.zeros(3), np.full(3, -0.0)]
-    before, size = counts_of(X)
-    for row in rows:
-        after, more = counts_of(np.vstack([X, row]))
-        change = after - before
-        assert set(np.unique(change)) == {0, 1} and np.array_equal(change.sum(axis=1), [2, 2, 2])
-        joint = math.sqrt(1 + 1 / 4)
-        claims = math.sqrt(6) * joint, 2 * joint
-        moved = np.linalg.norm(change) / claims[0], (more - size) / claims[1]
-        assert math.hypot(*moved) == pytest.approx(1)
-
-
 def test_equal_values_share_a_bin_and_others_fill_all_of_them():
-    zeros = _margins._hashes(np.array([0.0, -0.0, 1.0, 1.0, np.nextafter(1.0, 2.0)]))
+    zeros = _hashes(np.array([0.0, -0.0, 1.0, 1.0, np.nextafter(1.0, 2.0)]), 64)
     assert zeros[0] == zeros[1] and zeros[2] == zeros[3] != zeros[4]
     rng = np.random.default_rng(0)
     for values in (
@@ -58,7 +35,7 @@ def test_equal_values_share_a_bin_and_others_fill_all_of_them():
         np.arange(64_000.0),
         2.0 ** rng.uniform(-99, 99, 64_000),
     ):
-        counts = np.bincount(_margins._hashes(values), minlength=64)
+        counts = np.bincount(_hashes(values, 64), minlength=64)
         # 63 degrees of freedom: beyond 150 with a probability below 1e-8.
         assert np.sum(np.square(counts - 1000) / 1000) < 150
 

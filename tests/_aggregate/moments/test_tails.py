@@ -7,15 +7,8 @@ from scipy.special import chdtr
 from sklearn_dp import FriendlyCovariance
 from sklearn_dp._aggregate.moments import tails
 from sklearn_dp._aggregate.moments.ellipsoid import (
-    WEIGHT_STEPS,
-    Ellipsoid,
     normal_quantile,
 )
-from sklearn_dp._aggregate.moments.moment_releases import WEIGHTS, exact_moments
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import Rows
-from sklearn_dp._rows.table import ROWS, ArraySource, Part
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -26,42 +19,6 @@ pytestmark = [
 def edges_of(d):
     near = np.sqrt([normal_quantile(q, d) for q in tails._QUANTILES])
     return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, 9) / 2)])
-
-
-@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(30), 2)])
-def test_a_row_is_worth_one_and_the_same_whatever_stands_beside_it(groups):
-    """Exact: counts are sums over units, each of at most one in all bins of all components."""
-    rng = np.random.default_rng(0)
-    X = 10.0 ** rng.uniform(-3, 3, size=(60, 1)) * rng.normal(size=(60, 3))
-    centers = np.rint(4e6 * rng.normal(size=(3, 3)))
-    parts = [Ellipsoid.ball(center, 2e6, 1.0, 1.0 + j) for j, center in enumerate(centers)]
-
-    def counts(places):
-        units = Units(len(X[places]), None if groups is None else groups[places])
-        rows = Rows.quantize(X[places], domain_of(3.0, 3))
-        part = Part(ArraySource(X[places]), units, {ROWS: rows})
-        return tails._distance_counts(part, parts, edges_of(3))[1][0]
-
-    step = 1 if groups is None else 2
-    single = [counts(slice(i, i + step)) for i in range(0, 60, step)]
-    assert np.array_equal(counts(slice(None)), np.sum(single, axis=0))
-    sums = np.array([one.sum() for one in single]) / WEIGHT_STEPS
-    assert sums.max() <= 1 and sums.min() > 0.99
-
-
-def test_weights_that_are_held_for_the_last_round_are_those_that_it_would_find():
-    """Sums of moments with and without them; after these, none are held."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 3))
-    parts = [Ellipsoid.ball(np.rint(4e6 * center), 3e6, 1.0, 2.0) for center in np.eye(3)]
-    rows = Rows.quantize(X, domain_of(3.0, 3))
-    before = Part(ArraySource(X), Units(500), {ROWS: rows})
-    held = tails._distance_counts(before, parts, edges_of(3))[0]
-    assert len(np.unique(held[WEIGHTS])) > 100
-    after, found = exact_moments(held, parts, (2.0, 2.0), "full")
-    assert WEIGHTS not in after.state
-    for one, other in zip(found, exact_moments(before, parts, (2.0, 2.0), "full")[1], strict=True):
-        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("d", [1, 4, 20])

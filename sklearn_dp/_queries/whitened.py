@@ -1,0 +1,326 @@
+"""Counts, sums and second moments of whitened, clipped rows, and bins of their whitened lengths.
+
+Whitening maps a row to where a released component would be a standard normal: subtract the center,
+take coordinates along the axes, divide by the scales. Which component a row counts for, and with
+what weight, is decided there. A neighbor must not change such a decision about another row, so the
+whitening of a row is an exact product with an integer basis, and elementwise from there: a function
+of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
+may add in another order when there is a row more.)
+
+The weights of a row in the components sum to at most one, whatever they are. So all components
+together cost what one costs.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.special import exp2
+
+from .._privacy._grid import clip_integer_columns, sum_type
+from .._privacy._rounding import exact_integers, round_up
+from .._privacy._sealed import Claim
+from .._privacy._units import Units
+from .._rows.rows import ROWS
+from .._rows.table import Part
+from ._query import Facts, Public, Query, Several, check_points
+from .labels import LABELS
+
+WEIGHTS = "component weights"
+"""Name of the levels of the weights of each row in the components of the next question, as uint16,
+in the state of a part."""
+
+WEIGHT_STEPS = 2**20
+"""Steps of the weight of a row in a component."""
+
+FOURTHS = 0.05
+"""Share of the second moments, in squared sensitivity, that fourth powers have."""
+
+_LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
+_LEVEL = WEIGHT_STEPS // _LEVELS  # weights of several components are so many steps times a level
+_BASIS = 2.0**26
+_FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
+_FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
+_LIMIT = 2**15  # norm of a clipped whitened row in steps: its square and sums of it are exact
+_COARSE = 2.0**-15  # what squares are rounded by before they are squared
+
+
+class Whitening(Public):
+    """A released component: what rows are whitened by."""
+
+    center: np.ndarray  # (d,), integers
+    axes: np.ndarray  # (d, d), orthonormal columns
+    scales: np.ndarray  # (d,), standard deviations along the axes
+    weight: float = 1.0  # released number of units
+
+    def _check(self) -> None:
+        check_points(self.center[None])
+        lengths = np.einsum("ij,ij->j", self.axes, self.axes)
+        if not (np.abs(lengths - 1) < 1e-3).all() or not (self.scales > 0).all():
+            raise ValueError("axes must have the length one, and scales be positive.")
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """Standard deviations of the columns, of shape (d,)."""
+        return np.sqrt(np.square(self.axes * self.scales).sum(axis=1))
+
+    def products(self, x: np.ndarray) -> np.ndarray:
+        """Integer rows (n, d) less the center, along the axes: (d, n), as long lines are fast.
+
+        Exact: rows and centers of at most 2**25 and axes of 2**26 give integers of at most 2**51,
+        and so is every sum of some of their terms, by Cauchy and Schwarz. Their difference is that
+        of the row and the center, and below 2**53.
+        """
+        basis = np.rint(self.axes * _BASIS).T
+        products = basis @ x.T
+        products -= (basis @ self.center)[:, None]
+        return products
+
+    def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
+        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard deviation:
+        elementwise."""
+        white = products * (steps / (_BASIS * self.scales))[:, None]
+        return np.trunc(white, out=white)
+
+    def squares(self, products: np.ndarray) -> np.ndarray:
+        """Squared whitened lengths (n,) of exact products: exact integers over the square of a
+        step."""
+        # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
+        farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
+        white = self.whitened(products, _FINE)
+        squares = np.einsum("ij,ij->j", white, white)
+        # No sum is less than what it is of: as long as all are small, no coordinate is farther.
+        if not squares.max(initial=0.0) <= farthest**2:
+            np.clip(white, -farthest, farthest, out=white)
+            squares = np.einsum("ij,ij->j", white, white)
+        return squares * (1.0 / _FINE**2)
+
+
+class WhitenedMoments(Query):
+    """Of each of k components: its counts (k,), sums (k, d) of whitened rows and second moments
+    (k, p) of these; clipped to two radii, of sums and of second moments.
+
+    Rows have the weights of their components: of their labels (`labeled`), of what a part holds, or
+    :func:`component_weights`. What a part holds of either is gone afterwards. A second moment is an
+    upper triangle, a diagonal ("diag"), a trace ("spherical"), or one triangle for all ("tied").
+    With `fourths` it is one vector: of these, and of sums (k, d) of the fourth powers of columns
+    over their standard deviations, of rows clipped to the second radius.
+    """
+
+    components: tuple[Whitening, ...]
+    radii: tuple[float, float]
+    form: str = "full"
+    labeled: bool = False
+    fourths: bool = False
+    Answer = Several
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the second moments."""
+        d = len(self.components[0].center)
+        entries = {"diag": d, "spherical": 1}.get(self.form, d * (d + 1) // 2)
+        return 1 if self.form == "tied" else len(self.components), entries
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows, k, d = part[ROWS], len(self.components), part[ROWS].n_features
+        exact = sum_type(rows.n_rows, 30)
+        counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
+        moments = np.zeros((k, self.shape[1]), dtype=exact)
+        powers = np.zeros((k, d), dtype=exact)
+        for place, x in rows.chunks(k):
+            share = _row_weights(self._weights(part, place, x), part.units, place)
+            for j, component in enumerate(self.components):
+                weight, own = share[:, j], x
+                inside = np.flatnonzero(weight > 0)  # several times as fast as of floats
+                if len(inside) < len(x):
+                    weight, own = weight[inside], x.take(inside, axis=0)
+                near, white = _clipped(component, component.products(own), self.radii)
+                counts[j] += int(weight.sum())
+                # Rounding toward zero: |weighted row| <= weight |row|.
+                sums[j] += exact_integers(_times(near, weight / WEIGHT_STEPS).sum(axis=1))
+                # The root of the weight scales the row, rounded down: its square is at most weight.
+                root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
+                moments[j] += _moments_of(_times(white, root).T, self.form)
+                if self.fourths:
+                    powers[j] += _fourth_powers(own, component, self.radii[1], weight)
+        if self.form == "tied":
+            moments = moments.sum(axis=0, keepdims=True)
+        return part.without(LABELS, WEIGHTS), (counts, sums, moments, powers)
+
+    def _weights(self, part: Part, place: slice, x: np.ndarray) -> np.ndarray:
+        """Of some rows in the components (n, k), in steps of 2**-20."""
+        k, known = len(self.components), part.state.get(WEIGHTS)
+        if self.labeled:
+            labels = part[LABELS][place]
+            weights = np.zeros((k, len(labels)), dtype=np.int32)  # rows of a component together
+            weights[labels, np.arange(len(labels))] = WEIGHT_STEPS
+            return weights.T
+        if known is not None:
+            return np.multiply(known[place], _LEVEL, dtype=np.int32)
+        squares = (one.squares(one.products(x)) for one in self.components)
+        return component_weights(len(x), squares, self.components)
+
+    def exact(self, sums: tuple) -> tuple:
+        counts, total, moments, powers = sums
+        if self.fourths:
+            moments = np.concatenate([moments.ravel(), powers.ravel()])
+        return counts, total, moments
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row has weights w_j of sum at most one, and adds them to the counts: a vector of l1
+        norm at most one, as its l2 norm is. To the stacked sums it adds one of norm at most
+        sum_j w_j |white_j| <= `_LIMIT`.
+
+        Second moments: it adds M = (w_j white_j white_j^T)_j, positive semidefinite blocks whose
+        Frobenius norm is at most their trace, sum_j w_j |white_j|^2 <= `_LIMIT`^2; the tied sum,
+        the diagonals and the traces are no longer than that. Of the upper triangle, |M|_F^2 counts
+        entries off the diagonal twice, so 1/sqrt(2) of the claim is enough there.
+
+        Fourth powers are squares of numbers that sum to at most 2**15, so a row adds a vector of
+        norm at most 2**30. Each of the two over its claim, squared: (1 - share) + share = 1.
+
+        Rows of a unit have weights of sum at most one: it adds no more, by the triangle inequality.
+        """
+        limit, d, (k, p) = float(_LIMIT), facts.n_features, self.shape
+        sums, moments = (radius / limit for radius in self.radii)
+        claims = np.full(p, limit**2)
+        if self.form in ("full", "tied"):
+            rows, columns = np.triu_indices(d)
+            claims = np.where(
+                rows == columns, round_up(limit**2), round_up(limit**2 * math.sqrt(0.5))
+            )
+        claims, steps = np.broadcast_to(claims, (k, p)), moments**2
+        of_moments = Claim(claims, steps)
+        if self.fourths:
+            # As many as there are components, whatever the form.
+            powers = np.full(len(self.components) * d, round_up(2.0**30 / math.sqrt(FOURTHS)))
+            of_moments = Claim(
+                np.append(round_up(claims.ravel() / math.sqrt(1 - FOURTHS)), powers),
+                np.repeat([steps, (steps / _COARSE) ** 2], [k * p, len(powers)]),
+            )
+        return Claim(WEIGHT_STEPS, 1 / WEIGHT_STEPS), Claim(limit, sums), of_moments
+
+
+class WhitenedDistances(Query):
+    """For each of k components, the weights of rows in bins of whitened lengths: (k, bins). Where
+    there are several, the weights of rows are kept for :class:`WhitenedMoments`, which asks of the
+    same ones next."""
+
+    components: tuple[Whitening, ...]
+    edges: np.ndarray  # (bins + 1,), increasing
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows, k, bins = part[ROWS], len(self.components), len(self.edges) - 1
+        counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
+        held = np.empty((k, rows.n_rows), dtype=np.uint16) if k > 1 and rows.kept else None
+        for place, x in rows.chunks(k):
+            squares = [one.squares(one.products(x)) for one in self.components]
+            weights = component_weights(len(x), squares, self.components)
+            if held is not None:
+                held[:, place] = weights.T // _LEVEL
+            share = _row_weights(weights, part.units, place)
+            for j, square in enumerate(squares):
+                inside = np.flatnonzero(share[:, j] > 0)
+                cell = np.searchsorted(np.square(self.edges[1:-1]), square[inside], side="right")
+                # Integers of at most 2**20, at most 2**16 of them: exact sums.
+                counts[j] += exact_integers(np.bincount(cell, share[inside, j], minlength=bins))
+        return part if held is None else part.having(**{WEIGHTS: held.T}), (counts,)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """The weights of a row sum to at most one, each in one bin of its component: it adds a
+        non-negative vector of l1 norm at most one, and so does a unit, whose rows have weights of
+        sum at most one."""
+        return (Claim(WEIGHT_STEPS, 1 / WEIGHT_STEPS, l1=WEIGHT_STEPS),)
+
+
+def component_weights(
+    n_rows: int, squares: Iterable[np.ndarray], components: Sequence[Whitening]
+) -> np.ndarray:
+    """The posterior probabilities (n, k) of released components, rounded down, in steps of 2**-20.
+
+    `squares` are those of each component, and not asked for where there is one. They are exact
+    (entries of at most 2**20, sums below 2**53), and everything after them is elementwise in a
+    fixed order, so that a row's weights depend on nothing but that row. (scipy's exp2 is a scalar
+    function; numpy's own may differ by lane.)
+    """
+    if len(components) == 1:
+        return np.full((n_rows, 1), WEIGHT_STEPS, dtype=np.int32)
+    weights = np.empty((len(components), n_rows), dtype=np.int32)
+    offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in components]
+    # Minus log-densities, but for a constant of all components.
+    energies = [square / 2 - offset for square, offset in zip(squares, offsets, strict=True)]
+    least = np.minimum.reduce(energies)
+    parts = [_share((least - energy) * math.log2(math.e)) for energy in energies]
+    total = np.zeros(n_rows)
+    for share in parts:  # in this order for every row, which np.sum does not promise
+        total += share
+    for j, share in enumerate(parts):
+        # Rounded down by far more than the errors above: levels sum to at most 1023.
+        level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
+        weights[j] = level * _LEVEL
+    return weights.T
+
+
+def _share(bits: np.ndarray) -> np.ndarray:
+    """Two to the power of numbers of which the largest is 0 in each row; 0 below 2**-64, which adds
+    nothing to sums."""
+    share, near = np.zeros(bits.shape), np.flatnonzero(bits > -64.0)
+    share[near] = exp2(bits[near])
+    return share
+
+
+def _row_weights(weights: np.ndarray, units: Units, place: slice) -> np.ndarray:
+    """Weights of rows in components times those of their units, as integers in steps of 2**-20."""
+    share = weights.astype(np.float64)
+    if units.weights is None:
+        return share
+    # Exact products of integers below 2**20 each, rounded down.
+    return np.floor(share * (units.weights[place] * units.step)[:, None])
+
+
+def _clipped(
+    component: Whitening, products: np.ndarray, radii: tuple[float, float]
+) -> list[np.ndarray]:
+    """Whitened rows (d, n) clipped to each of two radii, in steps of 2**-15 of it."""
+    found = [
+        clip_integer_columns(component.whitened(products, _LIMIT / radius), _LIMIT)
+        for radius in dict.fromkeys(radii)
+    ]
+    return [found[0], found[-1]]
+
+
+def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Integer columns times factors of at most one, rounded toward zero; not copied where all are
+    one."""
+    if (factors == 1.0).all():
+        return white
+    white = white * factors
+    return np.trunc(white, out=white)
+
+
+def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
+    """The entries of the sum of x x^T that a form has, exact: squares of at most 2**30, 2**16 of
+    them."""
+    if form == "diag":
+        return exact_integers(np.square(x).sum(axis=0))
+    if form == "spherical":
+        return np.array([int(exact_integers(np.square(x).sum(axis=0)).sum())])
+    columns = np.arange(x.shape[1])
+    return exact_integers(x.T @ x)[columns[:, None] <= columns]  # the upper triangle, in its order
+
+
+def _fourth_powers(
+    x: np.ndarray, component: Whitening, radius: float, weight: np.ndarray
+) -> np.ndarray:
+    """Weighted sums of the fourth powers of columns over their released standard deviations, in
+    2**15 times their squares: of rows clipped to the radius, at most their weight times 2**30."""
+    steps = _LIMIT / (radius * component.deviations)
+    columns = np.subtract(x.T, component.center[:, None], order="C")
+    columns *= steps[:, None]
+    clipped = clip_integer_columns(np.trunc(columns, out=columns), _LIMIT)
+    # Squares sum to at most 2**30, so their multiples of 2**15 to 2**15, and the squares of these
+    # to 2**30. At most 2**16 of them: exact sums.
+    squares = np.square(clipped)
+    squares *= _COARSE
+    np.square(np.floor(squares, out=squares), out=squares)
+    return exact_integers(_times(squares, weight / WEIGHT_STEPS).sum(axis=1))
