@@ -165,6 +165,9 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     _centers: str | None = None
     """The attribute whose rows are centers, of classes that release some: searches score by it."""
 
+    _leaves_out_rows_outside = False
+    """Whether rows outside of public bounds are left out, where others move them to the bounds."""
+
     _clips_columns = False
     """Whether a fit without bounds clips each column to a range that it finds."""
 

@@ -121,8 +121,8 @@ class FitsRows(InParts):
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
         seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
-        if seen and (labeled := self._labeled_by()) is not None:
-            self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
+        if seen and (label := self._labeled_by()) is not None:
+            self.labels_ = labels_of(self._table(X, Units(0)), label)
         self._finish(session, np.float64 if X is None else X.dtype)
         progress.finish()
         return self
@@ -148,9 +148,9 @@ class FitsRows(InParts):
             return X
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
-    def _labeled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
-        """Released centers that rows get labels by, and what of a row is compared with them. No fit
-        sees labels: they are told to whoever has the rows."""
+    def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
+        """What gives rows their labels, by released values. No fit sees labels: they are told to
+        whoever has the rows."""
         return None
 
     @row_guard

@@ -105,6 +105,12 @@ TABLE = {
         ({"estimator": FriendlyMean(diameter=10.0), "rho": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],
+    "DPDBSCAN": [
+        ({}, (*BOTH, *PATH)),
+        ({**GENEROUS, "bounds": 8.0}, ("privacy", *PATH, "mutants", *MADE)),
+        ({"rho": 3.0, "bounds": UNEQUAL, "eps": 2.0}, (*PATH, *MADE)),
+        (GENEROUS, MADE),
+    ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),

@@ -65,6 +65,7 @@ QUESTIONS = {
     columns.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
+    columns.GridCells: ["grid_cells"],
     columns.VectorRanks: ["vector_ranks"],
     columns.VectorSums: ["vector_sums"],
     columns.Outside: ["outside"],
@@ -594,6 +595,7 @@ SOME = {
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "a row in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
+    "a row in two cells of a grid": (columns, "weighted_bincount", in_two_cells, columns.GridCells),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
     "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, columns.VectorRanks),
     "the clip skipped (vectors)": (

@@ -194,6 +194,12 @@ def equal_bins(rng):
     return Case(columns.EqualBins(chosen, -outer, outer, first, width, 8), d)
 
 
+def grid_cells(rng):
+    d = int(rng.integers(1, 4))
+    low, side = rng.normal(size=d) - 1, float(rng.uniform(0.1, 2.0))
+    return Case(columns.GridCells(low, side, rng.integers(1, 6, d)), d)
+
+
 def _vectors(rng):
     d, chosen, low, high = _ends(rng)
     powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
@@ -677,7 +683,8 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
+        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, grid_cells,
+        vector_ranks,
         vector_sums, outside, offset_sums, category_counts, topic_sizes, topic_words, working,
         middle_scores, length_scores, score_sum, points,
         counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,

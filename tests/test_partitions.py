@@ -137,8 +137,8 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
             table.update(with_targets, model._public_labels())
             table.dtype = np.dtype(np.float64)
         model._fit(table, table.units, session, Progress(model))
-        if (labeled := model._labeled_by()) is not None:
-            model.labels_ = labels_of(table, *labeled)
+        if (label := model._labeled_by()) is not None:
+            model.labels_ = labels_of(table, label)
         model._add_report(session.report())
         model._tell_limit()
         model._tidy(table.dtype)

@@ -4,7 +4,7 @@ A row is a function of its values alone, elementwise: no product of matrices dec
 """
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .._rows.row_sums import counted
 from .._rows.rows import row_slices
 from .._rows.single_rows import distances
 from .._rows.table import Part
-from ._query import Facts, Public, Query
+from ._query import CellQuery, Facts, Public, Query
 from .ranks import RankQuery
 
 OCTAVES = 100
@@ -123,6 +123,33 @@ class EqualBins(ColumnCounts):
     def bins(self, x: np.ndarray) -> np.ndarray:
         found = exact_integers(np.floor(np.clip((x - self.first) / self.width, -1.0, self.n_bins)))
         return np.where(found < self.n_bins, found, -1)
+
+
+class GridCells(CellQuery):
+    """Weights in the cells (n_cells + 1,) of a grid from `low` on; at the end those of
+    rows outside of it."""
+
+    low: np.ndarray  # (d,)
+    side: float
+    shape: np.ndarray  # (d,), numbers of cells along each column
+
+    most: ClassVar[int] = 2**20
+
+    def _check(self) -> None:
+        if not (self.side > 0 and (self.shape >= 1).all() and self.shape.prod() <= self.most):
+            raise ValueError("a grid has between 1 and 2**20 cells.")
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, shape = part.source.read(), tuple(self.shape.tolist())
+        n_cells = math.prod(shape)
+        counts = np.zeros(n_cells + 1, dtype=np.int64)
+        for place in row_slices(part.units.n_rows, X.shape[1]):
+            steps = np.floor((np.asarray(X[place], dtype=np.float64) - self.low) / self.side)
+            inside = ((steps >= 0) & (steps < self.shape)).all(axis=1)
+            steps = exact_integers(np.where(inside[:, None], steps, 0.0))
+            cells = np.where(inside, np.ravel_multi_index(steps.T, shape), n_cells)
+            counts += weighted_bincount(cells, part.units.take(place), n_cells + 1)
+        return part, (counts,)
 
 
 class Vectors(Public):

@@ -21,15 +21,19 @@ _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
-def labels_of(table: Table, centers: np.ndarray, seen: Callable[[Any], Any]) -> Any:
-    """The nearest center of each row of a table, where the row is; `seen` makes of rows what is
-    compared."""
-    return table.rows(_labels_of_part, centers, seen)
+def labels_of(table: Table, label: Callable[[Any], np.ndarray]) -> Any:
+    """The labels of the rows of a table, each a function of its row, where the row is."""
+    return table.rows(_labels_of_part, label)
 
 
 @row_guard
-def _labels_of_part(part: Part, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
-    return nearest_point(seen(part.source.read()), centers)
+def _labels_of_part(part: Part, label: Callable[[Any], np.ndarray]) -> np.ndarray:
+    return label(part.source.read())
+
+
+def nearest_of(centers: np.ndarray, seen: Callable[[Any], Any], X: Any) -> np.ndarray:
+    """The nearest center of each row; `seen` makes of rows what is compared."""
+    return nearest_point(seen(X), centers)
 
 
 @row_guard

@@ -8,6 +8,7 @@ not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_sc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -54,7 +55,7 @@ from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
 from .._queries.coordinates import Columns
 from .._queries.handles import GridRows, TableRows
-from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
+from .._rows.nearest import UnitRows, nearest_of, nearest_point, squares_to_nearest
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
@@ -392,7 +393,7 @@ class BaseDPCenters(
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
 
     def _labeled_by(self):
-        return self.cluster_centers_, self._distance.rows
+        return partial(nearest_of, self.cluster_centers_, self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
