@@ -107,9 +107,10 @@ TABLE = {
     ],
     "DPDBSCAN": [
         ({}, (*BOTH, *PATH)),
-        ({**GENEROUS, "bounds": 8.0}, ("privacy", *PATH, "mutants", *MADE)),
-        ({"rho": 3.0, "bounds": UNEQUAL, "eps": 2.0}, (*PATH, *MADE)),
-        (GENEROUS, MADE),
+        ({**GENEROUS, "bounds": 8.0}, ("privacy", *PATH, "mutants")),
+        ({**GENEROUS, "bounds": 8.0, "eps": 100.0}, MADE),
+        ({"rho": 3.0, "bounds": UNEQUAL, "eps": 2.0}, PATH),
+        ({**GENEROUS, "eps": 100.0}, MADE),
     ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),
