@@ -17,8 +17,8 @@ Which one to take:
 
 * clusters: :class:`DPKMeans`; :class:`DPKTupleKMeans` for another clusterer on random blocks;
   :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small dense groups among many outliers;
-  :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPCoreset` for weighted points
-  to run any clusterer on;
+  :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPDBSCAN` for any shape and
+  number in few features; :class:`DPCoreset` for weighted points to run any clusterer on;
 * topics of texts, from their embeddings: :class:`DPTopics`;
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean` (also `DPMean`),
   :class:`FriendlyCovariance` (also `DPCovariance`), :class:`DPPCA`, :class:`DPGaussianMixture`;
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ._privacy._ledger import PrivacyLedger
     from ._privatize import privatize
     from .cluster import (
+        DPDBSCAN,
         DPCoreset,
         DPKMeans,
         DPKTupleKMeans,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DPBySegment",
+    "DPDBSCAN",
     "DPCoreset",
     "DPCovariance",
     "DPGaussianMixture",
@@ -107,6 +109,7 @@ _HOMES = {
     "_privacy._ledger": ("PrivacyLedger",),
     "_privatize": ("privatize",),
     "cluster": (
+        "DPDBSCAN",
         "DPCoreset",
         "DPKMeans",
         "DPKTupleKMeans",

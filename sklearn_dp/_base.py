@@ -164,6 +164,9 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     _predicts_labels = True
     """Whether what `predict` gives, of classes that have it, are labels: searches compare these."""
 
+    _leaves_out_rows_outside = False
+    """Whether rows outside of public bounds are left out, where others move them to the bounds."""
+
     _clips_columns = False
     """Whether a fit without bounds clips each column to a range that it finds."""
 

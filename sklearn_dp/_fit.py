@@ -149,7 +149,7 @@ class FitsRows(InParts):
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
     def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
-        """What gives rows their labels, by released centers. No fit sees labels: they are told to
+        """What gives rows their labels, by released values. No fit sees labels: they are told to
         whoever has the rows."""
         return None
 

@@ -18,7 +18,8 @@ Severity = Literal["all", "part", "caution", "note"]  # from worst to best
 Code = Literal[
     "bad_segments", "clusters_changing", "coarse_values", "days_left_out", "empty_clusters",
     "failed_blocks", "failed_candidates", "far_rows_clipped", "few_blocks", "few_points",
-    "few_rows", "gaps_in_components", "hidden_categories", "hidden_spreads", "inertia_capped",
+    "few_rows", "gaps_in_components", "hidden_categories", "hidden_clusters", "hidden_spreads",
+    "inertia_capped",
     "inertia_noisy",
     "long_tails", "means_at_bound", "missing_clusters", "mostly_noise", "narrow_columns",
     "no_agreement", "no_ball", "no_bound", "no_category", "no_clusters", "no_components",

@@ -105,6 +105,13 @@ TABLE = {
         ({"estimator": FriendlyMean(diameter=10.0), "rho": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],
+    "DPDBSCAN": [
+        ({}, (*BOTH, *PATH)),
+        ({**GENEROUS, "bounds": 8.0}, ("privacy", *PATH, "mutants")),
+        ({**GENEROUS, "bounds": 8.0, "eps": 100.0}, MADE),
+        ({"rho": 3.0, "bounds": UNEQUAL, "eps": 2.0}, PATH),
+        ({**GENEROUS, "eps": 100.0}, MADE),
+    ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),

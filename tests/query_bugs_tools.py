@@ -21,6 +21,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_cells,
     grid_ranks,
     grids,
     halves,
@@ -71,6 +72,7 @@ QUESTIONS = {
     vectors.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
+    grid_cells.GridCells: ["grid_cells_"],
     vectors.VectorRanks: ["vector_ranks"],
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
@@ -623,6 +625,9 @@ SOME = {
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
+    "a row in two cells of a grid": (
+        grid_cells, "weighted_bincount", in_two_cells, grid_cells.GridCells,
+    ),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
     "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (

@@ -20,6 +20,7 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    grid_cells,
     grid_ranks,
     grids,
     interior,
@@ -197,6 +198,12 @@ def equal_bins(rng):
     outer = np.full(len(chosen), np.inf)
     first = rng.uniform(-1, 0, len(chosen))
     return Case(columns.EqualBins(chosen, -outer, outer, first, width, 8), d)
+
+
+def grid_cells_(rng):
+    d = int(rng.integers(1, 4))
+    low, side = rng.normal(size=d) - 1, float(rng.uniform(0.1, 2.0))
+    return Case(grid_cells.GridCells(low, side, rng.integers(1, 6, d)), d)
 
 
 def _vectors(rng):
@@ -677,8 +684,8 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
-        line_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums, outside,
-        offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
+        line_ranks, unit_totals, octaves, equal_bins, grid_cells_, vector_ranks, vector_sums,
+        outside, offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
         length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
         ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,

@@ -44,6 +44,7 @@ OPTIONS = {
     ],
     "DPBySegment": [{}, {"borrow": False}],
     "DPCoreset": [{}, {"n_clusters": 3, "bounds": 1e-140}, {"epsilon": 1000.0, "bounds": 1e140}],
+    "DPDBSCAN": [{}, {"bounds": 9.0}, {"eps": 1e139, "bounds": (-4e139, 4e139)}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],
     "DPOneCluster": [{"n_points": 20}],
     "DPOutlierScreen": [{}, {"bounds": 1e-140}],

@@ -29,6 +29,7 @@ from ._rounding import in_steps, steps_down, steps_up
 _CONVERTED_AS = {
     Mechanism.GAUSSIAN: (Mechanism.GAUSSIAN, Mechanism.STABILITY_HISTOGRAM),
     Mechanism.APPROXIMATE: (Mechanism.APPROXIMATE,),
+    Mechanism.LAPLACE: (Mechanism.LAPLACE,),
 }
 
 

@@ -12,7 +12,8 @@ How its guarantee is computed:
    sqrt(2 rho)-GDP, and its epsilon at a delta comes from the curve of Gaussian DP. One other entry,
    and only the conversion of zCDP is left: 7% more noise at epsilon = 1 and delta = 1e-6.
 3. Delta pays for the failures first, and what is left of it is the delta of the conversion.
-4. A plan of one step that is (epsilon, delta)-DP as a whole is not converted at all.
+4. A plan of one step that is (epsilon, delta)-DP as a whole, or of one release of Laplace noise, is
+   not converted at all.
 
 :class:`~._accounts.Accounts` sees to it that a fit keeps to its plan.
 """
@@ -51,6 +52,13 @@ class Mechanism(StrEnum):
     PROPORTIONAL = "proportional noise"
     APPROXIMATE = "approximate DP"
     SEVERAL = "several mechanisms"
+
+
+# What a whole plan of one entry costs in zCDP, by its epsilon.
+_ONE_STEP = {
+    Mechanism.APPROXIMATE: accounting.pure_zcdp_rho,
+    Mechanism.LAPLACE: accounting.laplace_zcdp_rho,
+}
 
 
 class PlanError(RuntimeError):
@@ -176,17 +184,18 @@ class PrivacyPlan(PlanPages):
 
     @cached_property
     def one_step(self) -> bool:
-        """Whether all is one (epsilon, delta)-DP step, which needs no conversion to its target. The
-        zCDP cost of such a step increases with its epsilon, so a cap of at most the cost of the
-        target's epsilon says that the step's epsilon is at most the target's."""
+        """Whether all is one (epsilon, delta)-DP step, or one release of Laplace noise, which needs
+        no conversion to its target. The zCDP cost of either increases with its epsilon, so a cap of
+        at most the cost of the target's epsilon says that its epsilon is at most the target's."""
         if len(self.entries) != 1:
             return False
         step, target = self.entries[0], self.target
+        cost = _ONE_STEP.get(step.mechanism)
         return (
-            step.mechanism is Mechanism.APPROXIMATE
+            cost is not None
             and step.uses == 1
             and target.epsilon is not None
-            and step.cap <= accounting.pure_zcdp_rho(target.epsilon)
+            and step.cap <= cost(target.epsilon)
             and step.delta <= target.delta
         )
 

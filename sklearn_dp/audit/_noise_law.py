@@ -357,7 +357,7 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
     plan = PrivacyPlan(
         PrivacyBudget(rho=8.0, delta=0.5),
         (
-            PlanEntry("gaussian", Mechanism.LAPLACE, 4.0, uses=None),
+            PlanEntry("gaussian", Mechanism.SEVERAL, 4.0, uses=None),
             PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
         ),
     )

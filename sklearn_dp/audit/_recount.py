@@ -264,14 +264,16 @@ def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> 
 
 
 def _one_step(events: list[Any], report: Any) -> Iterator[str]:
-    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own. It
-    has no other release that is paid for: whatever else is found is a violation."""
+    """A plan of one (epsilon, delta)-DP step, or of one release of Laplace noise, needs no
+    conversion: it promises its own. It has no other release that is paid for: whatever else is
+    found is a violation."""
     for event in paid(events):
-        if (
-            event.kind != "step"
-            or event.public["epsilon"] > report.epsilon * (1 + _CLOSE)
-            or event.public["delta"] > report.delta * (1 + _CLOSE)
-        ):
+        epsilon, delta = math.inf, math.inf
+        if event.kind == "step":
+            epsilon, delta = event.public["epsilon"], event.public["delta"]
+        elif event.kind == "laplace":
+            epsilon, delta = _ratio(event), 0.0
+        if epsilon > report.epsilon * (1 + _CLOSE) or delta > report.delta * (1 + _CLOSE):
             yield f"{event.entry}: costs more than the one step of the plan"
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._dp_coreset import DPCoreset
+    from ._dp_dbscan import DPDBSCAN
     from ._dp_k_tuple_kmeans import DPKTupleKMeans
     from ._dp_kmeans import DPKMeans
     from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterHierarchy",
     "ClusterLevel",
+    "DPDBSCAN",
     "DPCoreset",
     "DPKMeans",
     "DPKTupleKMeans",
@@ -35,6 +37,7 @@ __all__ = [
 
 _HOMES = {
     "_dp_coreset": ("DPCoreset",),
+    "_dp_dbscan": ("DPDBSCAN",),
     "_dp_k_tuple_kmeans": ("DPKTupleKMeans",),
     "_dp_kmeans": ("DPKMeans",),
     "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans"),

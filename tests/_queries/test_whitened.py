@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import whitened
 from sklearn_dp._queries.whitened import (
@@ -47,7 +47,7 @@ def random_components(rng, d, k):
 
 
 def rows_of(X):
-    return Rows.quantize(X, Domain.from_bounds(3.0, X.shape[1]))
+    return Rows.quantize(X, domain_of(3.0, X.shape[1]))
 
 
 def test_weights_are_responsibilities_and_sum_to_at_most_one():

@@ -151,6 +151,8 @@ _SPECIAL = {
     "rho": [None, 0.1, 3.0],
     "delta": [1e-6, 1e-2],
     "bounds": [None, 1.0, 8000.0, (-8000.0, 8000.0), (0, 1), (-1e100, 1e100), 1e-100],
+    "eps": [0.1, 1.0, 1000.0],
+    "min_samples": [0.5, 5, 100],
     "n_jobs": [None, 1],
     "max_weight": [None, 1.0, 3, 0.5],
     "random_state": [None, 0, np.random.default_rng(3)],

@@ -1,0 +1,347 @@
+"""Density clusters with differential privacy: their number need not be known."""
+
+import math
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClusterMixin
+
+from .._aggregate.columns.look import column_entries, look_at_columns
+from .._aggregate.density import DenseCells, dense_cells, grid_over, nearest_cluster
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._intervals import StandardErrors
+from .._privacy import _accounting as accounting
+from .._privacy._budget import PrivacyBudget
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._pure_releases import release_laplace
+from .._privacy._rounding import sum_down
+from .._privacy._session import PrivacySession
+from .._queries.grid_cells import GridCells
+from .._queries.table_rows import TableRows
+from .._rows.single_rows import row_guard
+from .._sklearn_compat import with_callbacks
+from .._status import Message, Severity, Status
+from .._weights import with_max_weight
+
+_CELLS = "cells"
+_LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
+_WIDEST = 0.75  # side of a cell, in radii, that still tells clusters apart
+_BEYOND = 0.02  # of the rows, outside the bounds: told
+_UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
+
+
+class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
+    """Density-based clustering (DBSCAN) with differential privacy.
+
+    A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
+    rows around them are dense, dense cells within `eps` of each other form a cluster, and rows
+    within `eps` of a dense cell belong to the nearest one. Clusters may have any shape, and their
+    number is found. It is meant for up to four features: a grid over more has too many cells.
+
+    Parameters
+    ----------
+    eps : float, default=0.5
+        Radius of a neighborhood, in units of the columns: as in
+        :class:`~sklearn.cluster.DBSCAN`. It is public; do not compute it from the data. Scale
+        columns of different units first, for instance with :class:`~sklearn_dp.PublicScaler`.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        A fit with `bounds` and without `rho` does not use it: it satisfies pure epsilon-DP.
+    rho : float, optional
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
+        of all values. Rows outside are noise. None: the range of each column is found, and the
+        counts have about four times the noise.
+    ledger : str, path or PrivacyLedger, optional
+        Ledger with the total budget of many fits; charged before the data are read.
+    min_samples : float, default=5
+        Number of rows (with `sample_weight`, their weight) within `eps` that make a place dense.
+        Where noise alone would reach it, `min_samples_` is larger.
+    max_weight : float, optional
+        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
+    n_jobs : int, optional
+        Number of threads. Results are bitwise identical for any value.
+    random_state : int, RandomState instance or Generator, optional
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
+
+    Attributes
+    ----------
+    core_cells_ : ndarray of shape (n_core_cells, n_features)
+        Centers of the dense cells, in units of the columns. All points within `eps` of one of them
+        are the area of a cluster.
+    core_labels_ : ndarray of int of shape (n_core_cells,)
+        The cluster of each dense cell.
+    cell_side_ : float
+        Side of a cell.
+    n_clusters_ : int
+        Number of clusters, which are in the order of their sizes.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Released number of units in each cluster, or, with `sample_weight`, their total weight.
+    cluster_sizes_std_error_ : ndarray of shape (n_clusters,)
+        Standard deviations of the noise in `cluster_sizes_`.
+    size_ : float
+        Released number of units within the bounds, or their total weight.
+    size_std_error_ : float
+        Standard deviation of its noise.
+    min_samples_ : float
+        Number of rows within `eps` that made a cell dense: `min_samples`, or the number that noise
+        alone does not reach in the whole box.
+    labels_ : ndarray of int of shape (n_samples,)
+        The cluster of each training row, -1 for noise: not private, and not part of pickles.
+    trustworthy_ : bool
+        Whether the answer can be used, within what `messages_` says.
+    status_ : {"ok", "caution", "unusable"}
+        The worth of the answer in one word.
+    messages_ : tuple of Message
+        What limits it: the `code`, `text`, `columns`, `action` and `severity` of each.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release that it covers.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If `X` has string column names.
+
+    See Also
+    --------
+    DPKMeans : Round clusters of a known number, in any number of features.
+    DPGaussianMixture : Overlapping clusters of elliptical shape.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which share the weight of one) with any weight. A row is in one
+    cell, so it changes one count by at most its weight. With `bounds`, the counts have Laplace
+    noise of scale 1 / epsilon and the fit is (epsilon, 0)-differentially private; with `rho` or
+    without bounds all noise is Gaussian. Everything else is computed from the noisy counts.
+
+    References
+    ----------
+    * Ester, M., Kriegel, H.-P., Sander, J. and Xu, X. (1996). A density-based algorithm for
+      discovering clusters in large spatial databases with noise. KDD. (Definition 1 to 6.)
+    * Qiu, Y. and Yi, K. (2025). Approximate DBSCAN under differential privacy. arXiv 2508.08749.
+      (Clusters are told by the area that they cover.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn_dp import DPDBSCAN
+    >>> X, y = make_moons(8000, noise=0.06, random_state=0)
+    >>> model = DPDBSCAN(eps=0.1, min_samples=20, epsilon=1.0, bounds=([-1.5, -1], [2.5, 1.5]))
+    >>> model.fit(X).n_clusters_
+    2
+    """
+
+    _leaves_out_rows_outside = True
+    _with_errors = {"cluster_sizes_": (0.0, math.inf), "size_": (0.0, math.inf)}
+    _length_released = (
+        "core_cells_", "core_labels_", "cluster_sizes_", "cluster_sizes_std_error_"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        eps: float = 0.5,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        min_samples: float = 5,
+        max_weight: float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.eps = eps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.min_samples = min_samples
+        self.max_weight = max_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def _pure(self) -> bool:
+        """Whether one release of Laplace noise is all."""
+        return self.bounds is not None and self.rho is None
+
+    def _target(self) -> PrivacyBudget:
+        target = super()._target()
+        return PrivacyBudget(epsilon=target.epsilon, delta=0.0) if self._pure else target
+
+    def _check_parameters(self, n_features: int) -> None:
+        check_real(self.eps, "eps", low=1e-150, high=1e150)
+        check_real(self.min_samples, "min_samples", low=0.0, high=1e150)
+        if self.bounds is not None and self._grid(n_features).side > _WIDEST * self.eps:
+            raise ValueError(
+                "eps is too small for these bounds: the grid would have more than 2**20 cells. Use "
+                "a larger eps, tighter bounds or fewer features."
+            )
+
+    def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
+        words = "1 unit: a row is in one cell"
+        if self._pure:
+            rho = accounting.laplace_zcdp_rho(target.epsilon)  # type: ignore[arg-type]
+            return (PlanEntry(_CELLS, Mechanism.LAPLACE, rho, sensitivity=words),)
+        rho = target.to_rho()
+        if self.bounds is not None:
+            return (PlanEntry.gaussian(_CELLS, rho, words),)
+        look = _LOOK * rho
+        cells = PlanEntry.gaussian(_CELLS, sum_down([rho, -look]), words, max_rho=rho)
+        return (*column_entries(look), cells)
+
+    @with_max_weight
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Release the density of the rows of `X`, and find its clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Dense, finite rows.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weight of each row, from 0 (the row does not count) to `max_weight`. It is as private as
+            the row.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default. The rows of a unit share
+            its weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `eps` is so small that the grid over the bounds would have more than 2**20 cells.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that the noise hides clusters.
+        """
+        return self._fit_validated(X, groups, sample_weight)
+
+    @row_guard
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Find the cluster of each row: that of the nearest dense cell within `eps`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite rows.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+            -1 for rows in no cluster. The labels of private rows are not private.
+        """
+        return self._labels(self._validate_predict(X))
+
+    def _grid(self, n_features: int) -> GridCells:
+        """The public grid."""
+        domain = self._domain(n_features)
+        low, high = domain.low, domain.high
+        if low is None or high is None:
+            low, high = np.full(n_features, -domain.radius), np.full(n_features, domain.radius)
+        return grid_over(low, high, float(self.eps))
+
+    def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
+        weight = table.units.unit_weight
+        known = np.ones(table.n_features, dtype=bool)
+        if self.bounds is not None:
+            grid = self._grid(table.n_features)
+        else:
+            look = look_at_columns(session, table)
+            known = look.known
+            grid = grid_over(look.center - look.reach, look.center + look.reach, float(self.eps))
+            progress("range of the columns")
+        answer = table.ask(grid)
+        if self._pure:
+            epsilon = float(self.epsilon)  # type: ignore[arg-type]
+            noisy = release_laplace(session, _CELLS, answer, epsilon=epsilon)
+            sd = math.sqrt(2) / epsilon
+        else:
+            rho = session.remaining(_CELLS)
+            noisy = session.release(_CELLS, answer, rho=rho)
+            sd = 1 / math.sqrt(2 * rho)
+        progress("density")
+        found = dense_cells(grid, noisy[:-1], sd, float(self.eps), self.min_samples / weight)
+        self._keep(found, grid, weight)
+        self.messages_ = self._in_words(found, grid, known, float(noisy[-1]), sd)
+
+    def _keep(self, found: DenseCells, grid: GridCells, weight: float) -> None:
+        """The fitted attributes; a whole unit weighs `weight`."""
+        self.core_cells_, self.core_labels_ = found.centers, found.labels
+        self.cell_side_, self.n_clusters_ = grid.side, found.n_clusters
+        self.cluster_sizes_ = weight * found.sizes
+        self.cluster_sizes_std_error_ = weight * found.sizes_sd
+        self.size_ = weight * max(found.size, 0.0)
+        self.size_std_error_ = weight * found.size_sd
+        self.min_samples_ = weight * found.least
+
+    def _in_words(
+        self, found: DenseCells, grid: GridCells, known: np.ndarray, outside: float, sd: float
+    ) -> Status:
+        """What limits the answer."""
+        if not known.all():
+            words, names = (
+                "too few rows: the noise hides the range of these columns",
+                self._column_names,
+            )
+            action = "pass bounds=, or use more rows or a larger epsilon"
+            return Status().add_columns("few_rows", words, names, ~known, action, "all")
+        if grid.side > _WIDEST * self.eps:
+            words = (
+                "the range of the columns is too wide for this eps: no clusters can be told apart"
+            )
+            return Status([Message("no_clusters", words, (), "pass narrower bounds=", "all")])
+        total, raised = found.size + outside, self.min_samples_ > self.min_samples
+        least = f"{self.min_samples_:.0f} {'rows' if self.max_weight is None else 'of weight'}"
+        action = "use more rows, a larger eps or a larger epsilon"
+        status = Status()
+        if not found.n_clusters:
+            action = action if raised else "use a larger eps or fewer min_samples"
+            words = f"no place has {least} within eps"
+            status = status.add(Message("no_clusters", words, (), action, "all"))
+        elif raised:
+            words = f"the noise hides clusters with fewer than {least} within eps"
+            unsure = found.unsure > _UNSURE
+            if unsure:
+                words += f", and {found.unsure:.0%} of the rows in clusters are near that limit"
+            severity: Severity = "caution" if unsure else "note"
+            status = status.add(Message("hidden_clusters", words, (), action, severity))
+        if self.bounds is not None and outside > max(_BEYOND * total, 4 * sd):
+            words = f"{outside / total:.0%} of the rows are outside the bounds, and in no cluster"
+            status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
+        return status
+
+    def _labels(self, X: np.ndarray) -> np.ndarray:
+        return nearest_cluster(X, self.core_cells_, self.core_labels_, float(self.eps))
+
+    def _labeled_by(self):
+        return partial(
+            nearest_cluster,
+            centers=self.core_cells_,
+            labels=self.core_labels_,
+            radius=float(self.eps),
+        )
