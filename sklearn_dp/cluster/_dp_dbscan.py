@@ -331,7 +331,8 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
             severity: Severity = "caution" if unsure else "note"
             status = status.add(Message("hidden_clusters", words, (), action, severity))
         if self.bounds is not None and outside > max(_BEYOND * total, 4 * sd):
-            words = f"{outside / total:.0%} of the rows are outside the bounds, and in no cluster"
+            share = outside / max(total, outside)  # noise may exceed the rows within them
+            words = f"{share:.0%} of the rows are outside the bounds, and in no cluster"
             status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
         return status
 
