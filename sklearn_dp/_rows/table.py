@@ -26,7 +26,7 @@ import numpy as np
 from .._privacy._trace import altered
 from .._privacy._units import Units
 from ..exceptions import PartError
-from .pieces import kept
+from .pieces import ArraysBeside, joined, kept
 from .single_rows import row_guard
 from .threads import in_threads, in_workers, n_threads
 
@@ -203,6 +203,7 @@ class LocalEngine:
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)
         self.n_parts, self.n_jobs, self.guarded = len(self.states), n_jobs, guarded
+        self._beside = ArraysBeside()
         if not self.n_parts:
             raise ValueError("a table must have at least one part.")
 
@@ -216,8 +217,8 @@ class LocalEngine:
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
-        found = self._each(lambda number: function(self.states[number], *broadcast))
-        return np.concatenate(found)
+        found = self._each(lambda number: self._moved(function(self.states[number], *broadcast)))
+        return joined(found)
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
@@ -264,7 +265,15 @@ class LocalEngine:
 
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
         steps = broadcast[0] if function is chained else ((function, broadcast),)
-        return _in_turn(self.states, number, steps)
+        sums = _in_turn(self.states, number, steps)
+        part = self.states[number]
+        if isinstance(part, Part) and not part.source.in_memory:
+            moved = {name: self._moved(value) for name, value in part.state.items()}
+            self.states[number] = replace(part, units=self._moved(part.units), state=moved)
+        return sums
+
+    def _moved(self, value: Any) -> Any:
+        return self._beside.moved(value, self.n_parts)
 
     def _each(self, function: Callable[[int], Any]) -> list:
         """What a function makes of each part."""
