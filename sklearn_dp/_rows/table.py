@@ -16,7 +16,8 @@ place of the fit is exact sums, never a value of a row (but for a bounded sample
 `friendly.points`); they are unreleased until a session has added noise.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Protocol, Self
@@ -209,7 +210,7 @@ class LocalEngine:
 
     def update(self, function: PassFunction, *broadcast: Any) -> None:
         """Give every part its new state; see :class:`Engine`."""
-        self._each(lambda number: self._step(number, function, broadcast))
+        deque(self._each(lambda number: self._step(number, function, broadcast)), maxlen=0)
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
         """The same, and the totals of the sums."""
@@ -260,7 +261,7 @@ class LocalEngine:
             rows = kept(map(read, range(self.n_parts)))
             sources = [ArraySource(own, held[i].source.number) for i, own in enumerate(rows)]
             held = [state.reading(own) for state, own in zip(held, sources, strict=True)]
-        parts = self._each(lambda number: split(held[number], *broadcast))
+        parts = list(self._each(lambda number: split(held[number], *broadcast)))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
@@ -275,11 +276,11 @@ class LocalEngine:
     def _moved(self, value: Any) -> Any:
         return self._beside.moved(value, self.n_parts)
 
-    def _each(self, function: Callable[[int], Any]) -> list:
-        """What a function makes of each part."""
+    def _each(self, function: Callable[[int], Any]) -> Iterator[Any]:
+        """What a function makes of each part, one after the other: large sums are not collected."""
         safe = partial(_guarded, function) if self.guarded else function
         if self.n_parts == 1:
-            return [safe(0)]
+            return iter([safe(0)])
         return in_threads(safe, range(self.n_parts), self.n_jobs)
 
 
