@@ -72,9 +72,9 @@ class _Blank(np.ndarray):
 
     @classmethod
     def of(cls, width: int, dtype: Any = np.float64, **said: bool) -> Self:
-        found = np.empty((0, width), dtype=dtype).view(cls)
-        vars(found).update(said)
-        return found
+        blank = np.empty((0, width), dtype=dtype).view(cls)
+        vars(blank).update(said)
+        return blank
 
     def __array_finalize__(self, other: Any) -> None:
         vars(self).update(getattr(other, "__dict__", {}))

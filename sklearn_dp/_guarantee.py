@@ -119,18 +119,20 @@ def check_no_ledger(estimator: Any, name: str) -> None:
 
     How many blocks are fitted, and which of them a ledger still pays for, would depend on all rows.
     """
-    found = next(ledgers_inside(estimator), None)
-    if found is not None:
+    ledger = next(ledgers_inside(estimator), None)
+    if ledger is not None:
         raise ValueError(
-            f"{name} must not have a ledger (its parameter {found[0]}): it is fitted to every "
+            f"{name} must not have a ledger (its parameter {ledger[0]}): it is fitted to every "
             "block of rows. Only the estimator around it is charged: pass the ledger there."
         )
 
 
 def check_values(estimator: Any) -> None:
     """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
-    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
-    books = [book for each in found if (book := open_ledger(each)) is not None]
+    ledgers = (
+        book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers)
+    )
+    books = [book for each in ledgers if (book := open_ledger(each)) is not None]
     check_one_value([(identity(book), book.payers) for book in books])
 
 
@@ -247,20 +249,20 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
 def _subject(estimator: Any) -> dict[str, str]:
     """Return the subject of a report: estimators, parameters of those of this package, and their
     status."""
-    found = {"Estimator": _in_words(estimator)}
+    lines = {"Estimator": _in_words(estimator)}
     for name, step in _steps(estimator, ""):
         own = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
         # Of others, nobody knows what their parameters show.
         words = _parameters(step) if own else "not shown: the step is not of this package"
-        found[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
+        lines[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
         if hasattr(step, "messages_"):
             words = "; ".join([step.status_, *map(str, step.messages_)])
-            found[f"Status of {name!r}" if name else "Status"] = words
+            lines[f"Status of {name!r}" if name else "Status"] = words
     for _, ledger in ledgers_inside(estimator):
         if not isinstance(ledger, DisjointLedgers):
             path = getattr(ledger, "path", ledger)
-            found[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
-    return found
+            lines[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
+    return lines
 
 
 def _left(ledger: Any) -> str:

@@ -337,8 +337,8 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would
     hold private rows, so it is taken out with a warning. So is `n_jobs` of a union.
     """
-    found = clone(estimator)
-    params = {"": found, **found.get_params()}
+    copy = clone(estimator)
+    params = {"": copy, **copy.get_params()}
     kept = [
         name
         for name, value in params.items()
@@ -349,4 +349,4 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     if kept:
         words = (f"{name} ({_LOST[name.rpartition('__')[2]]})" for name in kept)
         warn(f"privatize: not carried over: {', '.join(words)}", ConversionWarning)
-    return owned(found).set_params(**twins, **dict.fromkeys(kept))
+    return owned(copy).set_params(**twins, **dict.fromkeys(kept))

@@ -226,7 +226,7 @@ class Progress:
 
     def finish(self) -> None:
         """The fit is done; which way it went, and how, are post-processing of releases."""
-        found = {name: getattr(self._estimator, f"{name}_", None) for name in ("path", "messages")}
-        words = "".join(f"; {name}: {told}" for name, told in found.items() if told)
+        values = {name: getattr(self._estimator, f"{name}_", None) for name in ("path", "messages")}
+        words = "".join(f"; {name}: {told}" for name, told in values.items() if told)
         LOGGER.info("%s: done%s", type(self._estimator).__name__, words)
         self._tell(self._context, "call_on_fit_task_end")

@@ -73,10 +73,10 @@ class Status(tuple[Message, ...]):
     """
 
     def __new__(cls, messages: Iterable[Message] = ()) -> Self:
-        found = sorted(dict.fromkeys(messages), key=lambda each: _SEVERITIES.index(each.severity))
-        if found and found[0].severity == "all":
-            found = [each for each in found if each.severity in ("all", "part")]
-        return super().__new__(cls, found)
+        ordered = sorted(dict.fromkeys(messages), key=lambda each: _SEVERITIES.index(each.severity))
+        if ordered and ordered[0].severity == "all":
+            ordered = [each for each in ordered if each.severity in ("all", "part")]
+        return super().__new__(cls, ordered)
 
     def add(self, *messages: Message) -> Self:
         """The same with further messages."""
@@ -128,7 +128,7 @@ class Status(tuple[Message, ...]):
             for each in status:
                 key = each.code, each.severity, each.action
                 alike.setdefault(key, {}).setdefault(name, each)
-        found = []
+        messages = []
         for group in alike.values():
             (first, message), *others = group.items()
             names, columns = [first], message.columns
@@ -138,8 +138,8 @@ class Status(tuple[Message, ...]):
                 more = in_short([name for name, _ in others])
                 columns = tuple(dict.fromkeys(x for each in group.values() for x in each.columns))
                 message = replace(message, text=f"{message.text}; similarly in {more}")
-            found += Status([replace(message, columns=columns)]).of_part(in_short(names))
-        return found
+            messages += Status([replace(message, columns=columns)]).of_part(in_short(names))
+        return messages
 
     @property
     def trustworthy(self) -> bool:

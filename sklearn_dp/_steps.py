@@ -244,10 +244,10 @@ def _strangers_before(around: Any, place: int) -> Iterator[tuple[str, str]]:
 
 
 def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
-    found: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
     for reason, label in strangers:
-        found.setdefault(reason, []).append(label)
-    words = [f"{', '.join(dict.fromkeys(found[reason]))} {reason}" for reason in found]
+        kinds.setdefault(reason, []).append(label)
+    words = [f"{', '.join(dict.fromkeys(kinds[reason]))} {reason}" for reason in kinds]
     return "; ".join([*words, _WAY_OUT]) if words else ""
 
 
@@ -263,8 +263,8 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
     if isinstance(step, str | PrivateStep) or _passes(step) or vars(kind).get("_learns_nothing"):
         return
     if kind is FrozenEstimator:
-        found = _strangers(step.estimator, name, fitted)
-        yield from ((_BEFORE, label) for _, label in found)
+        strangers = _strangers(step.estimator, name, fitted)
+        yield from ((_BEFORE, label) for _, label in strangers)
     elif inner is not None:
         if not _hands_on(step, kind, inner):
             yield _SEVERAL, _label(kind, name)

@@ -150,10 +150,10 @@ class OwnTasks:
 
 def own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
     """The tasks of each part, if no two parts share one and none holds data."""
-    found = _tasks_of(parts)
-    n_tasks = sum(len(own.graph) for own in found)
-    every = {key: node for own in found for key, node in own.graph.items()}
-    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+    tasks = _tasks_of(parts)
+    n_tasks = sum(len(own.graph) for own in tasks)
+    every = {key: node for own in tasks for key, node in own.graph.items()}
+    return tasks if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
 
 
 def lean_on_others(parts: Sequence[Any]) -> bool:
@@ -218,10 +218,10 @@ def futures(collections: Sequence[Any]) -> Iterator[Any]:
             type(one), "expr"
         ):  # data frames: what they are read by is not to be asked for now
             operands = [operand for node in one.expr.walk() for operand in node.operands]
-            found = [operand for operand in operands if isinstance(operand, Mapping)]
+            operand_graphs = [operand for operand in operands if isinstance(operand, Mapping)]
         else:
-            found = [one.dask]
-        graphs |= {id(graph): graph for graph in found}  # mostly one for all parts
+            operand_graphs = [one.dask]
+        graphs |= {id(graph): graph for graph in operand_graphs}  # mostly one for all parts
     for graph in graphs.values():
         yield from filter(_is_future, (getattr(node, "value", node) for node in graph.values()))
 
@@ -301,8 +301,8 @@ class DaskEngine:
 
         What they look like is `function.example`, an array without rows; labels by default.
         """
-        found = self._next(rows_of, function, broadcast)
-        return _stacked(found, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
+        results = self._next(rows_of, function, broadcast)
+        return _stacked(results, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any

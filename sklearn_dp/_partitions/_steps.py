@@ -114,8 +114,8 @@ class Split:
         self.function, self.n_tasks, self.__name__ = function, n_tasks, function.__name__
 
     def __call__(self, state: Any, *broadcast: Any) -> list:
-        found = self.function(state, *broadcast)
-        return [found[number] for number in range(self.n_tasks)]
+        result = self.function(state, *broadcast)
+        return [result[number] for number in range(self.n_tasks)]
 
 
 def pieces_of(before: Step, message: Message, *pieces: Any) -> list:

@@ -145,9 +145,9 @@ class Sphere(Domain):
         >>> Sphere.of(2).clip_points(np.array([[0.0, -2.0], [0.0, 0.0]])).tolist()
         [[0.0, -1.0], [1.0, 0.0]]
         """
-        found = unit_rows(points.reshape(-1, points.shape[-1]))
-        found[~found.any(axis=1), 0] = 1.0
-        return found.reshape(points.shape)
+        clipped = unit_rows(points.reshape(-1, points.shape[-1]))
+        clipped[~clipped.any(axis=1), 0] = 1.0
+        return clipped.reshape(points.shape)
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

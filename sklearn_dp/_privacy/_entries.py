@@ -73,8 +73,8 @@ def kind_of(dtype: Any) -> str:
         kind = kind_of(categories.dtype)
         if len(categories) == 1 and categories[0] == _UNKNOWN:
             return "object"
-        found = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
-        return found.pop() if len(found) == 1 else kind
+        kinds = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
+        return kinds.pop() if len(kinds) == 1 else kind
     words = str(getattr(dtype, "name", dtype)).lower()
     if words.startswith("sparse"):
         return kind_of(dtype.subtype)
@@ -209,11 +209,11 @@ def floats(values: np.ndarray | Sequence[Any]) -> tuple[np.ndarray, set[str]]:
             return np.array(values, dtype=np.float64), set()
         except OverflowError:  # of an integer beyond the floats
             pass
-    found, wrong = np.empty(len(values)), set()
+    numbers, wrong = np.empty(len(values)), set()
     for i, value in enumerate(values):
-        found[i], word = _float(value)
+        numbers[i], word = _float(value)
         wrong.add(word)
-    return found, wrong - {""}
+    return numbers, wrong - {""}
 
 
 def _float(value: Any) -> tuple[float, str]:

@@ -245,7 +245,7 @@ class FileBook:
         """Raise unless this is one file under one name beside which a journal would be found.
         `os.stat` and not `open`: closing any handle of the file would drop this process's locks."""
         try:
-            found = os.stat(self.path)
+            now = os.stat(self.path)
             folder = os.stat(self.path.resolve().parent)
         except (FileNotFoundError, NotADirectoryError):
             raise LedgerError(
@@ -254,16 +254,16 @@ class FileBook:
             ) from None
         except (OSError, ValueError) as error:
             raise LedgerError(f"ledger {self} cannot be used: {error}") from error
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(now.st_mode):
             raise LedgerError(f"ledger {self} is not a file")
         # SQLite puts its journal next to the name that it is given (a symbolic link it follows).
         # Under another name nobody would find it, and take back what a crash left half done.
-        if found.st_nlink > 1:
+        if now.st_nlink > 1:
             raise LedgerError(
-                f"ledger {self} has {found.st_nlink} names (hard links), but recovery "
+                f"ledger {self} has {now.st_nlink} names (hard links), but recovery "
                 "from a crash works under one name only. Remove other names, or use symbolic links."
             )
-        if found.st_dev != folder.st_dev:
+        if now.st_dev != folder.st_dev:
             raise LedgerError(
                 f"ledger {self} is mounted without its folder, but recovery from a "
                 "crash needs a file next to it. Mount the folder."

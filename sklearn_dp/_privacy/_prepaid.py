@@ -164,5 +164,5 @@ def identity(ledger: PrivacyLedger) -> Any:
     names (symbolic links, ``folder/../folder``). The ledgers of all values of its keys are one."""
     if ledger.path is None:
         return id(ledger._book)
-    found = os.stat(ledger.path)
-    return found.st_dev, found.st_ino
+    stat = os.stat(ledger.path)
+    return stat.st_dev, stat.st_ino

@@ -159,8 +159,8 @@ class Query(Public):
     def sealed(self, sums: tuple, facts: Facts) -> Any:
         """The answer, of the sums over all parts."""
         pairs = zip(self.exact(sums), self.claims(facts), strict=True)
-        found = [self._seal(value, claim, facts.units) for value, claim in pairs]
-        return found[0] if self.Answer is None else type(self).Answer(*found)
+        answers = [self._seal(value, claim, facts.units) for value, claim in pairs]
+        return answers[0] if self.Answer is None else type(self).Answer(*answers)
 
     def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
         return Sealed(value, claim, units, type(self).__name__)

@@ -155,11 +155,11 @@ def _fit_block(fits: BlockFits, names: list[str], rows: np.ndarray, seed: int) -
 
     def result() -> np.ndarray | None:
         fitted = _seeded_clone(fits.estimator, names, seed).fit(rows)
-        found = np.array(fits.extract(fitted), dtype=np.float64)
-        return found if found.shape == fits.shape and np.isfinite(found).all() else None
+        vector = np.array(fits.extract(fitted), dtype=np.float64)
+        return vector if vector.shape == fits.shape and np.isfinite(vector).all() else None
 
-    found = attempt_silently(result)[0] if len(rows) >= fits.min_rows else None
-    return np.full(fits.shape, np.nan) if found is None else found
+    row = attempt_silently(result)[0] if len(rows) >= fits.min_rows else None
+    return np.full(fits.shape, np.nan) if row is None else row
 
 
 def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
@@ -207,8 +207,8 @@ def fit_blocks(
 
 def exact_tuples(rows: TableRows, d: int) -> np.ndarray:
     """Results of blocks, as tuples of points (t, k, d), for other questions; NaN where none is."""
-    (found,) = rows._raw().sums(_collected)
-    return np.concatenate(found.in_order()).reshape(-1, rows.n_features // d, d)
+    (tuples,) = rows._raw().sums(_collected)
+    return np.concatenate(tuples.in_order()).reshape(-1, rows.n_features // d, d)
 
 
 def _collected(part: Part) -> tuple[Part, tuple]:

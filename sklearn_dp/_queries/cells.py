@@ -202,11 +202,13 @@ class Coded(Step):
 
     def on(self, part: Part) -> Part:
         points = part[ROWS].map(self.axes.project, len(self.axes.spread))
-        found = {_POINTS: points, _CODES: codes_of(points, self.grid, self.grid.depth)}
+        arrays = {_POINTS: points, _CODES: codes_of(points, self.grid, self.grid.depth)}
         if (shells := self.shells) is not None:
-            found[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
-            found[_CODES][shells.beyond(found[_FAR])] = -1  # far from the box: for the shells alone
-        return part.having(**found)
+            arrays[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
+            arrays[_CODES][
+                shells.beyond(arrays[_FAR])
+            ] = -1  # far from the box: for the shells alone
+        return part.having(**arrays)
 
 
 class Rooted(Step):

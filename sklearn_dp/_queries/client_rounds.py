@@ -497,7 +497,7 @@ class ClientRound(Query):
         A row moves the sum of a vector by at most its bound. A client does so by CLIENT_STEPS, in
         steps of a share of that bound (see :func:`_clip_whole`).
         """
-        found = {}
+        bounds_of_parts = {}
         for name, bound in row_bounds(self.kind, self._message).items():
             step = 2.0**-WEIGHT_BITS  # of residuals
             if is_count(name) or name == "center sum" or name in REACHES:
@@ -508,22 +508,22 @@ class ClientRound(Query):
                 bound, step = CLIENT_STEPS, step * self.share_of(name) * bound / CLIENT_STEPS
             if self.swap:
                 bound = _bound_of_a_swap(name, bound, self)
-            found[name] = Bound(bound, _pattern(name, len(self.center)), step)
-        return found
+            bounds_of_parts[name] = Bound(bound, _pattern(name, len(self.center)), step)
+        return bounds_of_parts
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """As :meth:`bounds` proves, in units, lengths and squared lengths; l1 where counts get
         Laplace noise: rows are in one bin, and clients are clipped in that norm."""
         if facts.units.grouped and not self.shares.size:
             raise TypeError("a row must be all of its unit here.")
-        found = []
+        claims_of_parts = []
         for name, bound in self.bounds().items():
             length = 1.0
             if not (is_count(name) or name in REACHES):
                 length = self.unit ** (2 if name == "second moment" else 1)
             l1 = float(bound.bound) if self.l1.size and is_count(name) else None
-            found.append(Claim(bound.sensitivity, bound.step * length, l1=l1))
-        return tuple(found)
+            claims_of_parts.append(Claim(bound.sensitivity, bound.step * length, l1=l1))
+        return tuple(claims_of_parts)
 
     def sealed_sums(self, total: Arrays, unit: str) -> dict[str, Sealed]:
         """Sums over clients, who are each of them, or hold rows that are, a "group" or a "row"."""

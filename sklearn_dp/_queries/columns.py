@@ -48,8 +48,8 @@ class ColumnCounts(Query):
         for place in row_slices(part.units.n_rows, X.shape[1]):
             x, units = np.asarray(X[place], np.float64)[:, self.columns], part.units.take(place)
             own = self.bins(np.clip(x, self.low, self.high))
-            for column, found in enumerate(counts):
-                found += weighted_bincount(own[:, column], units, self.n_bins)
+            for column, totals in enumerate(counts):
+                totals += weighted_bincount(own[:, column], units, self.n_bins)
         return counts
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
@@ -93,8 +93,8 @@ class EqualBins(ColumnCounts):
         return part, (self.counted(part),)
 
     def bins(self, x: np.ndarray) -> np.ndarray:
-        found = exact_integers(np.floor(np.clip((x - self.first) / self.width, -1.0, self.n_bins)))
-        return np.where(found < self.n_bins, found, -1)
+        places = exact_integers(np.floor(np.clip((x - self.first) / self.width, -1.0, self.n_bins)))
+        return np.where(places < self.n_bins, places, -1)
 
 
 class OffsetSums(Query):

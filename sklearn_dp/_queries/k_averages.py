@@ -253,10 +253,10 @@ def k_averages(
     else:
         sets = [tuples[places == i] for i in range(k)]
         changes *= k
-    found = box_means(
+    averages = box_means(
         step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta, beta=beta
     )
-    return found.reshape(k, d)
+    return averages.reshape(k, d)
 
 
 def _nearest(tuples: np.ndarray, centers: np.ndarray) -> np.ndarray:

@@ -152,8 +152,8 @@ def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Consta
     At least 2 l + 2 tuples, so that two balls which leave out l of them, on databases that differ
     in one tuple, have a tuple in common that both partition.
     """
-    found = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
-    return found if found is not None and t >= 2 * found.most + 2 else None
+    constants = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
+    return constants if constants is not None and t >= 2 * constants.most + 2 else None
 
 
 def least_tuples(

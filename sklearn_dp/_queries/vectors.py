@@ -87,10 +87,10 @@ class Vectors(Public):
         x = np.asarray(rows, dtype=np.float64)[:, self.columns]
         inside = np.clip(x, self.low, self.high)
         offsets = np.clip((inside - self.center) / self.half, -1.0, 1.0)
-        found = [offsets] * self.signed
+        vectors = [offsets] * self.signed
         for (power, weight), shift in zip(self.powers, self.shifts, strict=True):
-            found.append(weight * (np.abs(offsets) ** power - shift))
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+            vectors.append(weight * (np.abs(offsets) ** power - shift))
+        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1)
 
     def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """The vectors as integers, rounded toward zero, and their exact squared norms. Entries are
@@ -110,15 +110,15 @@ class Vectors(Public):
         public = np.concatenate([least == self.low, most == self.high])
         below = np.where(least == self.low, x, inside) < self.low - _ROUNDED * off
         above = np.where(most == self.high, x, inside) > self.high + _ROUNDED * off
-        found = np.concatenate([below, above], axis=1)
-        found &= ~public | ~(found & ~public).any(axis=1, keepdims=True)
-        return _of_one_row(found)
+        flags = np.concatenate([below, above], axis=1)
+        flags &= ~public | ~(flags & ~public).any(axis=1, keepdims=True)
+        return _of_one_row(flags)
 
 
-def _of_one_row(found: np.ndarray) -> np.ndarray:
+def _of_one_row(flags: np.ndarray) -> np.ndarray:
     """Which entries (n, k) of rows are found, as integers: of length at most `_WHOLE` for a row."""
-    number = np.maximum(np.count_nonzero(found, axis=1), 1)
-    return found * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
+    number = np.maximum(np.count_nonzero(flags, axis=1), 1)
+    return flags * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
 
 
 class Outside(Query):
@@ -129,15 +129,15 @@ class Outside(Query):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         X, n = part.source.read(), part.units.n_rows
-        found = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
+        counts = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
         for place in row_slices(n, X.shape[1]):
             x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
             beyond = self.domain.move_rows(x) != x
             if self.domain.low is None:
                 beyond = beyond.any(axis=1, keepdims=True)
             # Integers of at most 2**10, a chunk of at most 2**16 rows: exact sums.
-            found += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
-        return part, (found, part.units.totals[:1])
+            counts += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
+        return part, (counts, part.units.totals[:1])
 
     def exact(self, sums: tuple) -> tuple:
         return (np.append(*sums),)

@@ -282,11 +282,11 @@ def _clipped(
     component: Whitening, products: np.ndarray, radii: tuple[float, float]
 ) -> list[np.ndarray]:
     """Whitened rows (d, n) clipped to each of two radii, in steps of 2**-15 of it."""
-    found = [
+    clipped = [
         clip_integer_columns(component.whitened(products, _LIMIT / radius), _LIMIT)
         for radius in dict.fromkeys(radii)
     ]
-    return [found[0], found[-1]]
+    return [clipped[0], clipped[-1]]
 
 
 def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -275,8 +275,8 @@ class Rows(GridGeometry):
         """Squared norms, exact: at most 2**50."""
         if self._squares is not None:
             return self._squares
-        found = [squares for *_, squares in self.squared_chunks(near=True)]
-        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
+        parts = [squares for *_, squares in self.squared_chunks(near=True)]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 
 class _Mapped:
@@ -291,8 +291,8 @@ class _Mapped:
 
         def mapped(part: slice) -> np.ndarray:
             # A part of rows with few entries may be many rows of these.
-            found = [function(x, squares[place]) for place, x in chunks(part)]
-            return found[0] if len(found) == 1 else np.concatenate(found)
+            mapped_chunks = [function(x, squares[place]) for place, x in chunks(part)]
+            return mapped_chunks[0] if len(mapped_chunks) == 1 else np.concatenate(mapped_chunks)
 
         return mapped
 

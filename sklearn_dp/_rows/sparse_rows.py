@@ -102,7 +102,7 @@ class CommonRows:
         """Rows of one pass, chunk by chunk, where all are `NearRows` and they and the entries that
         differ are at most so many; None for others. Nothing shows which of the two it is: what is
         read later has the same bits."""
-        common, found = None, []
+        common, rest = None, []
         for rows in chunks:
             if not isinstance(rows, NearRows):
                 return None
@@ -111,8 +111,8 @@ class CommonRows:
                 return None
             # As they are: none is above 2**26.
             entries = bounded_integers(few.data, np.int32), few.indices, few.indptr
-            found.append(csr_array(entries, shape=few.shape))
-        return None if common is None else cls(common, vstack(found, format="csr"))
+            rest.append(csr_array(entries, shape=few.shape))
+        return None if common is None else cls(common, vstack(rest, format="csr"))
 
     def near(self, part: slice) -> NearRows:
         """Some of the rows."""

@@ -216,8 +216,8 @@ class LocalEngine:
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
-        found = self._each(lambda number: function(self.states[number], *broadcast))
-        return np.concatenate(found)
+        results = self._each(lambda number: function(self.states[number], *broadcast))
+        return np.concatenate(results)
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any

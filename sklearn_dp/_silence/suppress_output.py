@@ -207,9 +207,9 @@ def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
         block._old_targets.append(_Redirected(context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
         return block._new_target
-    found = original(block)
+    entered = original(block)
     block._old_targets[-1] = INTERCEPTION.behind(block._old_targets[-1])
-    return found
+    return entered
 
 
 def _exit_redirect(context: Any, original: Any, block: Any, *error: Any) -> None:
@@ -417,11 +417,11 @@ class _Interception:
                 return original(*arguments, **options)
             with self.lock:
                 if whom == _ANY:
-                    found = silent(context, original, *arguments, **options)
+                    result = silent(context, original, *arguments, **options)
                 else:
-                    found = original(*arguments, **options)
+                    result = original(*arguments, **options)
                 self.tighten()
-            return found
+            return result
 
         return patch
 
@@ -538,14 +538,14 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     must become the fixed result of a block that failed. What a signal handler raises (Ctrl-C, an
     alarm) passes where signals are relayed, even if the function has swallowed it.
     """
-    found: tuple[Any, BaseException | None]
+    outcome: tuple[Any, BaseException | None]
     try:
-        found = function(*arguments), None
+        outcome = function(*arguments), None
     except BaseException as error:  # also SystemExit, and a KeyboardInterrupt that is none
-        found = None, error
+        outcome = None, error
     raised = getattr(here, "raised", None)
     if raised is None:
-        return found
+        return outcome
     # Without the lines and exceptions of the function in its wake.
     raised.__context__ = raised.__cause__ = None
     raise raised.with_traceback(None)

@@ -185,22 +185,22 @@ def scores(
 
     Large numbers where a fit is more likely one of the other data set.
     """
-    found = {}
+    scores = {}
     for name, column in table.words.items():
-        found[f"words: {name}"] = _word_score(column, is_other, learn)
+        scores[f"words: {name}"] = _word_score(column, is_other, learn)
     if table.words:
         together = np.array(
             [" | ".join(parts) for parts in zip(*map(_texts, table.words.values()), strict=True)],
             dtype=object,
         )
-        found["words: all"] = _word_score(together, is_other, learn)
-    columns = _columns(table, found, learn)
+        scores["words: all"] = _word_score(together, is_other, learn)
+    columns = _columns(table, scores, learn)
     if not columns:
-        return found
+        return scores
     ranked = sorted(columns, key=lambda name: -separation(columns[name][learn], is_other[learn]))
     for name in ranked[:_MOST_SINGLE]:
         if not name.startswith("words"):
-            found |= {
+            scores |= {
                 name: _turned(columns[name], is_other, learn),
                 f"distance of {name} from its median": _turned(
                     np.abs(columns[name]), is_other, learn
@@ -210,8 +210,8 @@ def scores(
     with suppress_output():  # that a learner does not converge costs power only
         for name, model in _models(seed).items():
             model.fit(X[learn], is_other[learn])
-            found[f"learned: {name}"] = model.decision_function(X)  # of all fits
-    return found
+            scores[f"learned: {name}"] = model.decision_function(X)  # of all fits
+    return scores
 
 
 def separation(numbers: np.ndarray, is_other: np.ndarray) -> float:

@@ -263,13 +263,13 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     grid = np.linspace(-12.0, 25.0, 400)
     values = [at(place) for place in grid]
     best = int(np.argmin(values))
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         at,
         bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
         method="bounded",
         options={"xatol": 1e-12},
     )
-    return max(0.0, min(float(found.fun), values[best]))
+    return max(0.0, min(float(minimum.fun), values[best]))
 
 
 def rho_of_pure(epsilon: float) -> float:

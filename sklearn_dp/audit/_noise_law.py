@@ -61,20 +61,20 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
     distance = max(np.max(steps[1:] - some), np.max(some - steps[:-1]))
     yield f"{name}: noise of another law", float(kstwo.sf(distance, len(some)))
     for limit in _TAILS:
-        found, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
-        yield f"{name}: too few beyond {limit} sigma", float(bdtr(found, n, chance))
-        if found:
-            yield f"{name}: too many beyond {limit} sigma", float(bdtrc(found - 1, n, chance))
+        n_beyond, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
+        yield f"{name}: too few beyond {limit} sigma", float(bdtr(n_beyond, n, chance))
+        if n_beyond:
+            yield f"{name}: too many beyond {limit} sigma", float(bdtrc(n_beyond - 1, n, chance))
 
 
 def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
     """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place. The
     standard numbers of each release come in its own shape."""
-    found: dict[str, list[Any]] = {}
+    tests: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
-            found.setdefault(what, []).append(pair)
-    for what, pairs in found.items():
+            tests.setdefault(what, []).append(pair)
+    for what, pairs in tests.items():
         first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
         yield from pair_tests(what, first, second)
     yield from _place_tests([np.ravel(numbers) for numbers in releases if np.size(numbers) > 1])
@@ -307,8 +307,8 @@ def noise_audit(
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
     ]
-    found = [text for recording in recordings for text in recording.problems]
-    return found + noise_problems([recording.events for recording in recordings], random_state)
+    problems = [text for recording in recordings for text in recording.problems]
+    return problems + noise_problems([recording.events for recording in recordings], random_state)
 
 
 def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:

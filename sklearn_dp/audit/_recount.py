@@ -54,9 +54,9 @@ def check_claims(events: list[Any], plan: Any, report: Any) -> list[str]:
     conversion of the total.
     """
     made = paid(events)
-    found = [text for event in events for text in law_of(event).claims(event)]
+    problems = [text for event in events for text in law_of(event).claims(event)]
     charges = _Charges(made, report)
-    return [*found, *charges.against_report(report), *charges.against_plan(plan)]
+    return [*problems, *charges.against_report(report), *charges.against_plan(plan)]
 
 
 class _Charges:
@@ -223,29 +223,33 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     a whole: filters, noise in proportion, the delta of a step.
     """
     rho, failure = rho_released(events)
-    found = []
+    problems = []
     if rho > report.spent_rho * (1 + _CLOSE):
-        found.append(f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}")
+        problems.append(
+            f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}"
+        )
     inside, paid_for = unpaid(events)
     if inside > paid_for * (1 + _CLOSE):
-        found.append(f"fits inside cost rho = {inside:.6g}, and {paid_for:.6g} was paid for them")
+        problems.append(
+            f"fits inside cost rho = {inside:.6g}, and {paid_for:.6g} was paid for them"
+        )
     if plan.gaussian and not all_gaussian(events):
-        found.append("accounted as Gaussian, but it is not")
+        problems.append("accounted as Gaussian, but it is not")
     for what, cost, lost in (
         ("releases", rho, failure),
         ("plan", float(plan.exact_rho), float(plan.exact_delta)),
     ):
         if what == "plan" and plan.one_step:
             continue
-        found += _against(what, cost, report, plan, lost)
+        problems += _against(what, cost, report, plan, lost)
     if plan.one_step:
-        found += _one_step(events, report)
+        problems += _one_step(events, report)
     asked = plan.target
     if asked.epsilon is not None and report.epsilon > asked.epsilon * (1 + _CLOSE):
-        found.append(f"epsilon = {report.epsilon:.6g} where {asked.epsilon:.6g} was asked for")
+        problems.append(f"epsilon = {report.epsilon:.6g} where {asked.epsilon:.6g} was asked for")
     if asked.rho is not None and rho > asked.rho * (1 + _CLOSE):
-        found.append(f"rho = {rho:.6g} where {asked.rho:.6g} was asked for")
-    return found
+        problems.append(f"rho = {rho:.6g} where {asked.rho:.6g} was asked for")
+    return problems
 
 
 def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> Iterator[str]:

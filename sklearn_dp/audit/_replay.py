@@ -583,7 +583,7 @@ def _compare(
         recorder=replay,
     )
     result.n_pairs += not far
-    found = [
+    problems = [
         *replay.finish(),
         *_miscoded(original.estimator, rows, pair.groups),
         *different(face, outcome.face(html)),
@@ -592,11 +592,11 @@ def _compare(
     entries = {event.entry for event in paid(original.events) if law_of(event).in_rho}
     total = sum(cost for name, cost in replay.loss.items() if name in entries)
     if total > original.plan.rho * (1 + 1e-9):
-        found.append(f"realized cost {total:.6g} of rho = {original.plan.rho:.6g}")
+        problems.append(f"realized cost {total:.6g} of rho = {original.plan.rho:.6g}")
     if replay.voided:
         result.n_voided += not far
         return
-    result.violations += [f"{pair.kind}: {text}" for text in found]
+    result.violations += [f"{pair.kind}: {text}" for text in problems]
     result.ratios = largest(result.ratios, replay.ratios)
     result.loss = largest(result.loss, replay.loss)
     result.worst_loss = max(result.worst_loss, total)

@@ -91,10 +91,10 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
 def listed_texts(texts: Any, n_rows: int) -> list[Any]:
     """The texts as a list, each as it was given; an error quotes none of them."""
     check_texts(texts)
-    found = column(texts, "texts").tolist()
-    if len(found) != n_rows:
+    entries = column(texts, "texts").tolist()
+    if len(entries) != n_rows:
         raise ValueError(_NO_TEXTS)
-    return found
+    return entries
 
 
 def check_texts(texts: Any) -> None:
@@ -453,9 +453,9 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     def _stages(self, target: Any, n_features: int, unit: str = "row") -> Any:
         """The clusterer, its plan, and all entries."""
-        found = self.vocabulary is None
-        failure = target.delta * _FAILURE if found else 0.0
-        rho = target.to_rho(gaussian=not found, delta_failure=failure)
+        finds_vocabulary = self.vocabulary is None
+        failure = target.delta * _FAILURE if finds_vocabulary else 0.0
+        rho = target.to_rho(gaussian=not finds_vocabulary, delta_failure=failure)
         sizes, keywords = (round_down(share * rho) for share in (_SIZES_SHARE, _KEYWORDS_SHARE))
         rest = round_down(sum_down([rho, -sizes, -keywords]))
         model = DPKMeans(
@@ -468,7 +468,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             n_jobs=self.n_jobs,
         )
         plan, words = model._make_plan(n_features, unit), f"root of {self.keywords_per_text}"
-        law = Mechanism.STABILITY_HISTOGRAM if found else Mechanism.GAUSSIAN
+        law = Mechanism.STABILITY_HISTOGRAM if finds_vocabulary else Mechanism.GAUSSIAN
         entries = (
             lump(_CLUSTERS, plan),
             PlanEntry.gaussian(_SIZES, sizes, "1 unit"),
@@ -526,12 +526,12 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         """
         if texts is None and looks_like_texts(y):
             raise TypeError("y is ignored: pass the texts as texts=.")
-        found = engine_of(X, groups)
+        source = engine_of(X, groups)
         if texts is not None:
             in_memory(X, "texts")
             check_texts(texts)
-        if found is not None:
-            return self._fit_parts(found)
+        if source is not None:
+            return self._fit_parts(source)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         units = self._units(rows, groups)

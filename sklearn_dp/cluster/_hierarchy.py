@@ -517,9 +517,9 @@ def _rescaled(errors: np.ndarray, unit: float) -> np.ndarray:
 def _numbers(values: Any, name: str, shape: tuple[int, ...], errors: bool = False) -> np.ndarray:
     """Finite numbers, or standard errors, which may be infinite; or an error that names them."""
     flat = len(shape) == 1
-    found = read_vector(values, name) if flat else read_table(values, name, finite=False)
-    fits = found >= 0 if errors else np.abs(found) <= LARGEST
-    if found.shape != shape or not fits.all():
+    numbers = read_vector(values, name) if flat else read_table(values, name, finite=False)
+    fits = numbers >= 0 if errors else np.abs(numbers) <= LARGEST
+    if numbers.shape != shape or not fits.all():
         kind = "nonnegative" if errors else "finite"
         raise ValueError(f"{name} must hold {kind} numbers, in the shape {shape} of centers.")
-    return found
+    return numbers

@@ -175,13 +175,13 @@ class BaseComponentErrors(BaseDPEstimator):
             self.column_status_ = np.full(table.n_features, "noise", dtype="<U8")
         elif self._unequal(table.n_features):
             ends = column_ends(self.bounds, table.n_features)
-            found = fit_moments(session, table, *ends, spreads=False)
+            moments = fit_moments(session, table, *ends, spreads=False)
             # Noise may hide from means what the second moment shows.
-            found = replace(found, least=np.maximum(found.least, self._spreads(variances)))
-            codes, known = codes_of_means(found), found.known | found.single
-            self.messages_ = self.messages_ or status_of(found, codes, names, session.budget_for)
-            self.mean_ = np.where(known, found.mean, self.mean_)
-            self.mean_std_error_ = np.where(known, found.error, self.mean_std_error_)
+            moments = replace(moments, least=np.maximum(moments.least, self._spreads(variances)))
+            codes, known = codes_of_means(moments), moments.known | moments.single
+            self.messages_ = self.messages_ or status_of(moments, codes, names, session.budget_for)
+            self.mean_ = np.where(known, moments.mean, self.mean_)
+            self.mean_std_error_ = np.where(known, moments.error, self.mean_std_error_)
             self.column_status_ = codes
         else:
             self._set_mean_codes(domain, variances)

@@ -196,7 +196,7 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
     """
     if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
-    found = {}
+    checked = {}
     noisy = bool(message["noise"].size)
     for name, shape in _shapes(kind, message).items():
         value = np.asarray(answer[name])
@@ -207,10 +207,10 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
         value = value.astype(np.uint64 if value.dtype.kind == "u" else np.int64, casting="safe")
         if value.shape != shape:  # the shape is checked before the copy, and of the copy
             raise AnswerError(f"{name}: wrong shape.")
-        value = found[name] = value.view(np.int64) if noisy else clamped(value)
+        value = checked[name] = value.view(np.int64) if noisy else clamped(value)
         if message["shares"].size and not noisy and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
-    return found
+    return checked
 
 
 def _shapes(kind: str, message: Arrays) -> dict[str, tuple[int, ...]]:

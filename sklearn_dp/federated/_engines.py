@@ -301,10 +301,10 @@ class FlowerEngine:
         move a sum by twice what is claimed of it."""
         nodes = sorted(self.grid.get_node_ids())
         queries = [_query(kind, message, node) for node in nodes]
-        found: dict[int, Any] = {}
+        replies: dict[int, Any] = {}
         for reply in self.grid.send_and_receive(queries, timeout=self.seconds):
-            found.setdefault(reply.metadata.src_node_id, reply)
-        return [_read(found.get(node)) for node in nodes]
+            replies.setdefault(reply.metadata.src_node_id, reply)
+        return [_read(replies.get(node)) for node in nodes]
 
 
 def _query(kind: str, message: Arrays, node: int) -> Any:
@@ -368,7 +368,7 @@ def flower_client(
         kind = message.content[_ROUND]["kind"]
         shares = NoiseShares(*(share_seed(context) if share_seed else ()))
         asked = _arrays(message.content[_MESSAGE])
-        found = client_update(kind, asked, read_rows(asked, read, context), shares)
-        return Message(RecordDict({_ANSWER: _record(found)}), reply_to=message)
+        reply = client_update(kind, asked, read_rows(asked, read, context), shares)
+        return Message(RecordDict({_ANSWER: _record(reply)}), reply_to=message)
 
     return app

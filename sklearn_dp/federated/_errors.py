@@ -46,10 +46,10 @@ def keep_errors(model: Any, state: State, budget: Budget) -> None:
     status. `state` is that after the last round."""
     for name in (*(f"{name}std_error_" for name in WITH_ERRORS), *_CODES):
         vars(model).pop(name, None)  # a fit before this one may have had them
-    found = center_errors(state)
-    if found is None or state.counts is None:
+    released = center_errors(state)
+    if released is None or state.counts is None:
         return
-    noise, others, counts_sd = found
+    noise, others, counts_sd = released
     order = np.argsort(-np.asarray(state.counts), kind="stable")
     d, unit = state.setup.n_features, state.unit
     model.cluster_centers_std_error_ = np.repeat(

@@ -342,13 +342,13 @@ def sphere_packing(
     x to the nearest corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
-    found: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
+    packing: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
     while high - low > 1e-3 * half_width * np.sqrt(n_features):
         middle = (low + high) / 2
         packed = _pack(n_clusters, n_features, half_width, middle, rng)
         low, high = (low, middle) if packed is None else (middle, high)
-        found = found if packed is None else packed
-    return found
+        packing = packing if packed is None else packed
+    return packing
 
 
 def _pack(

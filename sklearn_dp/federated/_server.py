@@ -258,14 +258,16 @@ def client_shares(state: State, message: Arrays, session: PrivacySession) -> dic
 def _simulated_shares(state: State, message: Arrays, rng: np.random.Generator) -> dict[str, float]:
     """Median norms of clients whose rows are drawn from the server's points, with replacement."""
     X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
-    bounds, found = row_bounds(state.kind, message), []
+    bounds, answers = row_bounds(state.kind, message), []
     if message["anchors"].size:
         message = message | {"anchors": bound_anchors(state, message["anchors"])}
     whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
     for _ in range(_SIMULATED):
         answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])
-        found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
-    shares = np.maximum(np.median(found, axis=0), _LEAST_SHARE)
+        answers.append(
+            [norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()]
+        )
+    shares = np.maximum(np.median(answers, axis=0), _LEAST_SHARE)
     return dict(zip(bounds, shares.tolist(), strict=True))
 
 

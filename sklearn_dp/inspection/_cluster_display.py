@@ -351,15 +351,15 @@ class HierarchyDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         tree, (clusters, sizes) = self.hierarchy, self._nodes()
         shown = self._shown()
-        found = dendrogram(
+        drawn = dendrogram(
             tree.linkage_, p=shown, truncate_mode="lastp", no_plot=True, link_color_func=str
         )
-        leaves, nodes = found["leaves"], [int(node) for node in found["color_list"]]
+        leaves, nodes = drawn["leaves"], [int(node) for node in drawn["color_list"]]
         # In the order of the picture, so that neighbors differ.
         order = list(dict.fromkeys(clusters[leaves].tolist()))
         colors = {cluster: _OF_CLUSTERS[i % len(_OF_CLUSTERS)] for i, cluster in enumerate(order)}
         colors[_ABOVE] = MUTED
-        brackets = zip(found["dcoord"], found["icoord"], nodes, strict=True)
+        brackets = zip(drawn["dcoord"], drawn["icoord"], nodes, strict=True)
         self.branches_: Any = [
             ax.plot(x, y, color=colors[clusters[node]], lw=1.5)[0] for x, y, node in brackets
         ]

@@ -65,9 +65,9 @@ def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, 
     if not all(isinstance(key, str) for each in spaces for key in each):
         raise TypeError(f"{name} must have names of parameters as keys.")
     try:
-        found = make(space) if spaces else ()
-        few = 1 <= len(found) <= MOST_CANDIDATES
-        candidates = list(found) if few else []
+        items = make(space) if spaces else ()
+        few = 1 <= len(items) <= MOST_CANDIDATES
+        candidates = list(items) if few else []
     except Exception as error:  # also of a distribution, which is the user's code
         raise ValueError(f"{name}: {error}") from error
     if not few:
@@ -392,10 +392,10 @@ def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
     (2, 3, 4, 5)
     """
     if step.private:
-        found = {each for width in widths for each in _widths_of_private(step.estimator, width)}
+        results = {each for width in widths for each in _widths_of_private(step.estimator, width)}
     else:
-        found = {_width_of_answer(step, width) for width in widths}
-    return tuple(sorted(found))
+        results = {_width_of_answer(step, width) for width in widths}
+    return tuple(sorted(results))
 
 
 def _width_of_answer(step: Step, width: int) -> int:

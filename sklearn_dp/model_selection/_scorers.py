@@ -254,14 +254,14 @@ def _accuracy(limits: Limits) -> Scorer:
     return Scorer("accuracy", 0.0, 1.0, values)
 
 
-def _hits(found: np.ndarray, y: Any) -> np.ndarray:
+def _hits(predicted: np.ndarray, y: Any) -> np.ndarray:
     """1.0 where a label is the one that was found, each entry by itself. Entries of an object array
     may be anything. One that has no truth value (a missing one), or whose comparison fails, must
     not decide about the other rows."""
     if y.dtype.kind != "O":
-        return (found == y).astype(np.float64)
+        return (predicted == y).astype(np.float64)
     hits = np.zeros(len(y))
-    for i, (one, other) in enumerate(zip(found, y, strict=True)):
+    for i, (one, other) in enumerate(zip(predicted, y, strict=True)):
         try:
             hits[i] = bool(np.all(one == other))
         except BaseException:  # of one row

@@ -187,15 +187,15 @@ class EncodedBounds(float):
 
     def told_of_fit(self, model: Any) -> None:
         """Say in the status of a fitted estimator what does not fit: all of it is released."""
-        found = _released_points(model, sum(len(column.names) for column in self.columns))
-        if found is None:
+        released = _released_points(model, sum(len(column.names) for column in self.columns))
+        if released is None:
             return
         ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
-        points, errors = (np.split(each, ends, axis=1) for each in found[:2])
+        points, errors = (np.split(each, ends, axis=1) for each in released[:2])
         blocks = list(zip(self.columns, points, errors, strict=True))
-        wrong = [_mismatch(*block, found[2]) for block in blocks]
+        wrong = [_mismatch(*block, released[2]) for block in blocks]
         model.messages_ = Status([*filter(None, wrong), *model.messages_])
-        alike = [_error_of_alike(*block, found[2]) for block in blocks]
+        alike = [_error_of_alike(*block, released[2]) for block in blocks]
         hidden = np.flatnonzero([error is not None for error in alike])
         if not len(hidden):
             return
@@ -487,12 +487,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
             raise TypeError("weights must be a dict of columns and numbers.")
         if not set(weights) <= set(schema):
             raise ValueError("weights: a column is not in the schema.")
-        found = [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
+        columns = [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
         shown = getattr(self, "feature_names_in_", ())
-        if isinstance(self.schema, Mapping) or len(shown) != len(found):
-            return found
+        if isinstance(self.schema, Mapping) or len(shown) != len(columns):
+            return columns
         # A list has no names; those of the data frame of the fit are shown.
-        return [replace(column, name=name) for column, name in zip(found, shown, strict=True)]
+        return [replace(column, name=name) for column, name in zip(columns, shown, strict=True)]
 
     def _names(self, X: Any, columns: list) -> list:
         """The names by which a data frame is read: of a list, which has none, its own in order."""

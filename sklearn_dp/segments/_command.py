@@ -80,7 +80,7 @@ def _profile(arguments: argparse.Namespace) -> str:
     _open_pages(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)  # the same is printed
-        found = profile(
+        model = profile(
             table,
             schema,
             arguments.segments,
@@ -90,11 +90,11 @@ def _profile(arguments: argparse.Namespace) -> str:
             groups=groups,
         )
     if arguments.out:
-        found.save(arguments.out)
+        model.save(arguments.out)
     if arguments.officer:
-        privacy_report(found).save(arguments.officer)
-    told = [f"status: {found.status_}", *(f"* {each}" for each in found.messages_)]
-    return "\n".join([found._text(), "", *told, found.privacy_report_.spent])
+        privacy_report(model).save(arguments.officer)
+    told = [f"status: {model.status_}", *(f"* {each}" for each in model.messages_)]
+    return "\n".join([model._text(), "", *told, model.privacy_report_.spent])
 
 
 def _open_pages(arguments: argparse.Namespace) -> None:

@@ -323,17 +323,17 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         """Means and variances of encoded columns, and of what is beyond their ranges, with standard
         errors. A column of two values has the variance that follows from its mean."""
         (low, high), numbers = _scaled(columns)
-        found = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
+        moments = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
         if numbers.any():
             scaler = fit(_SCALES, rows[:, numbers], units)
             for name in _MOMENTS:
-                getattr(found, name)[numbers] = getattr(scaler, name)
+                getattr(moments, name)[numbers] = getattr(scaler, name)
         flags = fit(_FLAGS, rows[:, ~numbers], units)
         low, high, mean, error = low[~numbers], high[~numbers], flags.mean_, flags.mean_std_error_
-        found.mean_[~numbers], found.mean_std_error_[~numbers] = mean, error
-        found.var_[~numbers] = (mean - low) * (high - mean)
-        found.var_std_error_[~numbers] = np.abs(low + high - 2 * mean) * error + error**2
-        return found
+        moments.mean_[~numbers], moments.mean_std_error_[~numbers] = mean, error
+        moments.var_[~numbers] = (mean - low) * (high - mean)
+        moments.var_std_error_[~numbers] = np.abs(low + high - 2 * mean) * error + error**2
+        return moments
 
     @staticmethod
     def _fitted(session: Any, stages: Any, name: str, rows: np.ndarray, units: Any) -> Any:

@@ -94,15 +94,15 @@ class Balance:
     def variances(self, scales: Any) -> np.ndarray:
         """Of the balanced coordinates of each column together."""
         mean, variance = (np.nan_to_num(each) for each in (scales.mean_, scales.var_))
-        found = []
+        sums = []
         for column, weight, middle, asked, block in self._each:
             square = float(np.maximum(variance[block], 0.0).sum())
             if hasattr(column, "beyond"):
                 unknown = float(np.clip(column.unknown(mean[None, block])[0], 0.0, 0.9))
                 square = float(variance[block][1] + mean[block][1] ** 2) - (1 - unknown) * middle**2
                 square = max(square, 0.0) + unknown * (1 - unknown) * (asked / weight) ** 2
-            found.append(square * weight**2)
-        return np.array(found)
+            sums.append(square * weight**2)
+        return np.array(sums)
 
     @property
     def radius(self) -> float:
@@ -150,9 +150,9 @@ class Findings:
         shares = sizes[:, None] / sizes.sum() if sizes.sum() > 0 else np.full((len(sizes), 1), 0.0)
         means, errors = self.balance.rows(self.means), self.balance.errors(self.errors)
         apart, half = means - shares.T @ means, np.square(errors) / 2
-        found = self._sums(shares * (np.square(apart) - half))
+        sums = self._sums(shares * (np.square(apart) - half))
         noise = np.sqrt(self._sums(np.square(2 * shares * apart * errors)))
-        return np.clip(found, 0.0, self.total()[0]), noise + self._sums(shares * half)
+        return np.clip(sums, 0.0, self.total()[0]), noise + self._sums(shares * half)
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over segments and the coordinates of each column."""
@@ -163,9 +163,9 @@ class Findings:
         variances = np.maximum(np.nan_to_num(self.scales.var_), 0.0)
         errors = np.nan_to_num(self.scales.var_std_error_, posinf=1e9)
         blocks = self.balance.blocks
-        found = np.array([variances[block].sum() for block in blocks])
+        sums = np.array([variances[block].sum() for block in blocks])
         noise = np.array([np.linalg.norm(errors[block]) for block in blocks])
-        relative = np.minimum(noise / np.maximum(found, 1e-12), 1.0)
+        relative = np.minimum(noise / np.maximum(sums, 1e-12), 1.0)
         return self.balance.variances(self.scales), relative
 
 
@@ -250,10 +250,10 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
 
 def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]) -> list[Message]:
     """What is wrong with the segments, and what limits what can be said of them."""
-    (found, own, without, other), told = shares, []
-    more, error = found - without, float(np.hypot(own, other))
+    (share, share_sd, without, without_sd), told = shares, []
+    more, error = share - without, float(np.hypot(share_sd, without_sd))
     compared = (
-        f"the segments explain {100 * found:.0f}% of the spread, and segments of a table whose "
+        f"the segments explain {100 * share:.0f}% of the spread, and segments of a table whose "
         f"columns are independent would explain {100 * without:.0f}% (standard error of the "
         f"difference: {plain(100 * error)}%)"
     )
@@ -316,7 +316,7 @@ class ProfileDisplays:
         """Column, what is told of it, values and standard errors (n_segments,)."""
         check_is_fitted(self)
         unit = f"{self.privacy_report_.unit}s"
-        found = [("size", unit, self.sizes_, self.sizes_std_error_)]
+        figures = [("size", unit, self.sizes_, self.sizes_std_error_)]
         place = 0
         for column in self.encoder_._columns():
             block = slice(place, place + len(column.names))
@@ -329,8 +329,8 @@ class ProfileDisplays:
             told = [
                 (str(column.name), kind, values[:, i], errors[:, i]) for i, kind in enumerate(kinds)
             ]
-            found += told[::-1] if hasattr(column, "beyond") else told
-        return found
+            figures += told[::-1] if hasattr(column, "beyond") else told
+        return figures
 
     @property
     def table(self) -> "pd.DataFrame":

@@ -136,10 +136,10 @@ class CommonStart:
 
     def learn(self, model: Any) -> None:
         """What the centers of another segment tell of the variance between segments, by column."""
-        found, errors, _ = (each[0] for each in matched_centers([model], self.centers))
+        centers, errors, _ = (each[0] for each in matched_centers([model], self.centers))
         variance = np.square(errors / self._unit) + np.square(self._errors)
         weight = 1 / np.maximum(variance, 1e-300)
-        offsets = (found - self.centers) / self._unit
+        offsets = (centers - self.centers) / self._unit
         self._precision += weight.sum(axis=0)
         self._excess += (weight * np.square(offsets) - np.isfinite(variance)).sum(axis=0)
 

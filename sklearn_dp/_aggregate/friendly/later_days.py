@@ -260,8 +260,8 @@ def later_day(
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
-    found = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
-    return answer(session, end, found, points.columns, facts), new
+    facts_of_points = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
+    return answer(session, end, facts_of_points, points.columns, facts), new
 
 
 def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:

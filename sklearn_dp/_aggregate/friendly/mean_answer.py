@@ -35,29 +35,29 @@ _SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
-def of_columns(found: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
+def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
     """The result of means that were measured column by column."""
-    codes = codes_of_means(found)
+    codes = codes_of_means(result)
     return FriendlyMeanResult(
-        mean=found.mean,
-        radius=found.radius,
-        size=found.size,
-        size_sd=found.size_sd,
+        mean=result.mean,
+        radius=result.radius,
+        size=result.size,
+        size_sd=result.size_sd,
         diameter=math.nan,
         method="columns",
-        status=status_of(found, codes, names, budget),
-        std_error=found.error,
-        spread=np.maximum(found.least, 1e-300),  # days are compared with what is surely there
-        columns=Columns(found.mean, found.reach, True),
+        status=status_of(result, codes, names, budget),
+        std_error=result.error,
+        spread=np.maximum(result.least, 1e-300),  # days are compared with what is surely there
+        columns=Columns(result.mean, result.reach, True),
         codes=codes,
-        bias=found.bias,
+        bias=result.bias,
     )
 
 
 def answer(
     session: PrivacySession,
     end: Refined,
-    found: Found,
+    outcome: Found,
     columns: Columns,
     facts: PublicFacts,
 ) -> FriendlyMeanResult:
@@ -72,7 +72,7 @@ def answer(
         codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
     ends, told = (error, spread, columns), (codes, end.bias)
     rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
-    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, *rest).in_table()
+    return FriendlyMeanResult(mean, end.clip, *outcome, status, *ends, *told, *rest).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:

@@ -109,7 +109,7 @@ class FriendlyMeanResult:
     hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
 
     @classmethod
-    def missing(cls, columns: Columns, found: Found) -> FriendlyMeanResult:
+    def missing(cls, columns: Columns, outcome: Found) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"
@@ -118,7 +118,7 @@ class FriendlyMeanResult:
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         ends = error, np.ones(d)
-        return cls(np.zeros(d), math.inf, *found, status, *ends, columns, codes).in_table()
+        return cls(np.zeros(d), math.inf, *outcome, status, *ends, columns, codes).in_table()
 
     def in_table(self) -> Self:
         """The same in the units of the table, within its bounds."""

@@ -221,8 +221,10 @@ class HeaviestCell(Route):
     ) -> Candidate | None:
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
-        found = points.rows.ask(WideBoxes(width, shift))
-        names, values = release_names(session, "location", found, rho=self.fixed, delta=facts.delta)
+        box_names = points.rows.ask(WideBoxes(width, shift))
+        names, values = release_names(
+            session, "location", box_names, rho=self.fixed, delta=facts.delta
+        )
         if not len(names):
             return None
         cell = box_of(names[values.argmax()], facts.d)

@@ -199,9 +199,9 @@ def refine(
         bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     error, spread = np.sqrt(variance), np.sqrt(wide)
-    found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden
+    outcome = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden
     far = clip.open and not clip.spike and facts.reach is None
-    return Refined(*found, bias, squares - offset**2, noise, far)
+    return Refined(*outcome, bias, squares - offset**2, noise, far)
 
 
 def taken_of_rare(

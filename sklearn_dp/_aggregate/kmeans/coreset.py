@@ -340,9 +340,9 @@ def _guess_weight(weights: np.ndarray, facts: SizedFacts) -> float:
 
 def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: float) -> Leaves:
     """The leaves, and far cells of rows that are in none of them."""
-    found = context.rows.ask(FarCounts(shells.n_cells))
+    far_counts = context.rows.ask(FarCounts(shells.n_cells))
     threshold = detection_threshold(shells.n_cells, context.tuning) * noise_sd(rho)
-    cells, counts = context.released_cells(CELLS, found, threshold, rho)
+    cells, counts = context.released_cells(CELLS, far_counts, threshold, rho)
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
     context.rows.apply(FarLeaves(index))
@@ -607,8 +607,8 @@ def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: flo
     # The errors of neighbors cancel: those of a cluster's bins together are that of a rank.
     noise = sd / np.sqrt(max(1.0, len(leaf) / context.n_clusters))
     points, widths = centers[leaf, None], widths[leaf, None]
-    found = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
-    return Line(**vars(found), ends=ends, sd=float(sd))
+    leaf_points = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
+    return Line(**vars(leaf_points), ends=ends, sd=float(sd))
 
 
 def _edges(radius: float, low: float, high: float) -> np.ndarray:

@@ -153,23 +153,23 @@ class StreamState:
         return stream
 
     @classmethod
-    def of_result(cls, found: EngineResult, domain: Domain) -> Self:
+    def of_result(cls, result: EngineResult, domain: Domain) -> Self:
         """Return the state of a stream after the engine's result. Rows that were seen far out are
         left out: components have no inertia, and wait until a status is trustworthy."""
-        quality = cast("Quality", found.quality)
-        errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
+        quality = cast("Quality", result.quality)
+        errors = np.broadcast_to(np.asarray(result.centers_sd).T, result.centers.T.shape).T
         fitted = SimpleNamespace(
-            cluster_centers_=found.centers,
+            cluster_centers_=result.centers,
             cluster_centers_std_error_=errors,
-            radius_=found.radius,
-            cluster_weights_=found.weights,
-            _weights_errors=(np.asarray(found.weights_sd), np.asarray(found.weights_drift)),
+            radius_=result.radius,
+            cluster_weights_=result.weights,
+            _weights_errors=(np.asarray(result.weights_sd), np.asarray(result.weights_drift)),
             inertia_=quality.inertia,
             inertia_std_error_=quality.inertia_sd,
-            size_=found.size,
-            size_std_error_=found.size_sd,
+            size_=result.size,
+            size_std_error_=result.size_sd,
             explained_=quality.explained,
-            messages_=found.status,
+            messages_=result.status,
         )
         stream = cls.of(fitted, domain, 1.0)
         stream.now = stream.state

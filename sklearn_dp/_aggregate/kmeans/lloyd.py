@@ -255,10 +255,10 @@ class _Mergers:
             kept = cost[split].copy(), cost[:, split].copy()
             cost[split], cost[:, split] = np.where(self._light, cost[split], np.inf), np.inf
         a, b = divmod(int(np.argmin(cost)), len(cost))
-        found = (a, b), float(cost[a, b])
+        pair_and_cost = (a, b), float(cost[a, b])
         if split is not None:
             cost[split], cost[:, split] = kept
-        return found
+        return pair_and_cost
 
 
 def _merge(state: LloydState, a: int, b: int) -> None:
@@ -477,18 +477,18 @@ def observe(
     clip = clip_radius(context, near.distances, scales, distances_rho, width)
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
-    found = rows.ask(ClusterSums(clip.radius, cap if spread else None))
+    cluster_sums = rows.ask(ClusterSums(clip.radius, cap if spread else None))
     errors, share = None, tuning.moves_share if moves else tuning.count_share
     if spread:
         spread_rho = share * budget
-        squares = context.released(ERRORS, found.squares, spread_rho) / rows.unit**2
+        squares = context.released(ERRORS, cluster_sums.squares, spread_rho) / rows.unit**2
         errors = squares, cap * noise_sd(spread_rho)
         budget -= spread_rho
     counts_rho = share * budget
     counts = context.released(_COUNTS, near.counts, counts_rho)
     # The last iteration spends all that is left, rounding errors of the shares too.
     sums_rho = _left(context) if last else budget - counts_rho
-    sums = context.released(_SUMS, found.residuals, sums_rho) / rows.unit
+    sums = context.released(_SUMS, cluster_sums.residuals, sums_rho) / rows.unit
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
     )

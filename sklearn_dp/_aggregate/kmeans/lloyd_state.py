@@ -313,8 +313,8 @@ class ClipRadii:
         """The histogram, as of n units."""
         if self.distances is None:
             return None
-        found = self.distances.faded(n / max(self.distances.n, 1.0))
-        return NoisyNorms(found.counts, found.edges, found.sd)
+        distances = self.distances.faded(n / max(self.distances.n, 1.0))
+        return NoisyNorms(distances.counts, distances.edges, distances.sd)
 
 
 @dataclass(frozen=True)

@@ -415,8 +415,14 @@ def release_surplus(
     for iteration in range(n_iterations):
         _look(run, state, budget / n_iterations, relax=iteration > 0)
     kept = state.count > tuning.evidence * state.count_sd
-    found = state.centers, state.variance, state.count, state.count_sd, state.count * state.spread
-    return SurplusCenters(*(values[kept] for values in found))
+    statistics = (
+        state.centers,
+        state.variance,
+        state.count,
+        state.count_sd,
+        state.count * state.spread,
+    )
+    return SurplusCenters(*(values[kept] for values in statistics))
 
 
 def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -> None:

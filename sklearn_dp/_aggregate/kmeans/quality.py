@@ -344,9 +344,11 @@ def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float]
     sums = np.concatenate([[0.0], np.cumsum(lengths.counts[first:])])
     best, width = (-1, -1), 1
     while width < len(sums):
-        found = np.flatnonzero(sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width))
-        if found.size and found[-1] > best[0]:
-            best = int(found[-1]), int(found[-1]) + width
+        places = np.flatnonzero(
+            sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width)
+        )
+        if places.size and places[-1] > best[0]:
+            best = int(places[-1]), int(places[-1]) + width
         width *= 2
     if best[0] < 0:
         return None

@@ -100,16 +100,16 @@ class MixtureDays:
         """The same, of a day of k-means."""
         stream, before, table = self.stream, (0.0, 0.0), rows.table
         if stream is None:
-            found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
-            stream = clusters.StreamState.of_result(found, domain)
+            result = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
+            stream = clusters.StreamState.of_result(result, domain)
         else:
             before = stream.size, stream.size_variance
-            found, stream = clusters.fit_day(
+            result, stream = clusters.fit_day(
                 session, table, domain, stream, keep=keep, prefix=PREFIX
             )
-        ends = _balls(found, stream, rows, domain, settings.form)
+        ends = _balls(result, stream, rows, domain, settings.form)
         days = self._counted(keep, keep, before, (stream.size, stream.size_variance))
-        if not found.status.trustworthy or not stream.settled:
+        if not result.status.trustworthy or not stream.settled:
             return ends, replace(days, stream=stream)
         known = [_unknown(end, stream.days) for end in ends]
         moments = EarlierDays(known, rows.unit, domain.center)
@@ -132,19 +132,19 @@ def _size(moments: EarlierDays) -> tuple[float, float]:
 
 
 def _balls(
-    found: EngineResult, stream: clusters.StreamState, rows: GridRows, domain: Domain, form: str
+    day: EngineResult, stream: clusters.StreamState, rows: GridRows, domain: Domain, form: str
 ) -> list[Ellipsoid]:
     """Components as wide as clusters, whose shapes nothing is known of."""
     d, state = rows.n_features, stream.now
-    centers = in_ball((found.centers - domain.center) / rows.unit, rows.ball)
-    errors = np.broadcast_to(np.asarray(found.centers_sd).T, centers.T.shape).T / rows.unit
-    sds = np.broadcast_to(np.asarray(found.weights_sd), len(centers))
+    centers = in_ball((day.centers - domain.center) / rows.unit, rows.ball)
+    errors = np.broadcast_to(np.asarray(day.centers_sd).T, centers.T.shape).T / rows.unit
+    sds = np.broadcast_to(np.asarray(day.weights_sd), len(centers))
     known = np.isfinite(state.spread_variance) & (state.spread > 0) & (form != "tied")
     widths = np.sqrt(np.where(known, state.spread, stream.width**2) / d)
     square, unseen = 1.5 * normal_quantile(0.9, d), np.full(d, math.inf)
     balls = [
         Ellipsoid.ball(center, width, square, max(float(weight), 1.0))
-        for center, width, weight in zip(centers, widths, found.weights, strict=True)
+        for center, width, weight in zip(centers, widths, day.weights, strict=True)
     ]
     return [
         replace(ball, errors=Errors(error / ball.scales, unseen, float(sd)), hidden=d)

@@ -57,11 +57,11 @@ def mixture_entries(
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
         return (*location, *moment_entries(rest))
-    halves, found = _split_entries(rho, rest, delta, n_features, settings)
+    halves, entries = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
     words = "a unit adds 1 to the histograms of distances from its center"
     radii = dataclasses.replace(PlanEntry.gaussian(RADII, _RADII_SHARE * rho, words), paths=paths)
-    spent = [-entry.rho for entry in found if entry.paths == paths]
+    spent = [-entry.rho for entry in entries if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
     most = sum_down([rest, -radii.rho])
@@ -69,7 +69,7 @@ def mixture_entries(
         dataclasses.replace(entry, paths=paths, max_rho=most)
         for entry in moment_entries(left, tails=False)
     ]
-    return (*location, *found, radii, *moments)
+    return (*location, *entries, radii, *moments)
 
 
 def _split_entries(

@@ -108,9 +108,9 @@ class MixtureContext:
     def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
         domain, k, rows = self.place.domain, self.settings.n_components, self.rows
-        found = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
+        clusters = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
         self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
-        return replace(self.by_nearest(found.centers, path), choice=found.choice)
+        return replace(self.by_nearest(clusters.centers, path), choice=clusters.choice)
 
 
 def in_ball(points: np.ndarray, radius: float) -> np.ndarray:

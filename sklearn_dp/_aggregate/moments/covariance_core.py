@@ -79,10 +79,10 @@ class CoreStage:
     def run(self, session: PrivacySession, rows: GridRows, *, centered: bool) -> Ellipsoid | None:
         """The covariance of the core with noise, as a start for others; None if it is too small."""
         budgets = [(name, self.rho[name], self.delta[name]) for name in _WORDS]
-        found = covariance_of_core(
+        core = covariance_of_core(
             session, rows, budgets, self.n_blocks, self.distance, centered=centered
         )
-        return None if found is None else _ellipsoid(found)
+        return None if core is None else _ellipsoid(core)
 
 
 def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:

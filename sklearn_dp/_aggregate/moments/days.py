@@ -178,17 +178,17 @@ def later_day(
     day = _Day(rounds, release, clips, guesses, keep)
     sizes = np.maximum(release.counts, 1.0)
     seconds = release.seconds + products(release.means, form, sizes)
-    found = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
+    averaged = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
     centers = np.array([guess.center for guess in guesses])
     if not rounds.centered:
-        centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in found])
+        centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in averaged])
     offsets = [
         (guess.axes / guess.scales).T @ (center - guess.center)
         for guess, center in zip(guesses, centers, strict=True)
     ]
-    sizes = np.maximum([each.means.size for each in found], 1.0)
+    sizes = np.maximum([each.means.size for each in averaged], 1.0)
     shifts = products(np.array(offsets), form, sizes)
-    ended = [day.ended(j, found[j], centers[j], shifts[j]) for j in range(len(days))]
+    ended = [day.ended(j, averaged[j], centers[j], shifts[j]) for j in range(len(days))]
     return [end for end, _ in ended], [each for _, each in ended]
 
 

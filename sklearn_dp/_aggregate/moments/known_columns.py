@@ -108,10 +108,10 @@ def known_moments(
     return first, again
 
 
-def may_be_normal(found: Moments) -> bool:
+def may_be_normal(moments: Moments) -> bool:
     """Whether rows may be of a normal law: no public end is within that of a column."""
-    near = np.minimum(found.mean - found.low, found.high - found.mean)
-    return not (found.public & (near < _INSIDE * found.spread)).any()
+    near = np.minimum(moments.mean - moments.low, moments.high - moments.mean)
+    return not (moments.public & (near < _INSIDE * moments.spread)).any()
 
 
 def _share(d: int) -> float:
@@ -196,17 +196,17 @@ class KnownColumns:
     @property
     def scale(self) -> np.ndarray:
         """Standard deviations, about the origin if this is the mean."""
-        found = self.moments
-        spread = np.where(found.known | self.unseen, found.spread, 0.0)
-        return np.hypot(spread, found.mean) if self.centered else spread
+        moments = self.moments
+        spread = np.where(moments.known | self.unseen, moments.spread, 0.0)
+        return np.hypot(spread, moments.mean) if self.centered else spread
 
     @property
     def error(self) -> np.ndarray:
         """Of variances, in parts of them."""
-        found = self.moments
-        errors = 2 * found.spread * found.spread_error
+        moments = self.moments
+        errors = 2 * moments.spread * moments.spread_error
         if self.centered:
-            errors = np.hypot(errors, 2 * found.mean * found.noise)
+            errors = np.hypot(errors, 2 * moments.mean * moments.noise)
         return errors / np.square(self.scale)
 
     @property
@@ -292,7 +292,7 @@ class KnownColumns:
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
-        found, scale = self.moments, self.scale
+        moments, scale = self.moments, self.scale
         errors = end.errors
         assert errors is not None
         stretch = rows.unit * self.factor[:, None]
@@ -301,7 +301,8 @@ class KnownColumns:
         second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
         joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
         short, lost = self.apart > 0, ~self.unseen & np.isinf(second)
-        joint.second[short], joint.of_mean[short] = self.error[short], (found.error / scale)[short]
+        joint.second[short] = self.error[short]
+        joint.of_mean[short] = (moments.error / scale)[short]
         at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~lost & (not self.later))
         if len(at):
             self._weigh(joint, end, errors.mean, at)
@@ -312,8 +313,8 @@ class KnownColumns:
         end = joint.ended(end, errors, rows.unit, origin)
         codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
         own = self.unseen | self._hidden
-        mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
-        of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
+        mean = np.where(own, moments.mean, self.columns.origin + scale * joint.mean)
+        of_mean = np.where(self._hidden, moments.error, joint.of_mean * scale)
         covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
         second = joint.second + nothing
         return Joined(
@@ -329,16 +330,16 @@ class KnownColumns:
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
         """Bring columns `at` some places together with themselves, by inverse variances; `means`
         are errors of joint ones, in deviations."""
-        found, scale = self.moments, self.scale
-        sampled = found.weights.square / max(end.weight, 1.0)
+        moments, scale = self.moments, self.scale
+        sampled = moments.weights.square / max(end.weight, 1.0)
         deviations = _widths(joint.factor)[at]
         spread, own = np.square(deviations), self.error[at]
         like = (joint.factor @ joint.factor.T)[np.ix_(at, at)] / np.outer(deviations, deviations)
         prior, given = np.square(_noise(end)[at]), np.square(own)
         # Tails that noise may hide are at most as long as the column is known to be wide.
         hidden = np.maximum(np.square(joint.second[at]) - prior, 0.0)
-        told = found.public[at] & (own < _SEEN)
-        part = np.where(told | found.single[at], 0.0, _PART)
+        told = moments.public[at] & (own < _SEEN)
+        part = np.where(told | moments.single[at], 0.0, _PART)
         joint.unseen[at] = np.sqrt(part * np.maximum(hidden - 2 * sampled, 0.0))
         hidden = np.where(told, np.minimum(hidden, given), _MORE * hidden)
         change, after = _weighted(np.square(like), prior, given, -np.log(spread))
@@ -350,7 +351,7 @@ class KnownColumns:
         joint.factor = (joint.factor @ vectors) * np.exp(values / 2)
         joint.whitening = (joint.whitening @ vectors) * np.exp(-values / 2)
         prior = np.maximum(np.square(means[at]) - sampled, 0.0)
-        given = (np.square(found.noise) + np.square(found.bias))[at] / np.square(scale[at])
+        given = (np.square(moments.noise) + np.square(moments.bias))[at] / np.square(scale[at])
         change, after = _weighted(like, prior, given / spread, -joint.mean[at] / deviations)
         joint.mean[at] += deviations * (like @ change)
         joint.of_mean[at] = deviations * np.sqrt(after + sampled)
@@ -393,7 +394,7 @@ class ColumnsAlone:
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """Means and variances of the columns, with correlations."""
-        known, found, errors, scale = self.known, self.known.moments, end.errors, self.scale
+        known, moments, errors, scale = self.known, self.known.moments, end.errors, self.scale
         assert errors is not None
         own, joint, spread = known.error, errors.second, end.deviations
         rough = np.hypot(joint, _TAKEN)
@@ -406,10 +407,10 @@ class ColumnsAlone:
         deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
         factor = end.factor * (deviations / spread)[:, None]
         covariance = symmetric(factor @ factor.T)
-        of_mean = found.error + np.where(known.unseen, math.inf, 0.0)
+        of_mean = moments.error + np.where(known.unseen, math.inf, 0.0)
         if known.centered:
             of_mean = np.zeros(len(scale))
-        codes = codes_of_scales(found)
+        codes = codes_of_scales(moments)
         codes = np.where(codes == "scale", "variance", codes)
         codes = np.where((codes == "ok") & ~(joint < _SEEN), "covariance", codes)
         codes[known._hidden] = "constant"
@@ -418,7 +419,7 @@ class ColumnsAlone:
         return Joined(
             covariance,
             end.axes / (end.scales * (deviations / spread)[:, None]),
-            found.mean * (not known.centered),
+            moments.mean * (not known.centered),
             of_mean,
             codes,
             replace(end, errors=told),
@@ -466,8 +467,8 @@ class _Joint:
             source = replace(source, second=symmetric(white @ white.T))
         axes, scales, _ = np.linalg.svd(factor)
         center, scales = np.rint((self.mean - origin) / unit), np.maximum(scales, NARROWEST)
-        found = replace(end, center=center, axes=axes, scales=scales)
-        return replace(found, errors=errors, source=source)
+        result = replace(end, center=center, axes=axes, scales=scales)
+        return replace(result, errors=errors, source=source)
 
 
 def _widths(factor: np.ndarray) -> np.ndarray:

@@ -107,12 +107,12 @@ class Margins:
         told; those without one are at zero, as in the unit of a value's last digits other entries
         would be farther out than all else."""
         whole = cls.of_table(table.n_features, domain)
-        found = look_at_columns(session, table) if COLUMNS in session.plan else None
-        if found is None or 2 * np.count_nonzero(found.known) < table.n_features:
+        profile = look_at_columns(session, table) if COLUMNS in session.plan else None
+        if profile is None or 2 * np.count_nonzero(profile.known) < table.n_features:
             return whole
-        columns, scale = found.columns, found.columns.scale
+        columns, scale = profile.columns, profile.columns.scale
         flat = scale <= np.maximum(_DIGITS * np.abs(columns.origin), _TINY)
-        single, lost = found.single & flat, ~found.known
+        single, lost = profile.single & flat, ~profile.known
         single &= not (single | lost).all()
         columns = replace(columns, scale=np.where(single | lost, np.inf, scale))
         return replace(whole, columns=columns, single=single, lost=lost, scale=scale)
@@ -193,8 +193,8 @@ class Margins:
         """The status, or which columns have not been found."""
         words = "no spread found in these columns"
         more = "use more rows, a larger epsilon or bounds"
-        found = Status().add_columns("no_spread", words, names, self.lost, more, "part")
-        return found or status
+        result = Status().add_columns("no_spread", words, names, self.lost, more, "part")
+        return result or status
 
 
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
@@ -210,9 +210,9 @@ def margins(session: PrivacySession, table: TableRows, domain: Domain | None) ->
     d, public = table.n_features, Columns.of(domain, table.n_features)
     if domain is not None:  # which rows are clipped to
         public.read(table, always=True)
-    found = look_at_columns(session, table)
-    known, single = found.known, found.single
-    origin, scale = np.where(known, found.center, 0.0), np.where(known, found.spread, 1.0)
+    profile = look_at_columns(session, table)
+    known, single = profile.known, profile.single
+    origin, scale = np.where(known, profile.center, 0.0), np.where(known, profile.spread, 1.0)
     counts, sd, size = _counted(session, table, origin, scale)
     if size > _ENOUGH * sd:
         values = [_few_values(each[:_HASHES], sd, size) for each in counts]

@@ -301,10 +301,10 @@ class MomentRounds:
         k, radius = len(ellipsoids), clips.moments
         release = self.released(ellipsoids, clips, rho, by_label=by_label)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last, clips, pasts[j]) for j in range(k)]
-        seen = np.array([result[1] for result in found])
-        hopeless = np.array([result[2] > 1.0 for result in found])
-        return [result[0] for result in found], seen, ~seen & ~hopeless
+        updated = [self._updated(j, clipped[j], release, last, clips, pasts[j]) for j in range(k)]
+        seen = np.array([result[1] for result in updated])
+        hopeless = np.array([result[2] > 1.0 for result in updated])
+        return [result[0] for result in updated], seen, ~seen & ~hopeless
 
     def released(
         self,
@@ -383,8 +383,8 @@ class MomentRounds:
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
         guess = replace(end, axes=shape.wide[0], scales=shape.wide[1], errors=errors)
         source = Source(ellipsoid, second, noise, guess, clips)
-        found = replace(end, errors=errors, hidden=hidden, source=source)
-        return replace(found, hidden_in=shape.hidden_in), seen, level
+        updated = replace(end, errors=errors, hidden=hidden, source=source)
+        return replace(updated, hidden_in=shape.hidden_in), seen, level
 
     def with_extra(self, second: np.ndarray, by: Ellipsoid) -> np.ndarray:
         """A second moment of rows whitened by an ellipsoid, with the `extra` variances."""

@@ -161,11 +161,11 @@ def last_clips(
         for tail, n in zip(tails, sizes, strict=True)
     ]
     hidden = unseen(sums, moments, _NEAR[1])
-    found = [
+    clips = [
         reach and reach._replace(excess=max(reach.excess, hidden[j][0]))
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
-    return Clips(sums, moments, found, hidden, distances, tails, beyond)
+    return Clips(sums, moments, clips, hidden, distances, tails, beyond)
 
 
 def _degrees(ellipsoid: Ellipsoid, extra: np.ndarray) -> int:
@@ -261,9 +261,9 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
     like = _LIKE * (1 - 2 / (3 * d))
     for width in _WINDOWS:
         ones = np.ones(width)
-        found, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
+        counted, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
         noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
-        if np.any(np.abs(found - normal) > _SURELY * noise):
+        if np.any(np.abs(counted - normal) > _SURELY * noise):
             return False
     return True
 

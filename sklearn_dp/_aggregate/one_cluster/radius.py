@@ -140,8 +140,8 @@ def _by_exponential(choice: _Choice) -> tuple[int, float]:
     """By the quality, which is at least half of the slack where the scores cross t^2."""
     epsilon = exponential_epsilon(choice.session.remaining(choice.entry))
     loss = 8 / epsilon * math.log(choice.n_radii / BETA)
-    found = choice.ask(choice.slack(loss))
-    return choose(choice.session, choice.entry, found.quality, epsilon=epsilon), loss * choice.t
+    qualities = choice.ask(choice.slack(loss))
+    return choose(choice.session, choice.entry, qualities.quality, epsilon=epsilon), loss * choice.t
 
 
 def _by_binary_search(choice: _Choice) -> tuple[int, float]:

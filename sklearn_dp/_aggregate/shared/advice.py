@@ -83,14 +83,14 @@ def hidden_in_noise(
     """
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
-        found = f"too few {units} for this budget: even their number is mostly noise"
+        text = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
         more = f"use about {plain(max(part, 1.0) / _ENOUGH * total)} {units}"
-        return Status([Message("few_rows", found, action=more, severity="all")])
+        return Status([Message("few_rows", text, action=more, severity="all")])
     if not part > _HIDDEN:
         return Status()
     words = f"about {100 * part:.0f}% of" if part < 10 else "many times"
-    found = f"mostly noise: the standard error is {words} the spread of {what}"
+    text = f"mostly noise: the standard error is {words} the spread of {what}"
     more = advice(
         min(part, part**power) / _ENOUGH,
         budget,
@@ -98,7 +98,7 @@ def hidden_in_noise(
         units,
     )
     names = tuple(map(str, columns))
-    return Status([Message("mostly_noise", found, names, more, "part" if names else "all")])
+    return Status([Message("mostly_noise", text, names, more, "part" if names else "all")])
 
 
 def listed(names: Sequence[object], places: Sequence[int] | np.ndarray) -> str:

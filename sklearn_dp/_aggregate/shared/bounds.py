@@ -99,12 +99,12 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
     if not math.isfinite(size_sd):
         margin = _WALK * math.sqrt(variance * len(norms.counts))
         return max(0.0, float(norms.counts[inside:].sum()) + margin)
-    found = [size + _MARGIN * size_sd]  # all of them
+    limits = [size + _MARGIN * size_sd]  # all of them
     for length in _WINDOWS:
         if length <= inside:
             held = float(norms.counts[inside - length : inside].sum())
-            found.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
-    return max(0.0, min(found))
+            limits.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
+    return max(0.0, min(limits))
 
 
 def more_beyond(norms: NoisyNorms, radius: float, most: float) -> bool:
@@ -147,14 +147,14 @@ def squares_outside(
     """
     counts, excess, near = _beyond(norms, radius)
     margin = _LIKELY * norms.sd * float(np.linalg.norm(excess[near]))
-    found = []
+    limits = []
     for each, reach, most in zip((norms, first), (radius, radius + shift), farthest, strict=True):
         more, by, inside = _beyond(each, reach)
         far = ~inside & (each.edges[-len(more) - 1 : -1] < most * (1 + 1e-9))
         clear = float(norm.isf(_CHANCE / max(int(np.count_nonzero(far)), 1)))
         seen = far & (more > clear * each.sd)
-        found.append(float(more[seen] @ by[seen]))
-    return max(float(counts[near] @ excess[near]) + max(found), 0.0) + margin
+        limits.append(float(more[seen] @ by[seen]))
+    return max(float(counts[near] @ excess[near]) + max(limits), 0.0) + margin
 
 
 def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -110,15 +110,15 @@ def refined_centers(
     part = rho if k == 1 else _FIRST * rho
     first = _first_frame(columns, known, _reach(mean_size, part, d))
     sums = _released(session, table, columns.box, known.centers, first, part)
-    found, most, shown = _combined(columns, known, first, sums, square)
+    refined, most, shown = _combined(columns, known, first, sums, square)
     if k == 1:
-        return found
+        return refined
     part = session.remaining(REFINEMENT)
-    second = _second_frame(columns, found, _reach(mean_size, part, d) * most)
+    second = _second_frame(columns, refined, _reach(mean_size, part, d) * most)
     sums = _released(session, table, columns.box, known.centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
-    last, *_ = _combined(columns, found, second, sums, square, shown)
-    return last._replace(beyond=found.beyond, numbers=(sums.number, sums.number_sd))
+    last, *_ = _combined(columns, refined, second, sums, square, shown)
+    return last._replace(beyond=refined.beyond, numbers=(sums.number, sums.number_sd))
 
 
 def _reach(size: float, rho: float, d: int) -> float:
@@ -136,14 +136,14 @@ class _Frame(NamedTuple):
     whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
 
 
-def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Frame:
+def _first_frame(columns: Columns, centers: RefinedCenters, reach: float) -> _Frame:
     """About the middle of a box; else about the centers, or the origin where they are lost."""
     boxed = columns.box is not None
-    known = found.std_error < (_LOST / 4 if boxed else _LOST) * columns.scale
+    known = centers.std_error < (_LOST / 4 if boxed else _LOST) * columns.scale
     whole = np.full(len(columns.scale), boxed)
-    about = np.where(known, found.centers, _middle(columns, found, known))
+    about = np.where(known, centers.centers, _middle(columns, centers, known))
     if not boxed:
-        base = np.where(known, found.centers, columns.origin)
+        base = np.where(known, centers.centers, columns.origin)
         return _Frame(base, base, reach * columns.scale, whole)
     # Offsets are clipped to half of the box: about centers next to an end, few rows at the other
     # one, which may be most of the squares, would be lost.
@@ -152,22 +152,22 @@ def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Fram
     return _Frame(middle, np.where(piled, middle, about), columns.scale, whole)
 
 
-def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) -> _Frame:
+def _second_frame(columns: Columns, centers: RefinedCenters, reach: np.ndarray) -> _Frame:
     """About the refined centers, as far as their rows are likely to be; or all of the box."""
     reach = np.maximum(reach, _LEAST_REACH * columns.scale)
     whole = (reach >= columns.scale) & (columns.box is not None)
-    base = np.where(whole, columns.origin, found.centers)
-    known = ~whole | (found.std_error < _LOST * found.spread)
-    about = np.where(known, found.centers, _middle(columns, found, known))
+    base = np.where(whole, columns.origin, centers.centers)
+    known = ~whole | (centers.std_error < _LOST * centers.spread)
+    about = np.where(known, centers.centers, _middle(columns, centers, known))
     return _Frame(base, about, np.where(whole, columns.scale, reach), whole)
 
 
-def _middle(columns: Columns, found: RefinedCenters, known: np.ndarray) -> np.ndarray:
+def _middle(columns: Columns, centers: RefinedCenters, known: np.ndarray) -> np.ndarray:
     """Where the rows of lost centers (k, d) are likely to be: with the `known`, by column."""
-    errors = np.square(found.std_error / columns.scale)
+    errors = np.square(centers.std_error / columns.scale)
     weights = np.where(known, 1 / np.maximum(errors, 1e-30), 0.0)
     total = weights.sum(axis=0)
-    mean = (weights * found.centers).sum(axis=0) / np.maximum(total, 1e-300)
+    mean = (weights * centers.centers).sum(axis=0) / np.maximum(total, 1e-300)
     return np.where(total > 0, mean, columns.origin)
 
 
@@ -239,9 +239,9 @@ def _combined(
         sure = np.sqrt(np.maximum(squares + between - _SURELY * squares_sd, 0.0))
         at_least = sure if known.least is None else np.maximum(sure, known.least)
     beyond = np.where(clear & frame.whole, np.minimum(sums.beyond, 1.0), 0.0)
-    found = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
-    found = found._replace(least=at_least)
-    return found, most, squares - squares_sd
+    combined = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+    combined = combined._replace(least=at_least)
+    return combined, most, squares - squares_sd
 
 
 def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:

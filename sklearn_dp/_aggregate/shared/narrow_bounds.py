@@ -296,6 +296,6 @@ def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.nda
     return np.asarray((near_bounds(domain, centers, errors) & known).all(axis=0))
 
 
-def _any_row(found: np.ndarray) -> np.ndarray:
+def _any_row(flags: np.ndarray) -> np.ndarray:
     """Columns (d,) that are found (..., d) in any place."""
-    return np.asarray(found.reshape(-1, found.shape[-1]).any(axis=0))
+    return np.asarray(flags.reshape(-1, flags.shape[-1]).any(axis=0))

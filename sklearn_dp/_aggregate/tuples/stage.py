@@ -243,8 +243,8 @@ class TupleStage:
             epsilon, delta = self.cost
             session = nested(session, _ENTRY, plan, epsilon=epsilon, delta=delta)
         n_tuples = self.size if self.relation == "replace" else None
-        found = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
-        return None if found is None else found.mean.reshape(-1, self.n_features)
+        average = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
+        return None if average is None else average.mean.reshape(-1, self.n_features)
 
 
 # -- a friendly core of tuples ---------------------------------------------------------------------

@@ -110,13 +110,13 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     numbers = numbered(context.rows.table)
     tuples = _tuples(context, numbers, stage)
     context.progress("inner fits")
-    found = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
+    average = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
     context.progress("aggregation")
     rest = context.second_half(numbers, unit_draws(session, numbers))
     context.rows.table.apply(Dropped(rows=True))  # the rest of the fit is about the second half
-    if found is None:
+    if average is None:
         return rest.by_coreset("k_tuples, then coreset")
-    return rest.by_nearest(found + domain.center, "k_tuples")
+    return rest.by_nearest(average + domain.center, "k_tuples")
 
 
 def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:

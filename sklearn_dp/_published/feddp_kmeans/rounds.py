@@ -89,11 +89,11 @@ def paper_costs(
     default = PAPER_SPLIT["row"]
 
     def costs(epsilon: float) -> dict[str, float]:
-        found = {}
+        charges = {}
         for name, times in uses.items():
             fraction = PAPER_SPLIT[unit].get(name, default.get(name, 0.05))
-            found[name] = times * step_cost(mechanism[name], epsilon * fraction / times, delta)
-        return found
+            charges[name] = times * step_cost(mechanism[name], epsilon * fraction / times, delta)
+        return charges
 
     low, high = 0.0, 1.0
     while math.fsum(costs(high).values()) <= rho:

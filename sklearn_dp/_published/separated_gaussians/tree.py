@@ -73,13 +73,13 @@ def level_entries(
         axes = (PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, cost, sensitivity=words),)
         rest, balls = rest - cost, [_FULL, _PROJECTED]
     rest, delta = rest / len(balls) * _SAFE, delta / len(balls)
-    found = [
+    entries = [
         joint_entries(rest, prefix + ball)
         if settings.options.balls == "joint"
         else points_entries(rest, delta, prefix + ball)
         for ball in balls
     ]
-    return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
+    return (*place, *entries[0], *axes, *(entry for part in entries[1:] for entry in part))
 
 
 class Node:

@@ -60,10 +60,10 @@ def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
     cells, values = event.output
     empty = ~np.isin(cells, event.value[0])
     chance = ndtr(-(event.public["low"] - 0.5) / event.scale)
-    size, found = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
+    size, n_empty = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
     # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
     tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
-    number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
+    number = [_binomial_cdf(k, size, chance) for k in (n_empty - 1, n_empty)]
     return (
         np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
         np.concatenate([high, number[1:], tail[1]]),
