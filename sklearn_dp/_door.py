@@ -69,8 +69,8 @@ def schema(X: Any, name: str = "X") -> Schema:
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
     """Set the numbers and names of columns of an estimator, or check them, as scikit-learn does."""
     X = X.to_native() if hasattr(type(X), "__narwhals_namespace__") else X
-    seen = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
-    validate_data(estimator, seen, reset=reset, skip_check_array=True)
+    shown = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
+    validate_data(estimator, shown, reset=reset, skip_check_array=True)
 
 
 def _schema(X: Any, name: str) -> Schema:
@@ -125,7 +125,7 @@ class _Frame:
 
 
 def in_memory_frame(kind: type) -> bool:
-    """Whether a type is that of a data frame whose rows are in memory: what `_frame` takes."""
+    """True if a type is that of a data frame whose rows are in memory: what `_frame` takes."""
     if hasattr(kind, "__narwhals_namespace__"):
         return not hasattr(kind, "collect")
     ways = (("iloc", "columns"), ("get_columns",), ("column", "schema"))

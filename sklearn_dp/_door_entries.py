@@ -58,7 +58,7 @@ def without_rows(X: Any) -> Any:
 
 
 def is_vector(X: Any) -> bool:
-    """Whether what is given for rows holds one entry for each, such as a text, by type alone."""
+    """True if what is given for rows holds one entry for each, such as a text, by type alone."""
     return bool(quietly_read("X", is_column, X)) and not (
         is_sequence(X) and (not len(X) or _width(X[0]) is not None)
     )
@@ -76,7 +76,7 @@ def listed_rows(X: Any) -> Any:
 
 
 def lists_rows(X: Any) -> bool:
-    """Whether something is a list of rows by its type: each of them may be anything."""
+    """True if something is a list of rows by its type: each of them may be anything."""
     return is_sequence(X) and not isinstance(X, range)
 
 

@@ -36,11 +36,11 @@ class FitsRows(InParts):
     _finish: Callable[..., None]
 
     _takes_sparse = False
-    """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
+    """True if `fit` and the methods after it read sparse rows, chunk by chunk."""
 
     @property
     def _later(self) -> bool:
-        """Whether this is a fit of a day that is not the first."""
+        """True if this is a fit of a day that is not the first."""
         return False
 
     def _weighed(self, units: UnitFacts) -> None:
@@ -120,8 +120,8 @@ class FitsRows(InParts):
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
-        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
-        if seen and (labels := self._labeled_by()) is not None:
+        given = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
+        if given and (labels := self._labeled_by()) is not None:
             self.labels_ = self._table(X, Units(0)).rows(_labels_of_part, labels)
         self._finish(session, np.float64 if X is None else X.dtype)
         progress.finish()

@@ -54,7 +54,7 @@ class Guaranteed(PrivateStep):
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has come to its end: names and numbers of features are set before."""
+        """True if a fit has come to its end: names and numbers of features are set before."""
         return self._provenance is not None
 
     def _unit(self, grouped: bool) -> str:
@@ -251,9 +251,9 @@ def _subject(estimator: Any) -> dict[str, str]:
     status."""
     lines = {"Estimator": _in_words(estimator)}
     for name, step in _steps(estimator, ""):
-        own = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
+        is_private = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
         # Of others, nobody knows what their parameters show.
-        words = _parameters(step) if own else "not shown: the step is not of this package"
+        words = _parameters(step) if is_private else "not shown: the step is not of this package"
         lines[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
         if hasattr(step, "messages_"):
             words = "; ".join([step.status_, *map(str, step.messages_)])
@@ -269,10 +269,10 @@ def _left(ledger: Any) -> str:
     """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
     try:
         book = cast(PrivacyLedger, open_ledger(ledger))
-        left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
+        words = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
     except LedgerError:
         return "could not be read when the page was written"
-    return f"left when the page was written: {left}"
+    return f"left when the page was written: {words}"
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -280,9 +280,9 @@ def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
     inner = steps_of(estimator, fitted=True)
     if inner is None:
         yield name, estimator
-    for own, step in inner or ():
+    for label, step in inner or ():
         if step is not None and not isinstance(step, str):
-            yield from _steps(step, f"{name}__{own}" if name else own)
+            yield from _steps(step, f"{name}__{label}" if name else label)
 
 
 def _in_words(estimator: Any) -> str:
@@ -315,5 +315,5 @@ def _reports(estimator: Any, name: str) -> Iterator[tuple[str, PrivacyReport]]:
         yield name, estimator.privacy_report_
     elif isinstance(estimator, FrozenEstimator):
         yield from _reports(estimator.estimator, name)
-    for own, step in steps_of(estimator, fitted=True) or ():
-        yield from _reports(step, f"{name}__{own}" if name else own)
+    for label, step in steps_of(estimator, fitted=True) or ():
+        yield from _reports(step, f"{name}__{label}" if name else label)

@@ -206,10 +206,10 @@ def _search(
     defaults = type(search)(None, {}).get_params(deep=False)
     given = search.get_params(deep=False)
     kept = {name: given[name] for name in (*_SEARCH, "n_iter") if name in given}
-    lost = [name for name in given if name not in {*kept, "estimator", "refit"}]
-    lost = [name for name in lost if given[name] is not defaults[name]]
-    if lost:
-        warn(f"privatize: not carried over: {', '.join(lost)}", ConversionWarning)
+    unsupported = [name for name in given if name not in {*kept, "estimator", "refit"}]
+    unsupported = [name for name in unsupported if given[name] is not defaults[name]]
+    if unsupported:
+        warn(f"privatize: not carried over: {', '.join(unsupported)}", ConversionWarning)
     budget = {name: getattr(target, name) for name in ("epsilon", "delta", "rho")}
     return kind(privatize(search.estimator, bounds=bounds), **kept, **budget, ledger=ledger)
 

@@ -151,21 +151,21 @@ class OwnTasks:
 def own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
     """The tasks of each part, if no two parts share one and none holds data."""
     tasks = _tasks_of(parts)
-    n_tasks = sum(len(own.graph) for own in tasks)
-    every = {key: node for own in tasks for key, node in own.graph.items()}
+    n_tasks = sum(len(task.graph) for task in tasks)
+    every = {key: node for task in tasks for key, node in task.graph.items()}
     return tasks if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
 
 
 def lean_on_others(parts: Sequence[Any]) -> bool:
-    """Whether what makes a part is not its own: tasks of several parts, or what a client holds."""
-    seen: set = set()
-    for own in _tasks_of(parts):
-        made = {key for key, node in own.graph.items() if not _is_data(node)}
-        if made & seen or any(
-            _is_future(getattr(node, "value", node)) for node in own.graph.values()
+    """True if what makes a part is not its own: tasks of several parts, or what a client holds."""
+    tasks: set = set()
+    for task in _tasks_of(parts):
+        made = {key for key, node in task.graph.items() if not _is_data(node)}
+        if made & tasks or any(
+            _is_future(getattr(node, "value", node)) for node in task.graph.values()
         ):
             return True
-        seen |= made
+        tasks |= made
     return False
 
 
@@ -236,7 +236,7 @@ def _is_gone(future: Any) -> bool:
 
 
 def _is_data(node: Any) -> bool:
-    """Whether a node of a graph is no task but what one has made, or will."""
+    """True if a node of a graph is no task but what one has made, or will."""
     value = getattr(node, "value", node)
     return _is_future(value) or isinstance(value, np.ndarray) or hasattr(value, "__array__")
 
@@ -385,9 +385,9 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
     readers: list[list] = []
     brought: list[tuple] = []
     for parts in collections:
-        own = None if parts is None else own_tasks(parts)
-        if parts is None or own is not None:
-            readers.append(own or [None] * len(collections[0]))  # type: ignore[arg-type]
+        tasks = None if parts is None else own_tasks(parts)
+        if parts is None or tasks is not None:
+            readers.append(tasks or [None] * len(collections[0]))  # type: ignore[arg-type]
             continue
         readers.append([Given(len(brought))] * len(parts))
         # Each as the result of a task: Dask does not persist what is none.

@@ -99,7 +99,7 @@ def in_memory(X: Any, together: str | None = None) -> Schema:
 
 
 def in_parts(X: Any) -> bool:
-    """Whether a table is in parts, by types alone."""
+    """True if a table is in parts, by types alone."""
     return _reader_of(X) is not None
 
 

@@ -234,7 +234,7 @@ def columns_of(piece: Any) -> Columns:
 
 
 def has_no_columns(piece: Any) -> bool:
-    """Whether a part is a list of no rows, which fits any columns."""
+    """True if a part is a list of no rows, which fits any columns."""
     return isinstance(piece, list | tuple) and not len(piece)
 
 
@@ -360,7 +360,7 @@ def check_list(
 
 
 def is_list_of_values(piece: Any) -> bool:
-    """Whether something is one-dimensional and holds values; none of them is looked at.
+    """True if something is one-dimensional and holds values; none of them is looked at.
 
     >>> is_list_of_values([1, 2]), is_list_of_values(np.ones(3)), is_list_of_values(3.0)
     (True, True, False)

@@ -84,11 +84,11 @@ class Accounts:
 
     def remaining(self, name: str | None = None) -> float:
         """rho that an entry (or the whole plan) can still pay, rounded down."""
-        left = self._most[0] - self._total.rho
+        rest = self._most[0] - self._total.rho
         if name is not None:
             entry = self._plan[name].name  # or an error
-            left = min(left, self._caps[entry][0] - self._of[entry].rho)
-        return steps_down(left)
+            rest = min(rest, self._caps[entry][0] - self._of[entry].rho)
+        return steps_down(rest)
 
     def waive(self, name: str) -> None:
         """Lower the cap of an entry to what it has spent: the rest is there for other entries."""

@@ -47,7 +47,7 @@ class Domain:
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each column: those of the box, or of the box about a ball."""
+        """Return the ends of each column: those of the box, or of the box about a ball."""
         if self.low is None or self.high is None:
             return self.center - self.radius, self.center + self.radius
         return self.low, self.high
@@ -134,7 +134,7 @@ class Sphere(Domain):
         return unit_rows(X)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """The same: there is no center to subtract."""
+        """Return the rows themselves: there is no center to subtract."""
         return unit_rows(X)
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:

@@ -94,7 +94,7 @@ def dtype_of(values: Any) -> Any:
 
 
 def is_sequence(values: Any) -> bool:
-    """Whether something is a list of entries by its type, such as a tuple or a deque."""
+    """True if something is a list of entries by its type, such as a tuple or a deque."""
     kind = type(values)
     return issubclass(kind, Sequence) and not issubclass(kind, _WHOLE)
 
@@ -108,7 +108,7 @@ def items_of(values: Any) -> list[Any]:
 
 
 def is_column(values: Any) -> bool:
-    """Whether something holds one value for each row, by its type and number of axes alone."""
+    """True if something holds one value for each row, by its type and number of axes alone."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     if is_sequence(values):

@@ -495,8 +495,8 @@ def _keys(state: LedgerState) -> str:
     pages = []
     for key, values in state.keys.items():
         rows = (
-            [value, *map(cell, (*spent.values(), *left.values()))]
-            for value, spent, left in state.values_of(key)
+            [value, *map(cell, (*spent.values(), *remaining.values()))]
+            for value, spent, remaining in state.values_of(key)
         )
         pages.append(
             f"<details><summary>{escape(key)}: {len(values)} non-overlapping groups"
@@ -515,5 +515,5 @@ def _of_all_fits(state: LedgerState) -> str:
         known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
         guess = best_guess(known, terms.budget.delta, first, gaussian)
         alone = best_guess(known, terms.budget.delta)
-    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
-    return f"From everything that the fits of this ledger release, now and later, {told}"
+    leaks = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
+    return f"From everything that the fits of this ledger release, now and later, {leaks}"

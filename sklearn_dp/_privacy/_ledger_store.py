@@ -126,7 +126,7 @@ class LostBook:
         )
 
     def append(self, make: Make) -> LedgerState:
-        """The same."""
+        """Refuse the charge: the ledger is gone."""
         return self.read()
 
 

@@ -264,7 +264,7 @@ class LedgerTerms:
 
     @property
     def _derived(self) -> bool:
-        """Whether the caps are computed from the budget rather than typed."""
+        """True if the caps are computed from the budget rather than typed."""
         return self.budget.rho is None and self.composition != "basic"
 
     @property
@@ -308,9 +308,9 @@ class LedgerTerms:
         whose = "" if charge.payers == EVERYONE else f" for {payers_in_words(charge.payers)}"
         for name, cap, cost, column in zip(self.columns, self.caps, costs, columns, strict=True):
             if self._exceeded(cap, [*column, cost]):
-                left = _left(cap, column)
+                remaining = _left(cap, column)
                 # Outward rounding leaves a residue of what is used up.
-                rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
+                rest = f"only {remaining:.6g}" if remaining > 1e-6 * cap else "nothing"
                 raise BudgetExceededError(
                     f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left{whose} "
                     f"({self.composition} composition). Nothing was spent, no data were read.",
@@ -319,7 +319,7 @@ class LedgerTerms:
                 )
 
     def _exceeded(self, cap: float, column: list[float]) -> bool:
-        """Whether costs exceed a cap; exact: `fsum` rounds once, so its sign is the true sign."""
+        """True if costs exceed a cap; exact: `fsum` rounds once, so its sign is the true sign."""
         slack = 0.0 if self._derived else cap * _TYPED_SLACK
         return math.fsum([*column, -cap, -slack]) > 0
 
@@ -488,12 +488,12 @@ class LedgerState:
     def values_of(self, key: str) -> Iterator[tuple[str, dict[str, float], dict[str, float]]]:
         """What the units of each value of a key have spent, and what is left to them."""
         rest: list[Line] = []
-        own: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
+        by_value: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
         for charge in self.charges:
-            lines = own.setdefault(charge.value, []) if charge.key == key else rest
+            lines = by_value.setdefault(charge.value, []) if charge.key == key else rest
             lines.append(self.terms.line(charge))
         others = dearest(rest, self.payers)
-        for value, lines in own.items():
+        for value, lines in by_value.items():
             columns = [a + b for a, b in zip(others, dearest(lines), strict=True)]
             yield value, self._spent(columns), self._remaining(columns)
 
@@ -520,8 +520,8 @@ def _left(cap: float, costs: Sequence[float]) -> float:
     >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10), _left(2.0, [1.0, 1.0 - 1e-11])
     (0.25, 0.0, 0.0)
     """
-    left = sum_down([cap, *(-cost for cost in costs)])
-    return left if left > 1e-9 * cap else 0.0
+    remaining = sum_down([cap, *(-cost for cost in costs)])
+    return remaining if remaining > 1e-9 * cap else 0.0
 
 
 def _entry(kind: str, **content: Any) -> str:

@@ -193,8 +193,8 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
     terms = state.terms
     rows = [[cell(getattr(charge, name)) for name in _CHARGE] for charge in state.charges]
     costs = [
-        (f"{name}: spent, left, total", ", ".join(map(cell, (spent, left, cap))))
-        for (name, spent), left, cap in zip(
+        (f"{name}: spent, left, total", ", ".join(map(cell, (spent, remaining, cap))))
+        for (name, spent), remaining, cap in zip(
             state.spent.items(), state.remaining.values(), terms.caps, strict=True
         )
     ]
@@ -202,8 +202,8 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
         (
             f"{key}",
             "; ".join(
-                f"{value}: spent {_amounts(spent)}, left {_amounts(left)}"
-                for value, spent, left in state.values_of(key)
+                f"{value}: spent {_amounts(spent)}, left {_amounts(remaining)}"
+                for value, spent, remaining in state.values_of(key)
             ),
         )
         for key in state.keys

@@ -62,7 +62,7 @@ class Part:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """Whether it is for such a fit, and the charge of that is no more, in any composition. That
+        """True if it is for such a fit, and the charge of that is no more, in any composition. That
         of another estimator may be small too, but then the one that was paid for would pay once
         more."""
         return (
@@ -110,7 +110,8 @@ def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerC
 
 
 def _charge(parts: list[Part]) -> LedgerCharge:
-    """Of some parts: (rho, delta)-zCDP together, which is (epsilon, 2 delta)-DP."""
+    """Return the joint charge of some parts: they are (rho, delta)-zCDP together, which is
+    (epsilon, 2 delta)-DP."""
     rho, delta = (sum_up([getattr(part, cost) for part in parts]) for cost in ("rho", "delta"))
     return LedgerCharge(
         epsilon=accounting.zcdp_epsilon(rho, delta),
@@ -150,7 +151,7 @@ def shared_budget() -> PrivacyBudget | None:
 
 
 def is_paid(ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
-    """Whether a fit has been paid for; its part is then taken."""
+    """True if a fit has been paid for; its part is then taken."""
     untaken = _UNTAKEN.get()
     return untaken is not None and untaken.take(ledger, charge)
 

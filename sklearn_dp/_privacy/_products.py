@@ -154,5 +154,5 @@ def _near_apart(
             yield place, rows[~over] if over.any() else rows, None
         others, step = np.flatnonzero(over), max(1, _CHUNK_ENTRIES // len(rows.base))
         for start in range(0, len(others), step):
-            own = others[start : start + step]
-            yield place, rows[own].dense(), squares[own]
+            chunk = others[start : start + step]
+            yield place, rows[chunk].dense(), squares[chunk]

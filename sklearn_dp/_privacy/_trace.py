@@ -173,5 +173,5 @@ class Trace(Shares):
 
     @property
     def forces(self) -> bool:
-        """Whether it may put another output in the place of one that was drawn."""
+        """True if it may put another output in the place of one that was drawn."""
         return type(self).record is not Trace.record

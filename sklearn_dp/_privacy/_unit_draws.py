@@ -62,7 +62,7 @@ def unit_draws(session: Any, n_units: int, tag: str = "units") -> np.ndarray:
 
 
 def addressed_draws(session: Any, n_units: int, tag: str = "units") -> UnitDraws:
-    """The same draws, to be asked for by the numbers of units, where the units are. Nothing is
+    """Return draws that are looked up by the numbers of units, where the units are. Nothing is
     drawn here but in an audit, which has to know the draws of all units."""
     known = None if session._trace is None else unit_draws(session, n_units, tag)
     return UnitDraws(session._algorithm_seed, tag, known)

@@ -92,7 +92,8 @@ class Units:
         return units
 
     def times(self, rows: Units) -> Self:
-        """The same units, whose rows have weights of their own too, if those of `rows` have."""
+        """Return these units with the weights of their rows multiplied in, if `rows` have
+        weights."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
             if rows.excess is not None:
@@ -174,7 +175,7 @@ class Units:
         return np.trunc(rows * (self.weights[:, None] * self.step))
 
     def take(self, rows: Any) -> Units:
-        """The same units, restricted to some rows (a mask, indices or a slice)."""
+        """Return these units restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
         other.own_weights, other.numbers, other.unit = self.own_weights, self.numbers, self.unit

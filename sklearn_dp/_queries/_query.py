@@ -102,7 +102,7 @@ class Facts(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """Of the norm of an integer row, in steps."""
+        """The limit on the norm of an integer row, in steps."""
         return self._grid.limit
 
     @property
@@ -192,7 +192,7 @@ class CellQuery(Query):
 
 
 class SparseQuery(CellQuery):
-    """The same of so many cells that empty ones are not stored: a sum of :class:`CellCounts`."""
+    """A query about so many cells that empty ones are not stored: a sum of :class:`CellCounts`."""
 
     def n_cells(self) -> tuple[int, int]:
         """How many cells there are; and how many of these, the last, are shown in any case."""

@@ -249,12 +249,12 @@ class _Drawn:
 
 def _drawn(part: Part, shared: _Shared) -> _Drawn:
     """Which rows of a part go to which task; a function of their numbers alone."""
-    fits, own = shared.fits, shared.numbers.draws_of(part, shared.draws)
-    rows, copies, blocks = drawn_rows(own, fits.n_blocks, fits.rate)
+    fits, draws = shared.fits, shared.numbers.draws_of(part, shared.draws)
+    rows, copies, blocks = drawn_rows(draws, fits.n_blocks, fits.rate)
     if fits.takes_part is not None:
-        there = fits.takes_part(own)[rows]
+        there = fits.takes_part(draws)[rows]
         rows, copies, blocks = rows[there], copies[there], blocks[there]
-    del own
+    del draws
     # There are at most 2**22 blocks; 16 bits are sorted much faster.
     blocks = blocks.astype(
         np.int16 if fits.n_blocks <= 2**15 else np.int32, copy=False, casting="same_kind"
@@ -281,14 +281,14 @@ def _fitted(
     first, last = shared.ends[task : task + 2]
     places = np.searchsorted(blocks[order], np.arange(first, last + 1))
     members = [order[start:stop] for start, stop in zip(places, places[1:], strict=False)]
-    own = [_prepared(rows, member, shared.fits) for member in members]
-    return fit_some(shared.fits, own, [int(seed) for seed in shared.seeds[first:last]])
+    prepared = [_prepared(rows, member, shared.fits) for member in members]
+    return fit_some(shared.fits, prepared, [int(seed) for seed in shared.seeds[first:last]])
 
 
 def _prepared(rows: np.ndarray, member: np.ndarray, fits: BlockFits) -> np.ndarray:
     """The rows of one block as doubles, as the fit is to see them: a copy of its own."""
-    own = rows.take(member, axis=0)
+    block = rows.take(member, axis=0)
     if fits.within is not None:
-        own = fits.within.clip_points(own)
-    own = np.asarray(own, dtype=np.float64)
-    return own if fits.prepare is None else fits.prepare(own)
+        block = fits.within.clip_points(block)
+    block = np.asarray(block, dtype=np.float64)
+    return block if fits.prepare is None else fits.prepare(block)

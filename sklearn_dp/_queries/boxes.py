@@ -41,7 +41,7 @@ class Boxes(Public):
             raise ValueError("rows are mapped by integers.")
 
     def width(self, n_features: int) -> int:
-        """Of the space that rows are mapped to."""
+        """Return the number of columns of the space that rows are mapped to."""
         return n_features if self.matrix is None else len(self.matrix)
 
     def images(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:

@@ -63,21 +63,21 @@ class CellGrid(Public):
             np.minimum(shifted, 2.0 ** self.bits[axis] - 1, out=shifted)
             index = bounded_integers(shifted, np.int64)
             for low, places in self._tables[axis]:
-                own = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
-                codes |= places[own]
+                digit = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
+                codes |= places[digit]
         return codes
 
     @cached_property
     def _tables(self) -> list[list[tuple[int, np.ndarray]]]:
         """For each axis, what a few bits of an index come to in a code: (lowest bit, table)."""
         tables: list[list] = [[] for _ in self.half_widths]
-        for axis, own in enumerate(tables):
+        for axis, table in enumerate(tables):
             # Of the lowest bit first: the last split across the axis.
             shifts = self.depth - 1 - np.flatnonzero(self.axes == axis)[::-1]
             for low in range(0, len(shifts), _TABLE_BITS):
                 bits = shifts[low : low + _TABLE_BITS]
                 numbers = np.arange(1 << len(bits))[:, None]
-                own.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
+                table.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
         return tables
 
     def __getstate__(self) -> dict:

@@ -83,7 +83,7 @@ _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what i
 
 
 def is_count(name: str) -> bool:
-    """Whether a vector holds counts: what the paper gives Laplace noise.
+    """True if a vector holds counts: what the paper gives Laplace noise.
 
     >>> [name for name in ("bound", "lift sums", "lift counts") if is_count(name)]
     ['bound', 'lift counts']
@@ -484,7 +484,7 @@ class ClientRound(Query):
         if self.shares.size or self.kind in REACHES:
             of: Any = np.arange(len(X)) if part.units.index is None else part.units.index
             clients = [of == client for client in np.unique(of)]
-        answers = [exact_update(self.kind, self._message, X[own]) for own in clients]
+        answers = [exact_update(self.kind, self._message, X[rows]) for rows in clients]
         nothing = exact_update(self.kind, self._message, X[:0])
         return part, tuple(
             exact_integers(sum(each[name] for each in answers) + value)

@@ -38,7 +38,7 @@ class _Labels(NamedTuple):
 
 
 class _Clusters(NamedTuple):
-    """The same, of `Nearest`."""
+    """The rows that `Nearest` has served, with their nearest centers."""
 
     rows: Rows  # about which origin they were served
     centers: np.ndarray  # (k, d), public
@@ -100,8 +100,9 @@ class Nearest(CellQuery):
 
 
 def residual_claim(radius: np.ndarray, d: int, facts: Facts) -> Claim:
-    """Of sums (k, d) of residuals clipped to `radius` (k,). A row is in one cluster: a unit moves
-    the stack of sums, each over its radius, by a vector of length at most one (2**bits steps)."""
+    """Return the claim for sums (k, d) of residuals clipped to `radius` (k,). A row is in one
+    cluster: a unit moves the stack of sums, each over its radius, by a vector of length at most one
+    (2**bits steps)."""
     l2 = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     return Claim(np.broadcast_to(l2, (len(radius), d)), 2.0**-WEIGHT_BITS * facts.unit)
 

@@ -199,7 +199,7 @@ def box_means(
 def boxes_fit(
     t: int, k: int, d: int, most: float, cell: float, epsilon: float, beta: float
 ) -> bool:
-    """Whether :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
+    """True if :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
 
     That is whether the m smallest and the m largest of t values are disjoint. `most` tuples may be
     left out by the balls (:class:`.separated_balls.Constants`); `cell` is in radii of a ball.

@@ -87,7 +87,7 @@ class Cut(Public):
         return sum(1 if each is None else each.n_leaves for each in (self.inside, self.outside))
 
     def holds(self, rows: Rows) -> np.ndarray:
-        """Whether each row is inside the ball: a function of that row and of releases."""
+        """True where a row is inside the ball: a function of that row and of releases."""
         return squared_distances(self.view.of(rows), self.center) <= self.square
 
 

@@ -39,12 +39,12 @@ class Radii(Public):
 
     @property
     def squares(self) -> np.ndarray:
-        """Of the radii, increasing."""
+        """The squares of the radii, increasing."""
         raise NotImplementedError
 
     @property
     def before(self) -> np.ndarray:
-        """Of each radius, the one that must be too small."""
+        """For each radius, the radius that must be too small."""
         raise NotImplementedError
 
     def bins(self, squared: np.ndarray) -> np.ndarray:

@@ -71,11 +71,11 @@ class _Near:
         """What their squared norms are, and more than by how much these are off."""
         n, d = self.shape
         rows = row_of_each_entry(self._moved)
-        common, own = np.square(self._zeros), np.square(self._moved.data)
+        common, moved = np.square(self._zeros), np.square(self._moved.data)
         whole, there = common.sum(), common[self._moved.indices]
         # At most 2 d additions of products, each off by a unit in the last place of what is below.
-        largest = whole + np.bincount(rows, own + there, n)
-        return whole + np.bincount(rows, own - there, n), (d + 8) * 2.0**-50 * largest
+        largest = whole + np.bincount(rows, moved + there, n)
+        return whole + np.bincount(rows, moved - there, n), (d + 8) * 2.0**-50 * largest
 
 
 class SumAndTotals(Query):

@@ -47,8 +47,8 @@ class PointPairs(PointQuery):
             return part, (ByPart({number: Compared(X[:], None, units.weights, units.scale)}),)
         places = np.flatnonzero(self.coins.mask(part))
         weights = None if units.weights is None else units.weights[places]
-        own = Compared(X[places], self.coins.first(part) + places, weights, units.scale)
-        return part, (ByPart({number: own}),)
+        points = Compared(X[places], self.coins.first(part) + places, weights, units.scale)
+        return part, (ByPart({number: points}),)
 
     def exact(self, sums: tuple) -> tuple:
         points, numbers, weights, scales = zip(*sums[0].in_order(), strict=True)
@@ -130,8 +130,8 @@ def average_of_basic_core(
     size: Share,
     mean: Share,
 ) -> Average | None:
-    """The same by the basic filter, which draws no noise: what it costs with the average is worked
-    out by :func:`.averages.basic_average_budget`."""
+    """Average the core of the basic filter, which draws no noise. Its cost with the average is that
+    of :func:`.averages.basic_average_budget`."""
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)
@@ -147,7 +147,7 @@ def _average(
     mean: Share,
     weighted: bool,
 ) -> Average | None:
-    """Of what a filter has kept, of which any two have a friend in common."""
+    """Average the points that a filter has kept, of which any two have a friend in common."""
     weights = compared.weights[keep] if weighted and compared.weights is not None else None
     return friendly_average(
         session,

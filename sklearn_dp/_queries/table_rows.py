@@ -32,7 +32,7 @@ class TableRows:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the rows, which is public."""
+        """The dtype of the rows, which is public."""
         return self.__table.dtype
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

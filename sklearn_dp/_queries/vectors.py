@@ -69,7 +69,7 @@ class Vectors(Public):
 
     @property
     def weights(self) -> list[float]:
-        """Of all that is added up, d entries of each; entries are at most the weight."""
+        """Weights of all that is added up, d entries of each; entries are at most the weight."""
         return [1.0] * self.signed + [weight for _, weight in self.powers]
 
     @property
@@ -152,7 +152,7 @@ class Outside(Query):
 
 
 def _grid(radius: float) -> Grid:
-    """Of vectors up to a norm, with entries of up to 1."""
+    """Return the grid for vectors up to a norm, with entries of up to 1."""
     return Grid.for_radius(max(radius, 1.0))
 
 
@@ -195,13 +195,13 @@ class VectorSums(Query):
         total = np.zeros(vectors.width, dtype=sum_type(n, 24))
         outside = np.zeros(2 * len(vectors.low), dtype=np.int64)
         for place in row_slices(n, max(X.shape[1], vectors.width)):
-            own, units = np.asarray(X[place]), part.units.take(place)
+            rows, units = np.asarray(X[place]), part.units.take(place)
             # Integers of at most 2**24, a chunk of at most 2**16 rows: exact sums.
-            steps, squares = vectors.in_steps(own, grid)
+            steps, squares = vectors.in_steps(rows, grid)
             steps = clip_integer_rows(steps, grid.steps(self.radius), squares, own=True)
             total += exact_integers(units.weigh(steps).sum(axis=0))
             if vectors.beyond:
-                outside += exact_integers(units.weigh(vectors.outside(own)).sum(axis=0))
+                outside += exact_integers(units.weigh(vectors.outside(rows)).sum(axis=0))
         return part, (total, outside)
 
     def exact(self, sums: tuple) -> tuple:

@@ -14,8 +14,8 @@ from .._privacy._sealed import Claim, Sealed, exact_of
 def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) -> Sealed:
     """Numbers that move by no more than the scores do: the callers' proof."""
     value, claim = function(exact_of(scores)), scores.claim
-    own = Claim.of_entries(claim.of_one, len(value), claim.rate)
-    return Sealed(value, own, scores.units, about)
+    entry_claim = Claim.of_entries(claim.of_one, len(value), claim.rate)
+    return Sealed(value, entry_claim, scores.units, about)
 
 
 def padded(scores: Sealed) -> Sealed:

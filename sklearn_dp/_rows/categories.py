@@ -94,7 +94,8 @@ def in_order(codes: list[bytes], counts: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _rank(value: Any) -> tuple:
-    """Of numbers, texts and None, which Python does not compare with each other."""
+    """Return a sort key for numbers, texts and None, which Python does not compare with each
+    other."""
     if value is None:
         return (2,)
     return (1, value) if isinstance(value, str) else (0, value)

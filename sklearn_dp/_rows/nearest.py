@@ -20,9 +20,9 @@ _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
-def nearest_seen(X: Any, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
-    """The nearest center of each row; `seen` makes of rows what is compared."""
-    return nearest_point(seen(X), centers)
+def nearest_seen(X: Any, centers: np.ndarray, rows_of: Callable[[Any], Any]) -> np.ndarray:
+    """The nearest center of each row; `rows_of` prepares the rows for comparison."""
+    return nearest_point(rows_of(X), centers)
 
 
 @row_guard
@@ -91,12 +91,12 @@ def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     """The squared distance of each finite row to the nearest of some released points."""
     squares, near = np.empty(len(X)), narrowed(points, X.dtype)
     for part, rows, labels in _with_labels(X, points):
-        for few, own in _pieces(rows, len(near), X.dtype, _ROWS // 4):  # and as many offsets
+        for few, x in _pieces(rows, len(near), X.dtype, _ROWS // 4):  # and as many offsets
             offsets, exact = near.take(labels[few], axis=0), squares[part][few]
-            offsets -= own
+            offsets -= x
             exact[:] = _squares(offsets)
             if not 1e-30 < exact.sum() < 1e30:  # then float32 may overflow, or round to zero
-                exact[:] = _squares(near.take(labels[few], axis=0) - _saturated(own, np.float64))
+                exact[:] = _squares(near.take(labels[few], axis=0) - _saturated(x, np.float64))
     return squares
 
 

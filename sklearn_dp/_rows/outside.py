@@ -37,8 +37,8 @@ def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarra
     if domain.low is None:  # each entry tells of its row
         entries = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
     else:
-        own = domain.at(np.append(np.arange(d), table.indices))
-        line = _outside_box(own, np.append(zeros, table.data)).astype(np.float64)
+        domain_of_entries = domain.at(np.append(np.arange(d), table.indices))
+        line = _outside_box(domain_of_entries, np.append(zeros, table.data)).astype(np.float64)
         zeros, entries = line[:d], line[d:]
     rows = row_of_each_entry(table)
     # What is stored of a row, and the zeros of all columns but these.

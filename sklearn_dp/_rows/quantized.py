@@ -108,9 +108,9 @@ def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]
     nonzero, counts = np.empty(len(data)), np.diff(ends)
     step = max(1, 2**18 // max(1, int(counts.max(initial=0))))
     for start in range(0, len(counts), step):
-        own = counts[start : start + step]
-        held = np.arange(max(1, own.max())) < own[:, None]
-        rows, place = np.zeros(held.shape), slice(ends[start], ends[start + len(own)])
+        counts_of_rows = counts[start : start + step]
+        held = np.arange(max(1, counts_of_rows.max())) < counts_of_rows[:, None]
+        rows, place = np.zeros(held.shape), slice(ends[start], ends[start + len(counts_of_rows)])
         rows[held] = data[place]
         nonzero[place] = function(rows)[held]
     return nonzero

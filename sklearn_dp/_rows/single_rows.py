@@ -38,7 +38,7 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
 
 @row_guard
 def is_small(X: Any, largest: float = LARGEST) -> bool:
-    """Whether the sum of squares shows that all entries of one piece of memory are small."""
+    """True if the sum of squares shows that all entries of one piece of memory are small."""
     if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or not X.flags.forc:
         return False
     entries = X.ravel(order="K")

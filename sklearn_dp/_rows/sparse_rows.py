@@ -119,7 +119,7 @@ class CommonRows:
         return NearRows(self._common, _part(self._few, part))
 
     def __call__(self, part: slice) -> np.ndarray:
-        """The same in a new array."""
+        """Return the rows in a new array."""
         return self.near(part).dense()
 
 

@@ -59,7 +59,7 @@ class CellCounts(Summed):
 
     @classmethod
     def of(cls, dense: np.ndarray) -> Self:
-        """Of an array with a count for every cell."""
+        """Build the counts from an array with a count for every cell."""
         cells = np.flatnonzero(dense)
         return cls(cells, dense[cells])
 
@@ -173,7 +173,8 @@ class Engine(Protocol):
         ...
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, and the totals of the sums: those of :func:`add_sums`."""
+        """Run a function on each part, and return the totals of its sums: those of
+        :func:`add_sums`."""
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
@@ -211,7 +212,7 @@ class LocalEngine:
         self._each(lambda number: self._step(number, function, broadcast))
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, and the totals of the sums."""
+        """Run a function on each part, and return the totals of its sums."""
         return reduce(add_sums, self._each(lambda number: self._step(number, function, broadcast)))
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
@@ -245,8 +246,8 @@ class LocalEngine:
                 yield part.source.read()
 
         held = kept(rows())
-        sources = [ArraySource(own, number) for number, own in enumerate(held)]
-        return [part.reading(own) for part, own in zip(parts, sources, strict=True)]
+        sources = [ArraySource(array, number) for number, array in enumerate(held)]
+        return [part.reading(array) for part, array in zip(parts, sources, strict=True)]
 
     def _exchanged(self, split: SplitFunction, use: Any, broadcast: tuple, n_tasks: int) -> list:
         return in_workers(use, self._tasks(split, broadcast, n_tasks), self.n_jobs, n_tasks)
@@ -257,8 +258,8 @@ class LocalEngine:
         if not all(type(state.source) is ArraySource for state in held):  # read by each task
             read = partial(_guarded, lambda number: self.states[number].source.read())
             rows = kept(map(read, range(self.n_parts)))
-            sources = [ArraySource(own, held[i].source.number) for i, own in enumerate(rows)]
-            held = [state.reading(own) for state, own in zip(held, sources, strict=True)]
+            sources = [ArraySource(array, held[i].source.number) for i, array in enumerate(rows)]
+            held = [state.reading(array) for state, array in zip(held, sources, strict=True)]
         parts = self._each(lambda number: split(held[number], *broadcast))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
@@ -356,7 +357,8 @@ def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
 
 @row_guard
 def _in_turn(states: list, number: int, steps: tuple) -> tuple:
-    """The same on a part in its place: what a function has dropped is freed before the next one."""
+    """Run a function on a part in its place: what a function has dropped is freed before the next
+    one."""
     sums: tuple = ()
     for function, broadcast in steps:
         states[number], sums = function(states[number], *broadcast)

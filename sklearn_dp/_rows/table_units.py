@@ -67,10 +67,10 @@ def open_units(table: Table, *, grouped: bool = False, largest: float | None = N
     that are dates of several types.
     """
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
-    own = largest is not None
-    scale = Units.weighted(np.empty(0), 1.0)[0].scale if own else whole.scale
+    weighted = largest is not None
+    scale = Units.weighted(np.empty(0), 1.0)[0].scale if weighted else whole.scale
     weight, unit = float(largest) if largest is not None else 1.0, "group" if grouped else "row"
-    table.units = UnitFacts(scale, weight, own, grouped, unit)
+    table.units = UnitFacts(scale, weight, weighted, grouped, unit)
     table.update(_opened, grouped, largest)
     if grouped:
         (group_sizes,) = table.sums(_sizes)

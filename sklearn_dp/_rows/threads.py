@@ -39,7 +39,7 @@ def in_threads(
     # 0.2. How many there are is what its settings say, and one thread of BLAS for each of ours.
     contexts = [copy_context() for _ in items]  # NumPy's error state, and what an audit looks at
     with thread_pools().limit(limits=1), ThreadPoolExecutor(most) as pool:
-        return list(pool.map(lambda own, item: own.run(function, item), contexts, items))
+        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
 
 
 def in_workers(

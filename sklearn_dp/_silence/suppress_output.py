@@ -136,7 +136,7 @@ def _log(
 
 
 def _handle(context: Any, original: Any, logger: Any, record: Any) -> Any:
-    """The same for a record that code has made by itself."""
+    """Pass a record that code has made by itself to the context."""
     return context.log(record.msg, record.args)
 
 
@@ -457,7 +457,7 @@ class _Interception:
         return stream._stream if isinstance(stream, _Stream) else stream
 
     def known(self, filters: object) -> bool:
-        """Whether a list of filters comes, by identity, from a thread that is not silent."""
+        """True if a list of filters comes, by identity, from a thread that is not silent."""
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:

@@ -219,7 +219,7 @@ class Runs:
 
 
 def sees_releases(estimator: Any) -> bool:
-    """Whether releases on the way can be seen: in estimators of this package."""
+    """True if releases on the way can be seen: in estimators of this package."""
     return isinstance(estimator, BaseDPEstimator)
 
 
@@ -368,7 +368,7 @@ class Certificate:
 
     @property
     def kept(self) -> bool:
-        """Whether no lower bound is above the claim."""
+        """True if no lower bound is above the claim."""
         return all(
             finding.value <= self.claim.value and finding.epsilon_of_rates <= self.claim.epsilon
             for finding in self.findings

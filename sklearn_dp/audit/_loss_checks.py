@@ -80,7 +80,7 @@ def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
 def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str]:
     """Compare every field with the plan. Fields are those of the class, so a new one is
     reported."""
-    told = {
+    reported = {
         "epsilon": plan.epsilon,
         "delta": plan.target.delta,
         "rho": plan.rho,
@@ -98,12 +98,12 @@ def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str
             age = datetime.now(UTC) - datetime.fromisoformat(value).astimezone(UTC)
             if not -_RECENT < age < _RECENT:
                 yield "the charge has another time than the fit"
-        elif field.name not in told:
+        elif field.name not in reported:
             yield f"the audit does not know the field {field.name!r} of a charge"
-        elif value != told[field.name]:
+        elif value != reported[field.name]:
             yield (
                 f"the ledger hears {field.name} = {value!r} where the plan says "
-                f"{told[field.name]!r}"
+                f"{reported[field.name]!r}"
             )
 
 
@@ -433,5 +433,5 @@ def check_seeded_noise_is_told(estimator: Any) -> None:
         succeed(outcome)
         warned = any(issubclass(kind, SeededNoiseWarning) for kind, _ in outcome.warnings)
         assert warned == (seed is not None), "SeededNoiseWarning, if and only if there is a seed"
-        told = outcome.estimator.privacy_report_.noise
-        assert told in (source, "altered"), "the report's noise source"  # altered: by a mutant
+        noise = outcome.estimator.privacy_report_.noise
+        assert noise in (source, "altered"), "the report's noise source"  # altered: by a mutant

@@ -104,8 +104,8 @@ def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.n
 
 
 def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Whether some places of a release get less noise: the ratio of two halves' squares follows an
-    F law."""
+    """Test whether some places of a release get less noise: the ratio of two halves' squares
+    follows an F law."""
     if not releases:
         return
     for what, place in (("first", 0), ("last", -1)):
@@ -156,7 +156,8 @@ def between_tests(
 
 
 def lean_test(numbers: np.ndarray, values: np.ndarray) -> Iterator[tuple[str, float]]:
-    """Whether noise knows the sign of what it is added to, which no test of its law alone sees."""
+    """Test whether noise knows the sign of what it is added to, which no test of its law alone
+    sees."""
     signs = np.sign(values)
     size = int(np.count_nonzero(signs))
     if not size:
@@ -191,17 +192,17 @@ def _fine_numbers(traces: list[list[Event]]) -> tuple[np.ndarray, ...]:
     most = max(64, _MOST // max(len(traces), 1))
     numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
     for number, events in enumerate(traces):
-        left = most
+        budget = most
         for event in events:
             if event.kind not in ("gaussian", "inner_gaussian", "share"):
                 continue
             noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
             scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-            noise, scale = (side[scale >= _FINE][:left] for side in (noise, scale))
+            noise, scale = (side[scale >= _FINE][:budget] for side in (noise, scale))
             numbers.append(noise / scale)
             radii.append(0.5 / scale)
             fits.append(np.full(len(noise), number))
-            left -= len(noise)
+            budget -= len(noise)
     return tuple(map(np.concatenate, (numbers, radii, fits)))
 
 

@@ -38,7 +38,7 @@ class Explosion(Exception):
 
 
 def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
-    """Whether the audit itself raised an exception by mistake: the innermost frame outside
+    """True if the audit itself raised an exception by mistake: the innermost frame outside
     libraries is the audit's.
 
     Assertions and an `Explosion` are no mistakes. `inside_fit`: only what the audit does after a
@@ -79,7 +79,7 @@ def prepared(estimator: Any, **params: Any) -> Any:
 
 
 def accepts_groups(estimator: Any) -> bool:
-    """Whether the estimator knows privacy units of several rows."""
+    """True if the estimator knows privacy units of several rows."""
     return "groups" in inspect.signature(estimator.fit).parameters
 
 
@@ -203,7 +203,7 @@ def _answers(estimator: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _takes_rows(function: Callable[..., Any]) -> bool:
-    """Whether a method, as its class has it, takes rows."""
+    """True if a method, as its class has it, takes rows."""
     return "X" in inspect.signature(function).parameters
 
 

@@ -76,7 +76,7 @@ class ReplayResult:
 
     @property
     def passed(self) -> bool:
-        """Whether there are pairs and no violations."""
+        """True if there are pairs and no violations."""
         return self.n_pairs > self.n_voided and not self.violations
 
     def __add__(self, other: "ReplayResult") -> "ReplayResult":
@@ -237,7 +237,7 @@ class Replay(Shares):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
+    """True if two public facts agree: dicts, arrays of any shape, numbers, words."""
     if type(a) is type(b) and type(a) in (float, int, str):
         return a == b  # most of them: some ten times faster than by arrays
     if isinstance(a, dict):
@@ -420,8 +420,8 @@ def record(
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
-    """Whether the estimator takes other rows for one unit than their ids say, by the audit's own
-    dictionary."""
+    """List the problem if the estimator takes other rows for one unit than their ids say, by the
+    audit's own dictionary."""
     try:
         units = None if groups is None else estimator._units(X, groups).index
     except (TypeError, ValueError):  # the fit says so itself

@@ -104,7 +104,7 @@ def told_of_narrow(
 
 
 def is_narrow(columns: Columns, width: float) -> np.ndarray:
-    """Whether each column is far narrower than a released width; never where units are unknown."""
+    """True where a column is far narrower than a released width; never where units are unknown."""
     free = np.full(len(columns.scale), columns.scaled)
     if columns.box is not None and columns.box.low is not None and columns.box.high is not None:
         free &= columns.box.low < columns.box.high
@@ -141,10 +141,10 @@ class ColumnsOfCenters:
         the rest."""
 
         def release(size: float) -> None:
-            seen = look_at_columns(session, table, size)
+            profile = look_at_columns(session, table, size)
             self.columns = None
-            if (seen.told | seen.single).all():
-                self.columns, self.single = seen.columns, seen.single
+            if (profile.told | profile.single).all():
+                self.columns, self.single = profile.columns, profile.single
             session.waive(COLUMNS)
             if self.columns is None or not (self._one or unequal(self.columns)):
                 session.waive(REFINEMENT)
@@ -396,7 +396,7 @@ class BaseDPCenters(
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
 
     def _labeled_by(self):
-        return partial(nearest_seen, centers=self.cluster_centers_, seen=self._distance.rows)
+        return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
@@ -419,8 +419,8 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        told = told_by_column(self.messages_, columns, codes, names)
-        self.messages_ = told_of_inertia(told, quality)
+        messages = told_by_column(self.messages_, columns, codes, names)
+        self.messages_ = told_of_inertia(messages, quality)
         self.messages_, cut = self._outside(result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers

@@ -104,7 +104,7 @@ def check_texts(texts: Any) -> None:
 
 
 def looks_like_texts(y: Any) -> bool:
-    """Whether a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
+    """True if a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
     if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
         y = y.tolist()
     return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
@@ -145,7 +145,7 @@ def described(
     for k in range(len(sizes)):
         order = np.argsort(-telling[k], kind="stable")[:n_keywords]
         order = order[np.isfinite(telling[k, order])].tolist()
-        names, lost = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
+        names, noisy = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
         topics.append(
             Topic(
                 ", ".join(names[:_IN_LABEL]) or f"topic {k}",
@@ -154,7 +154,7 @@ def described(
                 names,
                 tuple(float(counts[k, i]) for i in order),
                 float(count_errors[k]),
-                "noise" if lost else "ok" if names else "unnamed",
+                "noise" if noisy else "ok" if names else "unnamed",
             )
         )
     return topics
@@ -170,17 +170,17 @@ def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
         ),
         "unnamed": ("unnamed_topics", "no keyword stands out from the noise", ""),
     }
-    told = []
+    messages = []
     for short, (code, words, action) in troubles.items():
         numbers = [str(number) for number, topic in enumerate(topics) if topic.status == short]
         if numbers:
             shown = ", ".join(numbers[:10]) + ", ..." * (len(numbers) > 10)
             text = f"{len(numbers)} of {len(topics)} topics ({shown}): {words}"
             severity = extent(len(numbers), len(topics))
-            told.append(Message(code, text, (), action, severity))
+            messages.append(Message(code, text, (), action, severity))
     if not clusters.trustworthy:
-        told += clusters.of_part("clusters")
-    return Status(told)
+        messages += clusters.of_part("clusters")
+    return Status(messages)
 
 
 # -- merged topics ---------------------------------------------------------------------------------

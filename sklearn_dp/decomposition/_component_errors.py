@@ -214,8 +214,8 @@ class BaseComponentErrors(BaseDPEstimator):
         A variance that its noise hides is that of all columns together.
         """
         total, sd = self._total[0], self._column_noise()
-        seen = variances > _CLEAR * sd
-        spread = np.sqrt(np.where(seen, variances, total / len(variances)))
+        visible = variances > _CLEAR * sd
+        spread = np.sqrt(np.where(visible, variances, total / len(variances)))
         known = self.mean_std_error_ <= _HIDDEN * spread
         self.column_status_ = np.where(known, "ok", "noise").astype("<U8")
         mean = self.mean_, self.mean_std_error_

@@ -60,8 +60,8 @@ def labels_of(classes):
     """
     labels = column(classes, "classes")
     kinds = {str if isinstance(each, str) else type(each) for each in labels.tolist()}
-    alike = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
-    return np.array(labels.tolist()) if alike else labels
+    same_kind = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
+    return np.array(labels.tolist()) if same_kind else labels
 
 
 def target_column(y, n, labels=None):
@@ -142,17 +142,17 @@ class Output:
         of_coef = np.repeat(
             [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
         )
-        lost = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
-        if 2 * np.count_nonzero(lost) <= lost.size:
+        noisy = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
+        if 2 * np.count_nonzero(noisy) <= noisy.size:
             return Status()
         shape = self.shapes[self.names.index("coef_")]
         places = [f"coef_[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]
         text = (
-            f"mostly noise: {np.count_nonzero(lost)} of the {lost.size} coefficients cannot be "
-            f"told from zero ({in_short(names_at(places, lost))}), so predictions may be far off"
+            f"mostly noise: {np.count_nonzero(noisy)} of the {noisy.size} coefficients cannot be "
+            f"told from zero ({in_short(names_at(places, noisy))}), so predictions may be far off"
         )
         action = "use more rows, fewer columns or a larger epsilon"
-        severity = extent(int(np.count_nonzero(lost)), lost.size)
+        severity = extent(int(np.count_nonzero(noisy)), noisy.size)
         return Status([Message("mostly_noise", text, (), action, severity)])
 
     def write(self, fitted, vector):

@@ -209,7 +209,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return RobustScaler(with_scaling=False) if self.estimator is None else self.estimator
 
     def _needs_target(self):
-        """Whether a target is part of the rows of a block, as their last column."""
+        """True if a target is part of the rows of a block, as their last column."""
         if not hasattr(self._inner(), "fit"):
             raise TypeError("estimator must have a fit method.")
         return is_classifier(self._inner()) or is_regressor(self._inner())

@@ -78,7 +78,7 @@ def check_distinct(clients: Sequence[Any]) -> None:
 
 
 def _overlap(arrays: Sequence[np.ndarray]) -> bool:
-    """Whether two arrays have memory in common.
+    """True if two arrays have memory in common.
 
     1. Arrays are sorted by the ends of their memory. One that begins after another has ended
        shares nothing with it: that is all there is to do for parts of one array in a row.
@@ -105,7 +105,7 @@ def _overlap(arrays: Sequence[np.ndarray]) -> bool:
 
 
 def _share(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether an element is in both arrays; False also where that takes too long to tell."""
+    """True if an element is in both arrays; False also where that takes too long to tell."""
     try:
         return np.shares_memory(one, other, max_work=_MOST_WORK)
     except np.exceptions.TooHardError:
@@ -278,7 +278,7 @@ _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
 
 
 def is_grid(clients: Any) -> bool:
-    """Whether clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
+    """True if clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
     return hasattr(clients, "send_and_receive") and hasattr(clients, "get_node_ids")
 
 

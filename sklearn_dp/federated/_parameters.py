@@ -192,8 +192,8 @@ def relation_of(model: Any, unit: str) -> str:
     'replace the rows of'
     """
     # A client that adds noise takes part whether it has rows or not: its rows come and go.
-    own = model.n_honest is not None and unit == "group"
-    return model.relation + " the rows of" * own
+    has_honest = model.n_honest is not None and unit == "group"
+    return model.relation + " the rows of" * has_honest
 
 
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:

@@ -223,8 +223,8 @@ def shrink_moves(
     error = math.sqrt(2 / dimension) * expected
     total = max(float(weights.sum()), 1e-300)
     pooled = max(0.0, float(weights @ excess - _POOLED * np.linalg.norm(weights * error)) / total)
-    own = min(1.0, dimension / _TRUSTED_AXES)
-    beyond = np.maximum(pooled, own * (excess - _OWN * error) + (1 - own) * pooled)
+    own_share = min(1.0, dimension / _TRUSTED_AXES)
+    beyond = np.maximum(pooled, own_share * (excess - _OWN * error) + (1 - own_share) * pooled)
     prior = np.minimum(doubt + beyond, np.square(longest) / dimension)
     gain = prior / np.maximum(prior + noise, 1e-300)
     moved = gain[:, None] * moved
@@ -251,7 +251,7 @@ _NEAREST = 0.75  # part of the held-out points that counts: outliers are not to 
 
 
 def is_faint(weights: np.ndarray, sd: float) -> bool:
-    """Whether released weights are so small against their noise that they tell next to nothing."""
+    """True if released weights are so small against their noise that they tell next to nothing."""
     mean = float(weights.sum()) / len(weights) - sd / math.sqrt(len(weights))
     return mean < _FAINT * sd
 
@@ -285,7 +285,7 @@ def own_start(
 
 
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
-    """Whether k-means in the points' own subspace predicts held-out points better, every time.
+    """True if k-means in the points' own subspace predicts held-out points better, every time.
     Points are public, about the center of the domain."""
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
@@ -303,9 +303,9 @@ def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Genera
 def _lifted(points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Centers by k-means in the leading axes of the points, lifted."""
     subspace = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :k].T
-    flat_points, alike = points @ subspace.T, np.ones(len(points))
-    flat = weighted_kmeans(flat_points, alike, k, rng, _STARTS)
-    return lift_points(points, flat_points, alike, flat, subspace).centers
+    flat_points, weights = points @ subspace.T, np.ones(len(points))
+    flat = weighted_kmeans(flat_points, weights, k, rng, _STARTS)
+    return lift_points(points, flat_points, weights, flat, subspace).centers
 
 
 def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:

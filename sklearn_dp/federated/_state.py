@@ -58,7 +58,7 @@ class Setup:
 
     @property
     def asks_reach(self) -> bool:
-        """Whether clients are asked how long their vectors are: where no public point can say."""
+        """True if clients are asked how long their vectors are: where no public point can say."""
         ours = self.residuals and not (self.local_means or self.margin)
         return self.server is None and self.per_client and ours and self.shares is None
 

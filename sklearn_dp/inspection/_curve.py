@@ -452,7 +452,7 @@ def plan_at(estimator: BaseDPEstimator, epsilon: float, n_features: int) -> Priv
 
 
 def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
-    """Whether public rows of another number can stand for the private ones.
+    """True if public rows of another number can stand for the private ones.
 
     They can where all noise is Gaussian and belongs to sums over all rows. Other noise has laws
     that do not scale with n mu. And an aggregate of blocks has noise for the number of blocks,

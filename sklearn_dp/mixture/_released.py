@@ -147,8 +147,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             if np.square(whitened).max() * np.finfo(np.float64).eps > _FAR:
                 mixture.covariance_type = "full"
                 for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-                    own = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
-                    setattr(mixture, name, own[:, :, None] * np.eye(d))
+                    array = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
+                    setattr(mixture, name, array[:, :, None] * np.eye(d))
         if hasattr(self, "feature_names_in_"):
             mixture.feature_names_in_ = self.feature_names_in_
         return mixture

@@ -258,7 +258,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
             key, value = book.payers
             charge = replace(charge, key=key, value=value)
             books.setdefault(identity(book), (book, []))[1].append(charge)
-    left: dict[str, dict[str, float]] = {}
+    remaining: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
         # What is left is that of the units of a value, if any of the charges is theirs.
         payers = max(charge.payers for charge in charges)
@@ -275,8 +275,8 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
                 ) from None
             spent.append(state.terms.line(charge))
         after = replace(state, charges=(*state.charges, *charges))
-        left[_name(book, left)] = after.remaining
-    return left
+        remaining[_name(book, remaining)] = after.remaining
+    return remaining
 
 
 def _name(book: PrivacyLedger, taken: dict[str, Any]) -> str:

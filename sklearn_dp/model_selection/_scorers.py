@@ -126,7 +126,7 @@ def check_can_be_scored(estimators: Sequence[Any], scoring: Any) -> None:
 
 
 def _has_one_center(estimator: Any) -> bool:
-    """Whether that is all a ball has, or a clusterer or mixture is asked for."""
+    """True if that is all a ball has, or a clusterer or mixture is asked for."""
     asked = getattr(estimator, "n_clusters", getattr(estimator, "n_components", None))
     one = is_integer(asked) and asked == 1
     return one or getattr(estimator, "_centers", None) == "center_"
@@ -239,7 +239,7 @@ def _log_density(limits: Limits) -> Scorer:
 
 
 def _accuracy(limits: Limits) -> Scorer:
-    """Whether a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
+    """Score 1 if a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
     doing, for all rows alike."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:

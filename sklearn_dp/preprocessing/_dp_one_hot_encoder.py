@@ -253,11 +253,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """The fitted attributes, of what was released."""
         self.categories_, self.counts_ = categories, counts
         size, error = max(self.size_, self.size_std_error_), self.size_std_error_
-        seen = np.array([each.sum() for each in counts])
+        n_known = np.array([each.sum() for each in counts])
         noise = np.sqrt([error**2 + len(each) * self.count_std_error_**2 for each in counts])
-        lost = self.size_ < 2 * error
-        self.hidden_share_ = np.clip(1 - seen / size, 0.0, 1.0)
-        self.hidden_share_std_error_ = np.where(lost, np.inf, noise / size)
+        noisy = self.size_ < 2 * error
+        self.hidden_share_ = np.clip(1 - n_known / size, 0.0, 1.0)
+        self.hidden_share_std_error_ = np.where(noisy, np.inf, noise / size)
         none = np.array([not len(each) for each in counts])
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))

@@ -159,8 +159,8 @@ status_, messages_, privacy_report_ :
         low, _, high = self._levels()
         unit = float(norm.ppf(high) - norm.ppf(low)) if self.unit_variance else 1.0
         width = result.values[2] - result.values[0]
-        seen = width > _NO_WIDTH * result.resolution
-        flat = ~seen & (self.column_status_ == "ok")
+        visible = width > _NO_WIDTH * result.resolution
+        flat = ~visible & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
         if not self.messages_:
             words, action = "all quantiles of these columns are equal", ""
@@ -171,7 +171,7 @@ status_, messages_, privacy_report_ :
         error = np.hypot(result.errors[0], result.errors[2])
         self.center_ = result.values[1].copy() if self.with_centering else None
         self.center_std_error_ = result.errors[1].copy() if self.with_centering else None
-        self.scale_ = np.where(seen, width / unit, 1.0) if self.with_scaling else None
+        self.scale_ = np.where(visible, width / unit, 1.0) if self.with_scaling else None
         self.scale_std_error_ = error / unit if self.with_scaling else None
 
     def _center_and_scale(self) -> tuple[Any, Any]:

@@ -53,7 +53,7 @@ class _Number:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that it becomes, and of those of the decoded table."""
+        """Names of the encoded columns, and of those of the decoded table."""
         return [f"{self.name}_missing", str(self.name)]
 
     decoded = names
@@ -120,7 +120,7 @@ class _Category:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that it becomes."""
+        """Names of the encoded columns."""
         return [f"{self.name}_{value}" for value in self.values]
 
     @property
@@ -195,16 +195,17 @@ class EncodedBounds(float):
         blocks = list(zip(self.columns, points, errors, strict=True))
         wrong = [_mismatch(*block, released[2]) for block in blocks]
         model.messages_ = Status([*filter(None, wrong), *model.messages_])
-        alike = [_error_of_alike(*block, released[2]) for block in blocks]
-        hidden = np.flatnonzero([error is not None for error in alike])
+        errors_of_equal = [_error_of_alike(*block, released[2]) for block in blocks]
+        hidden = np.flatnonzero([error is not None for error in errors_of_equal])
         if not len(hidden):
             return
         # A narrower range has less noise, unless the range is what is wrong.
-        told = np.array([i for i in hidden if wrong[i] is None], dtype=int)
-        if len(told):
-            names = tuple(str(self.columns[i].name) for i in told)
+        reported = np.array([i for i in hidden if wrong[i] is None], dtype=int)
+        if len(reported):
+            names = tuple(str(self.columns[i].name) for i in reported)
             shown = [
-                f"{self.columns[i].name} (standard error {plain(alike[i] or 0)})" for i in told
+                f"{self.columns[i].name} (standard error {plain(errors_of_equal[i] or 0)})"
+                for i in reported
             ]
             text = f"noise could explain the differences between clusters in {in_short(shown)}"
             action = "use a narrower range, which has less noise"

@@ -55,8 +55,8 @@ def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     which of them are numbers, not one of two values."""
     ranges = [hasattr(column, "beyond") for column in columns]
     numbers = [
-        own and i == 1  # after the flag of missing numbers
-        for column, own in zip(columns, ranges, strict=True)
+        end and i == 1  # after the flag of missing numbers
+        for column, end in zip(columns, ranges, strict=True)
         for i in range(len(column.names))
     ]
     flags = np.repeat([[0.0], [1.0]], sum(ranges), axis=1)
@@ -342,8 +342,8 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         model.n_features_in_ = rows.shape[1]
         with suppress_output():
             without_callbacks(model)._fit_session(rows, units, session.inner(name, plan, name))
-        own = {key for key in vars(model) if key[0] == "_"} - {"_provenance"}
-        for attribute in {"labels_", *own}:
+        private_names = {key for key in vars(model) if key[0] == "_"} - {"_provenance"}
+        for attribute in {"labels_", *private_names}:
             vars(model).pop(attribute, None)
         return model.set_params(n_jobs=None)
 

@@ -92,7 +92,7 @@ class Balance:
         return np.hstack(parts)
 
     def variances(self, scales: Any) -> np.ndarray:
-        """Of the balanced coordinates of each column together."""
+        """Total variances of the balanced coordinates of each column."""
         mean, variance = (np.nan_to_num(each) for each in (scales.mean_, scales.var_))
         sums = []
         for column, weight, middle, asked, block in self._each:
@@ -106,7 +106,7 @@ class Balance:
 
     @property
     def radius(self) -> float:
-        """Of a ball around the origin that has all balanced rows."""
+        """The radius of a ball around the origin that has all balanced rows."""
         lengths = [
             np.hypot(max(column.square**0.5, abs(mean)) * weight, asked * hasattr(column, "beyond"))
             for column, weight, mean, asked, _ in self._each
@@ -220,7 +220,7 @@ def _made_up(
 def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) -> Status:
     """What is wrong: of the schema, of the ranges, of the segments, of the noise."""
     names = [str(column.name) for column in findings.columns]
-    told = []
+    messages = []
     numbers = [column for column in findings.columns if hasattr(column, "beyond")]
     beyond = findings.scales.mean_[findings.means.shape[1] :]
     errors = findings.scales.mean_std_error_[findings.means.shape[1] :]
@@ -231,9 +231,9 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
                 "range and were moved to its ends"
             )
             about = (str(column.name),), "use a wider range"
-            told.append(Message("rows_beyond_bounds", text, *about, severity="part"))
+            messages.append(Message("rows_beyond_bounds", text, *about, severity="part"))
     if len(findings.sizes) > 1:
-        told += _of_segments(findings, names, shares)
+        messages += _of_segments(findings, names, shares)
     noisy = _noisy(findings)
     if noisy.any():
         text, columns = (
@@ -244,13 +244,13 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
         action = "use fewer segments or a larger epsilon"
-        told.append(Message("noisy_columns", text, columns, action, severity))
-    return of_schema.add(*told)
+        messages.append(Message("noisy_columns", text, columns, action, severity))
+    return of_schema.add(*messages)
 
 
 def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]) -> list[Message]:
     """What is wrong with the segments, and what limits what can be said of them."""
-    (share, share_sd, without, without_sd), told = shares, []
+    (share, share_sd, without, without_sd), messages = shares, []
     more, error = share - without, float(np.hypot(share_sd, without_sd))
     compared = (
         f"the segments explain {100 * share:.0f}% of the spread, and segments of a table whose "
@@ -259,9 +259,9 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
     )
     if more <= min(error, _NO_MORE):
         text = f"no evidence of clusters: {compared}"
-        told.append(Message("no_clusters", text, severity="part"))
+        messages.append(Message("no_clusters", text, severity="part"))
     elif more <= _SURE * error:
-        told.append(
+        messages.append(
             Message("unclear_clusters", f"noise hides whether there are clusters: {compared}")
         )
     between = findings.between()[0]
@@ -272,13 +272,13 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
             f"the differences between them are in {names[most]}"
         )
         action = "leave it out, or give it a smaller weight"
-        told.append(Message("one_column_rules", text, (names[most],), action, "part"))
+        messages.append(Message("one_column_rules", text, (names[most],), action, "part"))
     empty = np.flatnonzero(findings.sizes < _SURE * findings.size_errors)
     if len(empty):
         text = f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}"
         severity = extent(len(empty), len(findings.sizes))
-        told.append(Message("empty_clusters", text, (), "use fewer segments", severity))
-    return told
+        messages.append(Message("empty_clusters", text, (), "use fewer segments", severity))
+    return messages
 
 
 def _noisy(findings: Findings) -> np.ndarray:
@@ -326,10 +326,10 @@ class ProfileDisplays:
             kinds = ["missing", "mean"]
             if not hasattr(column, "beyond"):
                 kinds = [*map(str, column.values), column.decoded[-1][len(f"{column.name}_") :]]
-            told = [
+            rows = [
                 (str(column.name), kind, values[:, i], errors[:, i]) for i, kind in enumerate(kinds)
             ]
-            figures += told[::-1] if hasattr(column, "beyond") else told
+            figures += rows[::-1] if hasattr(column, "beyond") else rows
         return figures
 
     @property
@@ -427,7 +427,7 @@ class ProfileDisplays:
 
 
 def _is_worth_showing(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> bool:
-    """Whether a figure is more than a share of missing values that is zero everywhere."""
+    """True if a figure is more than a share of missing values that is zero everywhere."""
     rest = kind in ("missing", "unlisted", "unlisted_")
     return not rest or bool((values > np.maximum(0.01, _SURE * errors)).any())
 

@@ -73,7 +73,8 @@ class Offsets:
 
     @classmethod
     def of(cls, sums: Sums, number: tuple[float, float], clip: float, unit: float) -> Self:
-        """Of a release with points clipped to a radius; `number` has a variance."""
+        """Build the offsets of a release with points clipped to a radius; `number` has a
+        variance."""
         n, of_number = number
         radius, variance = clip / unit, np.full(len(sums.total), (sums.sd / unit) ** 2)
         squares, fourths = sums.powers[0] * radius**2, sums.powers[-1] * radius**4
@@ -92,7 +93,7 @@ class Offsets:
         return replace(self, **{name: vars(self)[name] * factors[name] for name in factors})
 
     def plus(self, other: Self) -> Self:
-        """Of the points of both, from the same center."""
+        """Add the offsets of other points from the same center."""
         return replace(
             self, **{name: each + vars(other)[name] for name, each in vars(self).items()}
         )
@@ -149,7 +150,7 @@ class MeanDays:
 
     @classmethod
     def of(cls, first: FriendlyMeanResult) -> Self:
-        """Of the result of a fit."""
+        """Build the state after the first day from the result of its fit."""
         columns, unit, first = first.columns, _unit(first.columns), alone(first)
         center = columns.of_table(first.mean[None])[0] / unit
         error, bias = (each / (columns.scale * unit) for each in (first.std_error, first.bias))

@@ -103,8 +103,11 @@ def friendly_mean_entries(
                 max_rho=(0.3 if refine else 0.1) * rho,
             )
         )
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
-    rest = _refine_entries(left, delta, core, rho) if refine else fc_average_entries(left, delta)
+    remaining = sum_down([rho, *(-entry.rho for entry in entries)])
+    if refine:
+        rest = _refine_entries(remaining, delta, core, rho)
+    else:
+        rest = fc_average_entries(remaining, delta)
     if ends is not None:
         rest = (*rest, PlanEntry.gaussian(SQUARES, 0.0, "clipping radius", max_rho=rho))
     # The size comes first: the search for the diameter reads it.
@@ -210,12 +213,12 @@ def fit_friendly_mean(
     return result if ends is None else _of_one_unit(result, alike(end))
 
 
-def _of_one_unit(moments: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
+def _of_one_unit(moments: FriendlyMeanResult, same_units: bool) -> FriendlyMeanResult:
     """One spread was released for all columns: which of them the noise hides is not known."""
     d = len(moments.mean)
     if d == 1:
         return moments
-    if alike:
+    if same_units:
         return moments if moments.status else replace(moments, status=Status([_ONE_UNIT]))
     status = moments.status
     if status.trustworthy:

@@ -121,7 +121,7 @@ class FriendlyMeanResult:
         return cls(np.zeros(d), math.inf, *outcome, status, *ends, columns, codes).in_table()
 
     def in_table(self) -> Self:
-        """The same in the units of the table, within its bounds."""
+        """Return a copy in the units of the table, within its bounds."""
         columns, domain = self.columns, self.columns.domain
         radius = self.radius if domain is None else min(self.radius, domain.radius)
         lengths = {

@@ -184,15 +184,15 @@ def refine(
     offset = end.center - candidate.center
     noise = area / (n * math.sqrt(2 * rho * powers[0]))
     if clip.spike:
-        own = np.maximum(squares - offset**2, noise)
+        own_squares = np.maximum(squares - offset**2, noise)
     else:
-        own = spreads_of(squares - offset**2, clip.square / facts.d, noise)
+        own_squares = spreads_of(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
-    fourths = np.clip(fourths, np.square(own / area), own / area)
+    fourths = np.clip(fourths, np.square(own_squares / area), own_squares / area)
     fourths_noise = 1 / (n * math.sqrt(2 * rho * powers[-1]))
     longest = tail_shares(fourths, fourths_noise)
-    bias, wide = BIAS * clip.excess * longest, own + clip.likely_excess * longest
+    bias, wide = BIAS * clip.excess * longest, own_squares + clip.likely_excess * longest
     if facts.reach is not None and facts.d > 1:
         box = points.columns.domain
         rare = taken_of_rare(box, candidate, end, of_powers, fourths_noise, clip.beyond)
@@ -243,7 +243,7 @@ def taken_of_rare(
 
 
 def alike(end: Refined) -> bool:
-    """Whether columns have about the same spread, as far as the noise of many variances tells: the
+    """True if columns have about the same spread, as far as the noise of many variances tells: the
     mean of its d squares has the standard deviation sqrt(2 / d)."""
     d, variances = len(end.variance), end.variance / end.variance_noise
     mean = max(float(variances.mean()), 0.0)
@@ -263,9 +263,9 @@ def about_middle(
 
 
 def number_weight(miss: float, clip: float, d: int) -> float:
-    """Of a release, in squared sensitivity, for the number of points: its noise moves the mean
-    along its offset from the center, about `miss` long, so this minimizes d clip^2 / (1 - w) +
-    miss^2 / w."""
+    """Return the weight, of all that a release spends in squared sensitivity, for the number of
+    points: its noise moves the mean along its offset from the center, about `miss` long, so this
+    minimizes d clip^2 / (1 - w) + miss^2 / w."""
     return min(0.5, max(1e-3, miss / (miss + math.sqrt(d) * clip)))
 
 

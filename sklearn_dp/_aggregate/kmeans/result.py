@@ -131,7 +131,7 @@ def coreset_in_words(
 
 
 def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
-    """Whether released points are where noise is: of very few rows, or of few in many features."""
+    """True if released points are where noise is: of very few rows, or of few in many features."""
     faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
     lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
     return signs.signal < tuning.useless_signal or faint or lone
@@ -162,8 +162,8 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
         text = "only one center was released: the noise would have hidden several"
         return _Trouble("one_center", text, figure="at least")
     shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
-    alike = not shown and signs.explained_sd < tuning.unexplained_sd
-    if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
+    unexplained = not shown and signs.explained_sd < tuning.unexplained_sd
+    if signs.loss > (tuning.useless_loss_alike if unexplained else tuning.useless_loss):
         text = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
         figure = "about" if signs.loss < _NEARLY_ALL else "at least"
         return _Trouble("mostly_noise", text, figure=figure)
@@ -171,7 +171,7 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
         # Nobody knows how small a cluster is that was not found.
         other = (*_MORE, "more clusters")
         return _Trouble("missing_clusters", signs.missed, other, "none", "part")
-    if alike:
+    if unexplained:
         # About as good as one center, and nobody is in most of the clusters.
         empty = signs.light >= tuning.rowless
         return _empty("no_clusters", "no clusters shown", signs) if empty else None
@@ -370,13 +370,13 @@ def assembled(
     signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
-    told = in_words(signs, status, context.tuning, context.session.budget_for)
+    messages = in_words(signs, status, context.tuning, context.session.budget_for)
     lengths = context.size.lengths
     result = EngineResult(
         points,
         final.counts,
         context.radius * unit,
-        context.size.weights.told(told),
+        context.size.weights.told(messages),
         final.n_iterations,
         final.error * unit**2,
         square=context.size.weights.square,
@@ -415,26 +415,26 @@ def _signs(
     )
     if measurement is None:
         return signs
-    seen, loss = measurement.quality, measurement.loss * facts.rows.unit**2
+    quality, loss = measurement.quality, measurement.loss * facts.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
-    near = (seen.near, seen.near_sd)
+    near = (quality.near, quality.near_sd)
     # How many times the units there should be for k clusters of the same size to stand out of the
     # noise of their counts.
     least = _SURELY * float(np.max(final.counts_sd))
     # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = seen.total < facts.tuning.certain_count_sd * seen.total_sd
+    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
     return replace(
         signs,
-        loss=loss / max(seen.inertia, seen.inertia_sd),
+        loss=loss / max(quality.inertia, quality.inertia_sd),
         even=least * facts.n_clusters / facts.size.n,
-        loose=lost or seen.total < facts.size.n * square,
+        loose=lost or quality.total < facts.size.n * square,
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         uneven=_uneven(final, tuning),
-        explained=seen.explained,
-        explained_sd=seen.explained_sd,
-        missed=missed_in_words(seen.far, near, facts.size.n, light, tuning, measurement.lost),
+        explained=quality.explained,
+        explained_sd=quality.explained_sd,
+        missed=missed_in_words(quality.far, near, facts.size.n, light, tuning, measurement.lost),
     )
 
 
@@ -442,8 +442,8 @@ def _errors(
     facts: SizedFacts, final: LloydResult, domain: Domain, measurement: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
-    rows, unit, seen = facts.rows, facts.rows.unit, measurement.quality
-    inertia = seen.near / unit**2, seen.near_sd / unit**2
+    rows, unit, quality = facts.rows, facts.rows.unit, measurement.quality
+    inertia = quality.near / unit**2, quality.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
     sd = _centers_sd(final, *inertia, facts.size, facts.tuning, sphere) * unit
     # The rows were counted next to the centers before the last update.
@@ -565,10 +565,10 @@ def _centers_sd(
     d = max(1, final.centers.shape[1] - on_sphere)
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
-    own = 1 / final.spread_variance
+    own_precision = 1 / final.spread_variance
     prior = 1 / max(common**2 + noise**2, 1e-300)
-    spread = (own * final.spread + prior * common) / (own + prior)
-    spread = np.maximum(spread, 1 / np.sqrt(own + prior))
+    spread = (own_precision * final.spread + prior * common) / (own_precision + prior)
+    spread = np.maximum(spread, 1 / np.sqrt(own_precision + prior))
     # Rows that come to another center by the last move pull it on, by about seven tenths of that
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance

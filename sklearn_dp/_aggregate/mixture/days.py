@@ -83,11 +83,11 @@ class MixtureDays:
         extra = self.margins.extra / rows.unit**2
         rounds = MomentRounds(session, rows, settings.form, extra=extra)
         ends, moments = self.moments.and_one(rounds, domain.center, part, by_label=by_label)
-        seen = np.array([end.seen for end in ends])
+        visible = np.array([end.seen for end in ends])
         days = self._counted(keep, part, _size(self.moments), _size(moments))
-        centers = None if seen.all() else self.centers
+        centers = None if visible.all() else self.centers
         steps = self.steps + (not by_label)
-        return ends, seen, replace(days, moments=moments, centers=centers, steps=steps)
+        return ends, visible, replace(days, moments=moments, centers=centers, steps=steps)
 
     def _of_clusters(
         self,
@@ -97,7 +97,7 @@ class MixtureDays:
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], Self]:
-        """The same, of a day of k-means."""
+        """Return the components and state of one more day, from a day of k-means."""
         stream, before, table = self.stream, (0.0, 0.0), rows.table
         if stream is None:
             result = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
@@ -153,7 +153,8 @@ def _balls(
 
 
 def _unknown(ball: Ellipsoid, n_days: float) -> MomentDays:
-    """Of a component before the first day of moments: where to look for it, and nothing else."""
+    """Return a component before its first day of moments: it says where to look, and nothing
+    else."""
     d = len(ball.center)
     guess, nothing = replace(ball, weight=max(ball.weight / n_days, 1.0)), np.zeros(d)
     clips = same_clips(math.sqrt(ball.square), [ball])

@@ -62,12 +62,12 @@ def mixture_entries(
     words = "a unit adds 1 to the histograms of distances from its center"
     radii = dataclasses.replace(PlanEntry.gaussian(RADII, _RADII_SHARE * rho, words), paths=paths)
     spent = [-entry.rho for entry in entries if entry.paths == paths]
-    left = sum_down([rest, *spent, -radii.rho])
+    remaining = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
     most = sum_down([rest, -radii.rho])
     moments = [
         dataclasses.replace(entry, paths=paths, max_rho=most)
-        for entry in moment_entries(left, tails=False)
+        for entry in moment_entries(remaining, tails=False)
     ]
     return (*location, *entries, radii, *moments)
 
@@ -75,7 +75,8 @@ def mixture_entries(
 def _split_entries(
     rho: float, rest: float, delta: float, n_features: int, settings: Settings
 ) -> tuple[bool, tuple[PlanEntry, ...]]:
-    """Whether there are two halves of units, and the entries of the partition, of the `rest`."""
+    """Return whether there are two halves of units, and the entries of the partition, of the
+    `rest`."""
     if settings.spherical:
         second = _SPHERICAL_SHARE * rho
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)

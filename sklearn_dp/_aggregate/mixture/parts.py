@@ -46,22 +46,22 @@ class Settings:
 
     @property
     def scaled(self) -> bool:
-        """Whether columns may have any units: balls, and the published ways, have one for all."""
+        """True if columns may have any units: balls, and the published ways, have one for all."""
         one_metric = self.form == "spherical" or self.method != "coreset"
         return not one_metric or (self.n_components == 1 and self.form != "spherical")
 
     def margins_released(self, n_features: int) -> bool:
-        """Whether a fit releases what each column is like by itself."""
+        """True if a fit releases what each column is like by itself."""
         several = self.n_components != 1 and n_features > 1
         return self.scaled and several and not self.ball
 
     def columns_released(self, n_features: int) -> bool:
-        """Whether a fit releases the scales of columns alone, which no bounds tell."""
+        """True if a fit releases the scales of columns alone, which no bounds tell."""
         return self.scaled and self.n_components == 1 and not self.bounded and n_features > 1
 
     @property
     def spherical(self) -> bool:
-        """Whether the bounded spherical case of "partition" applies."""
+        """True if the bounded spherical case of "partition" applies."""
         return self.method == "partition" and self.form == "spherical" and self.bounded
 
 

@@ -76,9 +76,9 @@ class AxesDays:
         taken: float,
         square: float,
     ) -> Self:
-        """Of a first day: second moments about an integer center, divided by `size`, and `noise`
-        that of an entry. Its weights multiply sampling variances by `square`; those of later days,
-        which are not known, by 1 at the most."""
+        """Build the state of a first day: second moments about an integer center, divided by
+        `size`, and `noise` that of an entry. Its weights multiply sampling variances by `square`;
+        those of later days, which are not known, by 1 at the most."""
         by, part = Ellipsoid.ball(center, 1.0), Part(first.size / size, first.size_sd / size)
         variance = max(float(np.trace(second)), 0.0) / len(center)
         level = math.hypot(noise, with_sampling(0.0, size, square) * variance)
@@ -99,10 +99,10 @@ class AxesDays:
         shown counts."""
         guess = self.guess
         clips = self._clips(session, rows, keep)
-        alike = clips._replace(reaches=[None])  # nothing asks for fourth powers
-        left = session.remaining(MOMENTS) * (1 - 1e-9)
+        same_clips = clips._replace(reaches=[None])  # nothing asks for fourth powers
+        budget = session.remaining(MOMENTS) * (1 - 1e-9)
         rounds = MomentRounds(session, rows)
-        release = rounds.released([guess], alike, left, about=True)
+        release = rounds.released([guess], same_clips, budget, about=True)
         mean, size = release.means[0], float(release.sizes[0])
         second, noise = release.seconds[0] + np.outer(mean, mean), float(release.noise[0])
         # What the day itself shows must not weigh it: a long tail would count less.
@@ -149,11 +149,11 @@ class AxesDays:
 
     def _clips(self, session: PrivacySession, rows: GridRows, keep: float) -> Clips:
         """Chosen for all days as one: their rows, and noise that adds up."""
-        guess, alike = self.guess, self._alike
+        guess, same_clips = self.guess, self._alike
         of_all = replace(guess, weight=max(keep * self.means.size, 0.0) + guess.weight)
-        own = session.remaining(DISTANCES)
-        rho = (session.remaining(MOMENTS) - own) * guess.weight / of_all.weight + own
-        past = (None if alike is None else alike[0]), keep
+        budget = session.remaining(DISTANCES)
+        rho = (session.remaining(MOMENTS) - budget) * guess.weight / of_all.weight + budget
+        past = (None if same_clips is None else same_clips[0]), keep
         return last_clips(session, rows, [of_all], math.sqrt(guess.square), "full", rho, past)
 
     def _means(self, release: MomentRelease, clips: Clips, keep: float) -> Means:

@@ -55,7 +55,7 @@ class CoreStage:
         return noise_of_core(size, self.distance, d, *matrix)
 
     def suffices(self, d: int) -> bool:
-        """Whether blocks that agree would most probably give an answer: a public prediction.
+        """True if blocks that agree would most probably give an answer: a public prediction.
 
         A block with 95% of the others for friends has to pass the noisy threshold nine times in
         ten, and nine tenths of the blocks have to do, if the released size is two standard

@@ -46,7 +46,8 @@ class MomentDays:
 
     @classmethod
     def of(cls, first: Ellipsoid, square: float, j: int = 0) -> Self:
-        """Of the `j`-th component of a fit; `square` is that of the weights of rows."""
+        """Build the state of the `j`-th component of a fit; `square` is that of the weights of
+        rows."""
         errors, source = first.errors, first.source
         assert errors is not None and source is not None
         taken, clips = _taken(errors), source.clips
@@ -120,7 +121,7 @@ class EarlierDays:
 
     @classmethod
     def of(cls, ends: list[Ellipsoid], square: float, unit: float, origin: np.ndarray) -> Self:
-        """Of the result of a fit; `square` is that of the weights of its rows."""
+        """Build the state of all components; `square` is that of the weights of the fit's rows."""
         days = [MomentDays.of(end, square, j) for j, end in enumerate(ends)]
         return cls(days, unit, origin)
 
@@ -159,8 +160,8 @@ def later_day(
         for guess in [each.source.guess]
     ]
     part = sum(each.source.guess.weight for each in days) / sum(e.weight for e in guesses)
-    own = session.remaining(DISTANCES)
-    all_days = (session.remaining(MOMENTS) - own) * part
+    budget = session.remaining(DISTANCES)
+    all_days = (session.remaining(MOMENTS) - budget) * part
     narrow = np.array([guess.hidden == 0 for guess in guesses])
     radius = last_radius(guesses, rows.n_features, all_days, narrow)
     clips = last_clips(
@@ -169,7 +170,7 @@ def later_day(
         guesses,
         radius,
         form,
-        all_days + own,
+        all_days + budget,
         (_distances(days), keep),
         rounds.extra,
     )
@@ -312,7 +313,8 @@ def _taken(errors: Errors) -> np.ndarray:
 
 
 def _variance(errors: Errors) -> np.ndarray:
-    """Of the errors of variances, in parts of them, without what clips take."""
+    """Return the relative variance of the errors of variances, without the part that clips
+    remove."""
     taken = np.square(_taken(errors)) + np.square(errors.unseen_second)
     return np.maximum(np.square(errors.second) - taken, 0.0)
 

@@ -89,7 +89,8 @@ class Ellipsoid:
     def ball(
         cls, center: np.ndarray, radius: float, square: float = 1.0, weight: float = 1.0
     ) -> Ellipsoid:
-        """The same deviation, `radius` in grid steps, in all directions about an integer center."""
+        """Build an ellipsoid with the same deviation, `radius` in grid steps, in all directions
+        about an integer center."""
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
@@ -107,7 +108,7 @@ class Ellipsoid:
         return cls(center, axes, scales, normal_quantile(0.9, len(center)), weight)
 
     def unknown(self) -> Ellipsoid:
-        """The same, of which only the number of units is known."""
+        """Return an ellipsoid of which only the number of units is known."""
         assert self.errors is not None
         return replace(self, errors=Errors.unknown(len(self.scales), self.errors.weight))
 
@@ -171,12 +172,12 @@ class Ellipsoid:
 
     @property
     def seen(self) -> bool:
-        """Whether no direction is hidden in the noise: what is a point in all rows is known."""
+        """True if no direction is hidden in the noise: what is a point in all rows is known."""
         return bool(self.hidden <= np.count_nonzero(self.scales <= NARROWEST))
 
     @property
     def constant(self) -> np.ndarray:
-        """Whether a column is one value, as far as grid and releases tell; of shape (d,)."""
+        """True where a column is one value, as far as grid and releases tell; of shape (d,)."""
         return self.deviations <= 2 * NARROWEST
 
     @property

@@ -55,9 +55,9 @@ def moment_entries(
     )
     if not tails:
         return entries
-    own = math.nextafter(distances * rho * (1 - 1e-12), 0.0)
+    rho_of_distances = math.nextafter(distances * rho * (1 - 1e-12), 0.0)
     words = _WORDS[DISTANCES]
-    return (*entries, PlanEntry.gaussian(DISTANCES, own, words))
+    return (*entries, PlanEntry.gaussian(DISTANCES, rho_of_distances, words))
 
 
 def noise_entries(d: int, form: str) -> float:

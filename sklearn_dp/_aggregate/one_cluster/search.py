@@ -90,26 +90,26 @@ def one_cluster_entries(
     """
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
     entries = [PlanEntry.gaussian("count", count, "1 unit")]
-    left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
+    rest, leaves = sum_down([rho, -count, -inside, -final]), 0.0
     if search.center_method != "clip":
         leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
-        entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
-        left = sum_down([left, -entries[-1].rho])
+        entries += good_radius_entries(search.radius_method, 0.3 * rest, leaves * delta)
+        rest = sum_down([rest, -entries[-1].rho])
     if search.n_init > 1:
         entries.append(
             PlanEntry(
                 "choice",
                 Mechanism.EXPONENTIAL,
-                _CHOICE_SHARE * left,
+                _CHOICE_SHARE * rest,
                 sensitivity="1 unit in a ball",
             )
         )
-        left = sum_down([left, -entries[-1].rho])
+        rest = sum_down([rest, -entries[-1].rho])
     part = 1 / search.n_init * (1 - 1e-12)
     for number in range(search.n_init):
         entries += [
             dataclasses.replace(entry, name=search.start("", number) + entry.name)
-            for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)
+            for entry in _start_entries(part * rest, part * (1 - leaves) * delta, search)
         ]
     entries += [
         PlanEntry(
@@ -121,20 +121,21 @@ def one_cluster_entries(
 
 
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
-    """Of one search: a box, the means of all passes ("center"), their radii ("approach")."""
+    """Return the plan entries of one search: a box, the means of all passes ("center"), their radii
+    ("approach")."""
     entries: list[PlanEntry] = []
     if search.center_method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
     elif search.center_method != "clip":
         entries += grid_entries(5 / 14 * rho, delta, principal=search.center_method == "pca")
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
+    rest = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
-        PlanEntry.gaussian("center", 0.7 * left, "radius of a ball", uses=None),
+        PlanEntry.gaussian("center", 0.7 * rest, "radius of a ball", uses=None),
         PlanEntry(
             "approach",
             Mechanism.EXPONENTIAL,
-            0.3 * left * (1 - 1e-9),
+            0.3 * rest * (1 - 1e-9),
             uses=None,
             sensitivity="1 unit in a ball",
         ),

@@ -48,7 +48,7 @@ def advice(
 
 
 def is_known(size: float, sd: float) -> bool:
-    """Whether a noisy number of units stands out of its noise by so much that it may be told."""
+    """True if a noisy number of units stands out of its noise by so much that it may be told."""
     return size > _KNOWN * sd
 
 
@@ -121,7 +121,7 @@ def plain(number: float, digits: int = 2) -> str:
 
 
 def is_far_inside(domain: Domain, radius: float, scale: Any) -> bool:
-    """Whether a released radius, of columns in units (d,), is far narrower than the bounds."""
+    """True if a released radius, of columns in units (d,), is far narrower than the bounds."""
     half = domain.radius if domain.low is None else np.subtract(*domain.ends[::-1]) / 2
     reach = np.max(half / scale) if domain.low is None else np.linalg.norm(half / scale)
     return bool(radius < _NARROW * reach)

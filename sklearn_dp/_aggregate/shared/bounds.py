@@ -108,7 +108,7 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
 
 
 def more_beyond(norms: NoisyNorms, radius: float, most: float) -> bool:
-    """Whether more stands out of the noise farther out than a radius, up to `most`, than within.
+    """True if more stands out of the noise farther out than a radius, up to `most`, than within.
 
     Then one bin of noise has been taken for rows, whose own bins the noise hides one by one. All
     windows of bins are compared, within only those that end at the radius.
@@ -152,14 +152,14 @@ def squares_outside(
         more, by, inside = _beyond(each, reach)
         far = ~inside & (each.edges[-len(more) - 1 : -1] < most * (1 + 1e-9))
         clear = float(norm.isf(_CHANCE / max(int(np.count_nonzero(far)), 1)))
-        seen = far & (more > clear * each.sd)
-        limits.append(float(more[seen] @ by[seen]))
+        visible = far & (more > clear * each.sd)
+        limits.append(float(more[visible] @ by[visible]))
     return max(float(counts[near] @ excess[near]) + max(limits), 0.0) + margin
 
 
 def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the bins beyond a radius: counts, what squares in the middle exceed its square by, and
-    which begin below twice the radius."""
+    """Return, for the bins beyond a radius, counts, how far squares in their middle exceed its
+    square, and which bins begin below twice the radius."""
     first = int(np.searchsorted(norms.edges, radius * (1 - 1e-9)))
     edges = norms.edges[first:]
     ends = np.minimum(edges[1:], 2 * edges[:-1])  # the last one has none

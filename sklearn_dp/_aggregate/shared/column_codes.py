@@ -75,17 +75,17 @@ def told_of_single(status: Status, codes: np.ndarray, names: Sequence[object]) -
 def _told_of_columns(centers: RefinedCenters, names: Sequence[object]) -> Status:
     """What there is to say of columns."""
     k, spread = len(centers.centers), centers.spread
-    lost = np.count_nonzero(_lost(centers), axis=0)
+    n_lost = np.count_nonzero(_lost(centers), axis=0)
     at_bound = np.count_nonzero(centers.at_bound, axis=0)
     rules = told_of_rule(spread, names, "clusters")
-    useless = np.where(lost > _USELESS * k, lost, 0)
+    useless = np.where(n_lost > _USELESS * k, n_lost, 0)
     if useless.any():
         severity = extent(int(useless.min()), k)
         text = f"mostly noise in some columns: {_numbered(useless, names)} of {k} centers"
         wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
         return Status([wrong, *rules])
-    told: list[tuple[Code, np.ndarray, str]] = [
-        ("noisy_columns", lost, f"too noisy to use: {{}} of {k} centers"),
+    cases: list[tuple[Code, np.ndarray, str]] = [
+        ("noisy_columns", n_lost, f"too noisy to use: {{}} of {k} centers"),
         (
             "means_at_bound",
             at_bound,
@@ -95,7 +95,7 @@ def _told_of_columns(centers: RefinedCenters, names: Sequence[object]) -> Status
     ]
     status = Status(
         Message(code, text.format(_numbered(number, names)), names_at(names, number))
-        for code, number, text in told
+        for code, number, text in cases
         if number.any()
     )
     if centers.beyond.any():
@@ -103,7 +103,7 @@ def _told_of_columns(centers: RefinedCenters, names: Sequence[object]) -> Status
         where = in_short([f"{names[i]} ({100 * centers.beyond[i]:.2g}%)" for i in cut])
         text = f"rows beyond the bounds are clipped to them: {where}"
         status = status.add(Message("rows_beyond_bounds", text, names_at(names, centers.beyond)))
-    single = centers.constant & (lost == 0)
+    single = centers.constant & (n_lost == 0)
     return status.add_columns("single_value", _SINGLE, names, single).add(*rules)
 
 
@@ -122,7 +122,8 @@ def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list
 
 
 def _lost(centers: RefinedCenters) -> np.ndarray:
-    """Whether a coordinate is lost in its noise, of shape (k, d); not where one value is seen."""
+    """True where a coordinate is too noisy to use, of shape (k, d); not in columns with one
+    value."""
     return (centers.std_error > _HIDDEN * centers.spread) & ~centers.constant
 
 

@@ -68,7 +68,7 @@ class RefinedCenters(NamedTuple):
 
 
 def unequal(units: Domain | Columns | None) -> bool:
-    """Whether a box has sides, or columns have scales, of such ratios that centers are refined."""
+    """True if a box has sides, or columns have scales, of such ratios that centers are refined."""
     if isinstance(units, Columns):  # where scales differ by less, a refinement has more noise
         return bool(units.scale.max() > 2 * _UNEQUAL * units.scale.min())
     if units is None or units.low is None:
@@ -84,8 +84,8 @@ def unrefined_centers(
     (k, d), none = centers.shape, np.zeros(centers.shape[1])
     error = np.array(np.broadcast_to(std_error.reshape(k, -1), (k, d)))
     at_bound = np.zeros((k, d), dtype=bool)
-    constant, alike = np.zeros(d, dtype=bool), not columns.scaled
-    return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, alike)
+    constant, same_scale = np.zeros(d, dtype=bool), not columns.scaled
+    return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, same_scale)
 
 
 def refinement_entry(rho: float) -> PlanEntry:
@@ -200,14 +200,14 @@ def _combined(
     drawn = np.minimum(drawn, before * math.sqrt(d))  # which has the spread of all columns
     # Two estimates with noise of their own, the first one with a bias of its clips; where there are
     # no rows it stays, and where what is clipped depends on how far off it is.
-    seen = (sums.number > _FEWEST * sums.number_sd)[:, None]
-    seen = seen & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
+    visible = (sums.number > _FEWEST * sums.number_sd)[:, None]
+    visible = visible & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
     # A center that is surely outside of its frame stays: its rows were clipped, not seen.
-    seen &= frame.whole | (np.abs(centers - frame.base) <= scale + _STANDS_OUT * before)
+    visible &= frame.whole | (np.abs(centers - frame.base) <= scale + _STANDS_OUT * before)
     clear = sums.beyond > _STANDS_OUT * sums.beyond_sd
     constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
     # What has been seen of the column is not its spread.
-    seen &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
+    visible &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
     # Of y beyond a clip at r, (y - r) is at most (y^2 - r^2) / 2r: squares that a wider clip has
     # shown, and this one does not.
     squares = np.square(spread * scale)
@@ -215,12 +215,12 @@ def _combined(
     missing = np.maximum(shown - squares - squares_sd, 0.0) / (2 * scale)
     hidden = np.where(frame.whole, 0.0, np.maximum(missing, _EXCESS * scale * sums.beyond))
     noise = np.hypot(noise, hidden)
-    bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
+    bias = _bias(refined - centers, np.square(before) + np.square(noise), visible)
     # A standard error is at least that of drawing: the spread of the cluster is no larger.
     widths = np.minimum(most, before * np.sqrt(d * least))
     bias = np.maximum(bias, np.square(_BIAS * widths))
     first = np.square(before) + bias
-    gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
+    gain = np.where(visible, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
     first = np.maximum(first - np.square(drawn), 0.0)
     error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
     error = np.where(gain > 0, np.sqrt(error), before)
@@ -244,12 +244,12 @@ def _combined(
     return combined, most, squares - squares_sd
 
 
-def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _bias(apart: np.ndarray, variance: np.ndarray, visible: np.ndarray) -> np.ndarray:
     """Squared bias of a column, where two estimates of its centers differ by more than by chance.
     The mean of m squares of standard normal numbers has the standard deviation sqrt(2 / m)."""
-    number = np.maximum(seen.sum(axis=0), 1)
-    ratio = np.where(seen, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
-    excess = np.where(seen, np.square(apart) - variance, 0.0).sum(axis=0) / number
+    number = np.maximum(visible.sum(axis=0), 1)
+    ratio = np.where(visible, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
+    excess = np.where(visible, np.square(apart) - variance, 0.0).sum(axis=0) / number
     surely = ratio / number > 1.0 + _CLEARLY * np.sqrt(2.0 / number)
     return np.where(surely, np.maximum(excess, 0.0), 0.0)
 

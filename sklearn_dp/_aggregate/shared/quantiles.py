@@ -104,9 +104,9 @@ def fit_quantiles(
     """Release quantiles of the columns of a table at some levels in (0, 1)."""
     low, high = _ends(domain, table.n_features)
     edges, spread = _first_edges(domain, low, high), np.zeros(table.n_features)
-    for left in range(_N_ZOOMS, 0, -1):
+    for rounds_left in range(_N_ZOOMS, 0, -1):
         coarse = _release(
-            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / left
+            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / rounds_left
         )
         spread = np.maximum(spread, _least_spread(coarse, levels))
         edges = _between(*_region(coarse, levels, domain is not None))
@@ -167,12 +167,13 @@ def _between(low: np.ndarray, high: np.ndarray, n: int = _BINS - 1) -> np.ndarra
 
 @lru_cache(maxsize=256)
 def _rank_noise(level: float, d: int) -> float:
-    """The same for noise of scale 1, where the number of units is a mean over d columns."""
+    """Return the noise of a rank for noise of scale 1, where the number of units is a mean over d
+    columns."""
     decode = prefix_noise(_BINS)
-    own = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
+    norm = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
     # The ranks of the other columns have noise of their own.
     others = level / d * math.sqrt(d - 1) * float(np.linalg.norm(decode[-1]))
-    return math.hypot(own, others)
+    return math.hypot(norm, others)
 
 
 def _release(

@@ -93,7 +93,7 @@ class TupleStage:
 
     @property
     def whole(self) -> bool:
-        """Whether the plan shows one (epsilon, delta)-DP step, and not each release."""
+        """True if the plan shows one (epsilon, delta)-DP step, and not each release."""
         return self.kind != "friendly_core" or self.sampling != "disjoint"
 
     @cached_property
@@ -160,11 +160,11 @@ class TupleStage:
         return next((t for t in doubles if self._enough_for_averages(t)), 0)
 
     def _constants(self, t: int) -> Constants | None:
-        """Of the test for far balls on t tuples, or None."""
+        """Return the constants of the test for far balls on t tuples, or None."""
         return inner_constants(t, *self.inner, _BETA)
 
     def _enough_for_averages(self, t: int) -> bool:
-        """Whether the test has constants for t tuples, and the boxes of the averages fit."""
+        """True if the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
             return False

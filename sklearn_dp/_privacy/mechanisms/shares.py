@@ -159,7 +159,7 @@ class NoiseShares:
 
     @property
     def seeded(self) -> bool:
-        """Whether the shares can be reproduced."""
+        """True if the shares can be reproduced."""
         return self._seed is not None
 
     def draw(

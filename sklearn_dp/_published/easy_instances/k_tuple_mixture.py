@@ -94,7 +94,7 @@ def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -
 
 
 def enough_rows(size: float, settings: Settings, stage: TupleStage) -> bool:
-    """Whether the blocks of one half are large enough, from the released size."""
+    """True if the blocks of one half are large enough, from the released size."""
     return bool(stage.size) and (
         size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components
     )

@@ -51,7 +51,7 @@ def _level(prefix: str, number: int) -> str:
 
 
 def _projects(settings: Settings, n_features: int) -> bool:
-    """Whether nodes have principal components of their own: a public fact."""
+    """True if nodes have principal components of their own: a public fact."""
     return n_features > settings.n_components
 
 

@@ -42,15 +42,15 @@ def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
     codes, counts = event.value
     cells, values = event.output
     place = np.searchsorted(cells, codes)
-    seen = np.isin(codes, cells)
+    released = np.isin(codes, cells)
     noise = np.where(
-        seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
+        released, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
     ).astype(np.float64)
     low, high = around(
         np.where(noise + counts < event.public["low"], -np.inf, noise), event.scale, ndtr
     )
     hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
-    return np.where(seen, low, 0.0), np.where(seen, high, hidden)
+    return np.where(released, low, 0.0), np.where(released, high, hidden)
 
 
 def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
