@@ -78,7 +78,7 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class Days:
-    """What is kept from day to day: public facts and released values.
+    """The public facts and released values that are kept from day to day.
 
     Attributes
     ----------

@@ -149,8 +149,8 @@ class FitsRows(InParts):
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
     def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
-        """What gives rows their labels, by released values. No fit sees labels: they are told to
-        whoever has the rows."""
+        """Return the function that gives rows their labels, by released values. No fit sees labels:
+        they are told to whoever has the rows."""
         return None
 
     @row_guard

@@ -266,7 +266,7 @@ def _subject(estimator: Any) -> dict[str, str]:
 
 
 def _left(ledger: Any) -> str:
-    """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
+    """Say how much a ledger has left: it may be gone, and the guarantee of a fit stays."""
     try:
         book = cast(PrivacyLedger, open_ledger(ledger))
         words = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())

@@ -1,4 +1,5 @@
-"""What runs where a part is, on a cluster: one step of one part, and the totals of several.
+"""The code that runs where a part is, on a cluster: one step of one part, and the totals of
+several.
 
 A worker's own error never leaves it. Its words and its traceback may quote rows, clusters write
 both into logs, and they try again whatever raises; so a step that fails ends with a

@@ -1,4 +1,4 @@
-"""What the releases of a fit have cost, entry by entry: a budget filter with exact sums.
+"""The costs of the releases of a fit, entry by entry: a budget filter with exact sums.
 
 A plan is a promise about the whole fit, and these accounts keep it: a release is refused, before
 its noise is drawn, when
@@ -35,7 +35,7 @@ _CONVERTED_AS = {
 
 @dataclass
 class _Spent:
-    """What releases have cost."""
+    """The costs of releases so far."""
 
     rho: int = 0  # exact sums of the costs, `in_steps`
     delta: int = 0

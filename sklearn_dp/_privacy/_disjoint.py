@@ -38,7 +38,7 @@ def payers_in_words(payers: Payers) -> str:
 
 
 def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[float], list[float]]:
-    """What is paid by the unit that pays most, of all or of those of a value: cost by cost.
+    """Return the costs of the unit that pays most, of all units or of those of a value.
 
     Each cost by itself is the exact largest sum over all combinations of values: what is common,
     and of each key the dearest value, as a unit may have any value of one key whatever it has of

@@ -53,7 +53,8 @@ _READERS = ("to_pylist", "to_list", "tolist")  # of Arrow, of polars and pandas,
 
 
 def kind_of(dtype: Any) -> str:
-    """What a declared type holds, in a word; "object" for anything, or where none is declared.
+    """Return the kind of entries of a declared type, as a word; "object" for anything, or where
+    none is declared.
 
     Of categories it is the type that these have. It is public, as the type of a column is.
 
@@ -82,7 +83,7 @@ def kind_of(dtype: Any) -> str:
 
 
 def _kind_of_entry(value: Any) -> str:
-    """What a category is, of those that have declared no type of their own."""
+    """Return the kind of a category, of those that have declared no type."""
     kinds = {bytes: "bytes", **dict.fromkeys(_COMPLEX, "complex"), **dict.fromkeys(_DATES, "date")}
     return kinds.get(type(value), "object" if type(value) in PLAIN else "other")
 
@@ -244,11 +245,12 @@ def exact(value: np.generic) -> Any:
 
 
 class Wrong(Exception):
-    """What is wrong with an argument: the kind of error, and words that quote nothing."""
+    """A problem with an argument: the kind of error, and words that quote nothing."""
 
 
 def quietly_read(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call returns; an error of it tells our words, or the type of that of other code."""
+    """Return the result of a call; an error of it tells our words, or the type of that of other
+    code."""
     try:
         return call(*arguments)
     except Wrong as error:

@@ -414,7 +414,8 @@ def _of_book(book: MemoryBook | FileBook | LostBook, payers: Payers = EVERYONE) 
 
 
 def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
-    """What a pickle holds: a file is looked for when it is used, and has to be the same ledger."""
+    """Return the state for a pickle: a file is looked for when it is used, and has to be the same
+    ledger."""
     return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
@@ -489,7 +490,8 @@ def _page(state: LedgerState, where: str) -> str:
 
 
 def _keys(state: LedgerState) -> str:
-    """What the units of each value have paid and have left, a table for each key."""
+    """Return a table for each key, with the amounts that the units of each value have spent and
+    have left."""
     columns = state.terms.columns
     heads = ("value", *(f"{name} {what}" for what in ("spent", "left") for name in columns))
     pages = []

@@ -90,7 +90,7 @@ class MemoryBook:
         self._process = process_mark()
 
     def read(self) -> LedgerState:
-        """What the ledger holds now, in this process."""
+        """Return the present state of the ledger, in this process."""
         # A forked child has a copy of it: what it charged would be lost to its parent.
         if process_mark() != self._process:
             raise LedgerError(
@@ -109,7 +109,7 @@ class MemoryBook:
 
 
 class LostBook:
-    """What a pickle holds of a ledger in memory: nothing but who it was."""
+    """A ledger in memory after a pickle: only its identity is left."""
 
     path = None
 
@@ -171,7 +171,7 @@ class FileBook:
             raise
 
     def read(self) -> LedgerState:
-        """What the ledger holds now: entries of one moment, in one transaction."""
+        """Return the present state of the ledger: entries of one moment, in one transaction."""
         with self._connection() as execute:
             execute("BEGIN")
             return self._state(execute)
@@ -219,7 +219,7 @@ class FileBook:
         raise LedgerError(f"ledger {self} {problem}")  # without what the first error may quote
 
     def _problem(self, error: Exception) -> str:
-        """What is wrong with the file, and what helps; by the primary codes of SQLite."""
+        """Describe an error about the file, with the remedy; by the primary codes of SQLite."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code == sqlite3.SQLITE_BUSY:
             return (
@@ -270,7 +270,8 @@ class FileBook:
             )
 
     def _state(self, execute: Execute) -> LedgerState:
-        """What the file holds, from inside the caller's transaction; of the ledger that it was."""
+        """Return the state in the file, inside the caller's transaction, and check that the ledger
+        is the same."""
         if execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
             raise LedgerError(f"ledger {self} is a file, but not a ledger")
         (version,) = execute("PRAGMA user_version").fetchone()

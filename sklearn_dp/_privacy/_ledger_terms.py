@@ -291,7 +291,7 @@ class LedgerTerms:
         return getattr(charge, self.columns[0]), getattr(charge, self.columns[1])
 
     def line(self, charge: LedgerCharge) -> Line:
-        """What decides about later charges."""
+        """Return the part of a charge that decides about later charges."""
         return *charge.payers, *self.costs(charge)
 
     def admit(self, charge: LedgerCharge, spent: Iterable[Line]) -> None:
@@ -354,7 +354,7 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment, and what of it the units of a value have paid.
+    """The entries of a ledger at one moment, and the amounts that the units of a value have paid.
 
     A ledger is a list of *entries*, texts in JSON, to which entries are only added: first the
     terms, then charges, keys with their values, and days that have begun. Each has a hash that
@@ -372,7 +372,7 @@ class LedgerState:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> LedgerState:
-        """What a ledger holds; any error is damage of its entries."""
+        """Build the state from entries; any error is damage of its entries."""
         first, *others = entries
         content = json.loads(first)
         if content.pop("kind") != "terms":
@@ -382,7 +382,7 @@ class LedgerState:
         return cls(terms, (), identity=identity, heads=(_chained("", first),)).after(others)
 
     def after(self, entries: Iterable[str]) -> LedgerState:
-        """What it holds when more entries have been added; any error is damage of these."""
+        """Return the state after more entries; any error is damage of these."""
         charges, keys = list(self.charges), dict(self.keys)
         days, heads = set(self.days), list(self.heads)
         for entry in entries:
@@ -476,7 +476,7 @@ class LedgerState:
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What is left to all units of each cost that the ledger counts, rounded down."""
+        """Return how much of each cost all units have left, rounded down."""
         return self._remaining(self._columns)
 
     def _spent(self, columns: Iterable[Sequence[float]]) -> dict[str, float]:
@@ -486,7 +486,7 @@ class LedgerState:
         return dict(zip(self.terms.columns, map(_left, self.terms.caps, columns), strict=True))
 
     def values_of(self, key: str) -> Iterator[tuple[str, dict[str, float], dict[str, float]]]:
-        """What the units of each value of a key have spent, and what is left to them."""
+        """Return how much the units of each value of a key have spent, and have left."""
         rest: list[Line] = []
         by_value: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
         for charge in self.charges:
@@ -514,8 +514,8 @@ class LedgerState:
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:
-    """What is left of a cap, rounded down: what its slack and the rounding of charges leave is
-    nothing.
+    """Return the unspent part of a cap, rounded down: what its slack and the rounding of charges
+    leave is nothing.
 
     >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10), _left(2.0, [1.0, 1.0 - 1e-11])
     (0.25, 0.0, 0.0)

@@ -30,7 +30,7 @@ def check_relation(relation: object) -> None:
 
 
 def in_words(relation: str, unit: str) -> str:
-    """What neighbors do, for reports and errors."""
+    """Describe how neighbors differ, for reports and errors."""
     return f"{relation} one {unit}"
 
 

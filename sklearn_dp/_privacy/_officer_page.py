@@ -244,7 +244,7 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
 
 
 def _content_of_ledger(state: Any, where: str, told: str) -> dict[str, Any]:
-    """What the JSON file of a ledger holds."""
+    """Return the content of the JSON file of a ledger."""
     terms = state.terms
     return {
         "format": FORMAT,
@@ -274,7 +274,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 
 def _of_unit(report: Any) -> Iterable[str]:
-    """What the unit and the payment leave open."""
+    """Return the caveats about the unit and the payment."""
     if report.unit == "row":
         yield "A person with several rows, as a whole: pass groups to protect persons."
     if report.paid_by is None:
@@ -296,7 +296,7 @@ def _made() -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: an infinite number is a text."""
+    """Return a value that JSON can hold: an infinite number is a text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

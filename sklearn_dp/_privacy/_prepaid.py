@@ -41,7 +41,8 @@ _Account = tuple[Any, Payers, str, str]
 
 @dataclass(frozen=True)
 class Part:
-    """What one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
+    """The most that one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is
+    Gaussian."""
 
     ledger: PrivacyLedger
     label: str
@@ -53,7 +54,7 @@ class Part:
 
     @property
     def failure(self) -> float:
-        """What of delta is for failures: nothing where all is Gaussian and never fails."""
+        """The part of delta for failures: nothing where all is Gaussian and never fails."""
         return 0.0 if self.gaussian else self.delta
 
     @property
@@ -145,7 +146,7 @@ def paid_together(parts: Iterable[Part], budget: PrivacyBudget | None = None) ->
 
 
 def shared_budget() -> PrivacyBudget | None:
-    """What the fits of this block may cost together, where that is known."""
+    """Return the joint budget of the fits of this block, where that is known."""
     untaken = _UNTAKEN.get()
     return None if untaken is None else untaken.budget
 

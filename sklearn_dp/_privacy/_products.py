@@ -91,7 +91,7 @@ class Products:
         self._n_sparse += n_rows
 
     def _settle(self) -> None:
-        """What the common row adds to the sum: the end of rows that differ from it."""
+        """Add the common row's part of the sum: the end of rows that differ from it."""
         if self._common is not None:
             self._sums += np.outer(self._common, self._n_sparse * self._common + self._shift)
             self._sums += np.outer(self._shift, self._common)

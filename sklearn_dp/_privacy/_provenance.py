@@ -114,7 +114,7 @@ def _sum(reports: list[PrivacyReport], cost: str) -> float:
 
 
 def _joint(reports: Iterable[PrivacyReport]) -> dict[str, Any]:
-    """What is said of any is said of all: the weakest noise, every note, every problem."""
+    """Join reports: the weakest noise, every note, every problem."""
     reports = list(reports)
     return {
         "noise": max((each.noise for each in reports), key=_NOISES.index),

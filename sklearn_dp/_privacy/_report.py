@@ -316,7 +316,8 @@ def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list
 
 
 def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What a line of the display is about, how often it was released, and on which courses."""
+    """Describe a line of the display: its purpose, how often it was released, and on which
+    courses."""
     ways = {way for row in rows for way in paths_of(row)}
     path = f" ({' or '.join(sorted(ways))})" if ways else ""
     kinds = {row["release"] for row in rows}

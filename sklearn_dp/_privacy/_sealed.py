@@ -46,7 +46,7 @@ class Claim:
 
     @property
     def of_one(self) -> float:
-        """What any entry moves by, at most."""
+        """The most that any entry moves by."""
         return float(np.max(self.l2)) if self.most is None else self.most
 
 

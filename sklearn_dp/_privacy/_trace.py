@@ -39,7 +39,7 @@ def active_trace() -> Any:
 
 
 def altered() -> Mapping[Any, Any]:
-    """What an audit has put in the place of what, in this context; empty outside of audits."""
+    """Return the substitutions that an audit has made in this context; empty outside of audits."""
     return _ALTERED.get()
 
 

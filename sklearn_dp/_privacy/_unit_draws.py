@@ -18,7 +18,7 @@ _AT_A_TIME = 2**16  # draws
 
 
 class UnitDraws:
-    """What :func:`unit_draws` gives, for some of the units at a time.
+    """The draws of :func:`unit_draws`, for some of the units at a time.
 
     It goes to whoever holds the units, so that nobody needs the draws of all. A unit's draw is a
     function of the seed and of the number of the unit. `known` are the draws themselves, as uint64,

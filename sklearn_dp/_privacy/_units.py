@@ -24,7 +24,7 @@ _WEIGHT_STEPS = 2**20
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What is public of some units: what a sum of rows needs to be released."""
+    """Public facts of some units: what a sum of rows needs to be released."""
 
     scale: int = 1  # weight of a whole unit, in integer steps
     unit_weight: float = 1.0  # what a whole unit weighs, where rows have weights of their own
@@ -152,7 +152,7 @@ class Units:
 
     @property
     def facts(self) -> UnitFacts:
-        """What is public of them."""
+        """Public facts of these units."""
         grouped = self.index is not None
         return UnitFacts(self.scale, self.unit_weight, self.own_weights, grouped, self.unit)
 
@@ -190,8 +190,8 @@ class Units:
 
 
 def unit_of(groups: Any) -> str:
-    """What a fit with these groups protects; wrong types are refused, and no value is looked at.
-    Asked before the ledger is charged, which has to know the unit."""
+    """Return the unit that a fit with these groups protects; wrong types are refused, and no value
+    is looked at. Asked before the ledger is charged, which has to know the unit."""
     if groups is None:
         return "row"
     check_container(groups)

@@ -33,7 +33,7 @@ _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Hidden:
-    """What questions may take beside what is public: it goes to the parts, and nobody reads or
+    """An argument of a question that is not public: it goes to the parts, and nobody reads or
     compares it. Subclasses are frozen dataclasses by being defined."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -86,7 +86,7 @@ def check_points(points: np.ndarray) -> None:
 
 
 class GridFacts(NamedTuple):
-    """What is public of the integer rows of all parts."""
+    """Public facts of the integer rows of all parts."""
 
     n_features: int
     limit: float  # of the norm of a row about the present origin, in steps
@@ -94,7 +94,7 @@ class GridFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is public of the rows that are asked."""
+    """Public facts of the rows that are asked."""
 
     units: UnitFacts
     n_features: int
@@ -118,7 +118,8 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """What the parts find out about their rows, without an answer: it waits for the next pass."""
+    """A pass in which the parts compute facts about their rows, without an answer: it waits for the
+    next pass."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -149,7 +150,7 @@ class Query(Public):
         raise NotImplementedError
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """What one unit may add to each of the statistics, with the proof."""
+        """Return the most that one unit may add to each of the statistics, with the proof."""
         raise NotImplementedError
 
     def exact(self, sums: tuple) -> tuple:
@@ -178,7 +179,7 @@ class PointQuery(Query):
         return self._claims(facts)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """What one point may add to each of the statistics, with the proof."""
+        """Return the most that one point may add to each of the statistics, with the proof."""
         raise NotImplementedError
 
 

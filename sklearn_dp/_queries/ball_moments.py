@@ -31,7 +31,7 @@ class BallMoments(Query):
 
     @property
     def sum_limit(self) -> float:
-        """What the claim of a sum is, in steps."""
+        """The claim of a sum, in steps."""
         return self.clip / math.sqrt(1 - self.weight - sum(self.powers)) * _UP
 
     @property

@@ -103,7 +103,8 @@ def drawn_rows(
 
 @dataclass(frozen=True, repr=False)
 class BlockFits:
-    """What is fitted to the blocks; callables are functions of a module, or partials of these."""
+    """The estimators that are fitted to the blocks; callables are functions of a module, or
+    partials of these."""
 
     estimator: Any  # never fitted itself; travels to whoever holds the rows
     n_blocks: int  # public
@@ -223,7 +224,7 @@ def active_results(part: Part) -> np.ndarray:
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class _Shared:
-    """What all parts and tasks get."""
+    """The arguments that all parts and tasks get."""
 
     fits: BlockFits
     numbers: UnitNumbers

@@ -38,7 +38,7 @@ class CellGrid(Public):
 
     @cached_property
     def axes(self) -> np.ndarray:
-        """What each split (depth,) is across."""
+        """The axis that each split (depth,) is across."""
         widths, axes = self.half_widths.copy(), []
         for _ in range(self.depth):
             axes.append(int(np.argmax(widths)))
@@ -315,7 +315,7 @@ class LeafSums(Query):
 
 
 class Forgotten(Step):
-    """What only the coreset needs goes."""
+    """A step that drops the arrays that only the coreset needs."""
 
     def on(self, part: Part) -> Part:
         return part.without(_POINTS, LEAF, _FAR)

@@ -1,4 +1,4 @@
-"""What clients answer in a round, and how far one unit moves the sums of their answers.
+"""The answers of clients in a round, and how far one unit moves the sums of these answers.
 
 A client answers a message of the server: a dict of plain arrays, of public facts and earlier
 releases. Its answer is a vector of integers on a public grid for each release of the round, so that
@@ -429,7 +429,7 @@ def client_rounding(share: float) -> float:
 
 
 class Bound(NamedTuple):
-    """What is proved of the sum of a vector over clients."""
+    """The proved bound of the sum of a vector over clients."""
 
     # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
     bound: float

@@ -195,7 +195,7 @@ class DistancesAndValues(Query):
 
     @property
     def most(self) -> float:
-        """What each of the bins is claimed to move by, in units."""
+        """The claim of each bin: how much it moves by, in units."""
         return math.sqrt(2 * len(self.origin)) * math.sqrt(1 + 1 / _OF_TOTAL**2)
 
     def on(self, part: Part) -> tuple[Part, tuple]:

@@ -1,4 +1,4 @@
-"""What algorithms have of the rows on a grid; see :mod:`.table_rows`."""
+"""The handle that algorithms have on the rows of a grid; see :mod:`.table_rows`."""
 
 from copy import copy
 from typing import Any, Self

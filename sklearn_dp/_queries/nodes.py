@@ -73,7 +73,7 @@ class View(Public):
 
 
 class Cut(Public):
-    """What is released of a node that has been cut, and of those below it."""
+    """The releases of a node that has been cut, and of those below it."""
 
     view: View
     center: np.ndarray

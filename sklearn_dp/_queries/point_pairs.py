@@ -76,7 +76,7 @@ class PointPairs(PointQuery):
 
 
 class Share(NamedTuple):
-    """What pays for a release."""
+    """The budget that pays for a release."""
 
     entry: str
     rho: float | None = None  # None: all that the entry has left

@@ -138,7 +138,8 @@ def constants_of(
 
 
 def answer_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
-    """What the test may fail with and the answer may spend, of an (epsilon, delta)-DP whole.
+    """Return the failure probability of the test and the budget of the answer, of an (epsilon,
+    delta)-DP whole.
 
     The delta of the test, d of theorem W: the (1 + exp(epsilon)) d of its sum is half of delta.
     Epsilon and delta of the answer: the other half of each. Rounded down, all three.

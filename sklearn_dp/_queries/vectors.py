@@ -46,8 +46,8 @@ class UnitTotals(Query):
 
 
 class Vectors(Public):
-    """What becomes of a row: the offsets of columns, over their reach, and powers of their
-    magnitudes, less a shift, times a weight. Arrays are (d,)."""
+    """The vector that is computed from a row: the offsets of columns, over their reach, and powers
+    of their magnitudes, less a shift, times a weight. Arrays are (d,)."""
 
     columns: np.ndarray  # which of the table
     low: np.ndarray  # ends that entries are clipped to
@@ -62,8 +62,8 @@ class Vectors(Public):
 
     @property
     def half(self) -> np.ndarray:
-        """What offsets are measured in. The reach is from the center to the farther end; 1 where
-        both ends are the same."""
+        """The unit of offsets. The reach is from the center to the farther end; 1 where both ends
+        are the same."""
         reach = np.maximum(self.high - self.center, self.center - self.low)
         return np.where(reach > 0, reach, 1.0) * self.relative
 

@@ -26,7 +26,8 @@ _EXACT = 2.0**64  # integers that are shown without an exponent
 
 
 def keys_of(values: Iterable[Any]) -> list[Hashable]:
-    """What the values of a column are compared by: each is a function of that value."""
+    """Return the keys by which the values of a column are compared: each is a function of that
+    value."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
         values = values.tolist()
     return [_key(value) for value in unwrapped(list(values))]

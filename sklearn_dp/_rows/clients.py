@@ -34,7 +34,7 @@ def ask_all(
 def _ask_one(
     function: Callable[[Any], Any], client: Any, seconds: float | None
 ) -> tuple[Any, BaseException | None]:
-    """What one client answers within some seconds, or what has gone wrong."""
+    """Return the answer of one client within some seconds, or an error."""
     if seconds is None:
         return attempt(function, client)
     outcomes: list[tuple[Any, BaseException | None]] = []

@@ -78,8 +78,8 @@ class QuantizedRows:
 def moved_entries(
     table: csr_array, within: Domain | None, domain: Domain | None
 ) -> tuple[np.ndarray, csr_array] | None:
-    """What becomes of a row of zeros and of the entries of sparse rows that are moved into the
-    region `within` and taken about the center of a domain, bit for bit. None: not known."""
+    """Return the result for a row of zeros and of the entries of sparse rows that are moved into
+    the region `within` and taken about the center of a domain, bit for bit. None: not known."""
     d = table.shape[1]
     columns = np.append(np.arange(d), table.indices)
     line = np.append(np.zeros(d), table.data)

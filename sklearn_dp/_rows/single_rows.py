@@ -53,7 +53,7 @@ def narrowed(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
 
 
 def finite(values: Any) -> np.ndarray:
-    """What another library makes of rows, with finite numbers only."""
+    """Return the output of another library for rows, with finite numbers only."""
     values = np.asarray(values)
     return np.nan_to_num(values, copy=False) if values.dtype.kind == "f" else values
 

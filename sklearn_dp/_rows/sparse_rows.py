@@ -50,7 +50,7 @@ class SparseRows:
         return saturated(self._table[rows].toarray())
 
     def entries(self, rows: slice) -> csr_array:
-        """What is stored of some rows, as float64; not to be written into."""
+        """Return the stored entries of some rows, as float64; not to be written into."""
         table = _part(self._table, rows)
         table.data = saturated(table.data, min(LARGEST, float(np.finfo(self.dtype).max)))
         return table

@@ -44,7 +44,8 @@ ROWS = "rows"
 
 
 class Summed:
-    """What parts give beside integers and arrays, and what can be added up exactly."""
+    """The base class for results of parts, other than integers and arrays, that can be added up
+    exactly."""
 
     def __add__(self, other: Any) -> Any:
         raise TypeError("a sum must say how it is added")
@@ -268,7 +269,7 @@ class LocalEngine:
         return _in_turn(self.states, number, steps)
 
     def _each(self, function: Callable[[int], Any]) -> list:
-        """What a function makes of each part."""
+        """Return the results of a function, one for each part."""
         safe = partial(_guarded, function) if self.guarded else function
         if self.n_parts == 1:
             return [safe(0)]

@@ -30,7 +30,8 @@ def thread_pools() -> ThreadpoolController:
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
 ) -> list[Any]:
-    """What a function makes of each item, in their order; by threads where more are asked for."""
+    """Return the results of a function for each item, in their order; by threads where more are
+    asked for."""
     items = list(items)
     most = min(n_threads(n_jobs), len(items))
     if most < 2:
@@ -48,8 +49,8 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """What a function makes of each tuple of arguments, in silence, by at most `most` processes;
-    tasks are made shortly before they are worked on."""
+    """Return the results of a function for each tuple of arguments, in silence, by at most `most`
+    processes; tasks are made shortly before they are worked on."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(

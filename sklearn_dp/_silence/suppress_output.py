@@ -131,7 +131,7 @@ def _nothing(context: Any, original: Any, *arguments: Any, **options: Any) -> No
 def _log(
     context: Any, original: Any, logger: Any, level: int, msg: Any, args: Any, **_: Any
 ) -> Any:
-    """What a silent thread logs, an audit may note."""
+    """Pass what a silent thread logs to the context, where an audit may note it."""
     return context.log(msg, args)
 
 

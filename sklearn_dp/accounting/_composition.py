@@ -194,7 +194,7 @@ def lookup(table: dict[type, Any], event: object) -> Any:
 
 
 def event_of_plan(plan: PrivacyPlan) -> DpEvent:
-    """What a fit of this package costs, as an event.
+    """Return the cost of a fit of this package, as an event.
 
     Parameters
     ----------
@@ -538,8 +538,7 @@ def _variant(parameters: dict[str, float]) -> str:
 
 
 def _domain(relation: str, unit: str) -> str:
-    """Return the type of domain: is the number of units protected, by what neighbors do with
-    one?"""
+    """Return a description of the data sets, by how neighbors differ in one unit."""
     if relation == "add or remove":
         return f"any number of {unit}s; the number is protected."
     return f"a public number of {unit}s."

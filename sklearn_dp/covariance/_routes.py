@@ -161,7 +161,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         return known if normal else alone, end, rows, ball.center
 
     def _first_day(self, known, end, rows, origin):
-        """What later days start from."""
+        """Return the state that later days start from."""
         first = known.joined(end, rows, origin).end
         # Columns say nothing of later days, nor of tails in these.
         errors, unseen = first.errors, end.errors.unseen_second

@@ -27,7 +27,7 @@ _NOT_SEEN = Message(
 
 
 class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
-    """What a released PCA makes of one more day, and keeps for the next."""
+    """A released PCA that is updated with the rows of one more day, and keeps its state."""
 
     bounds: Any
     explained_variance_: np.ndarray
@@ -46,8 +46,8 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         return None
 
     def _first_day(self, place: CenterRadius, moment: np.ndarray) -> AxesDays:
-        """What the first day has shown, in steps of the grid of the public bounds: the second
-        `moment` about the center of its place, divided by the size of it."""
+        """Return the state after the first day, in steps of the grid of the public bounds: the
+        second `moment` about the center of its place, divided by the size of it."""
         domain, (total, sd, *_, taken) = self._domain(self.n_features_in_), self._total
         unit = Grid.for_radius(domain.radius).unit
         center = (place.domain.center - domain.center) / unit

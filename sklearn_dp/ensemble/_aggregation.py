@@ -70,7 +70,7 @@ _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is released of the outputs."""
+    """The released aggregate of the outputs."""
 
     vector: np.ndarray  # (n_outputs,)
     n_working: float  # noisy number of blocks whose fit worked
@@ -277,7 +277,7 @@ _SPREADS = 2.0 ** np.arange(-20, 2)  # times the magnitude
 
 
 def _each(rho: float, n_choices: int) -> float:
-    """What a choice may cost."""
+    """Return the budget of one choice."""
     return rho / n_choices * (1 - 1e-9)
 
 

@@ -126,8 +126,9 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _ask(self, method, X, *others):
-        """What a method of the released estimator makes of rows, or what it misses for that. Of
-        each alone: its bits are not those of the rows beside it, as a private step behind it needs.
+        """Return the output of a method of the released estimator for rows, or what it needs and
+        does not have. Of each alone: its bits are not those of the rows beside it, as a private
+        step behind it needs.
 
         Entries of `X` are moved to 1e37 at most: scikit-learn's estimators that work in single
         precision refuse larger ones.

@@ -215,7 +215,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _kinds(self):
-        """What a target may declare to hold: numbers, or what the public labels are."""
+        """Return the kinds that a target may declare: numbers, or those of the public labels."""
         if not is_classifier(self._inner()) or self.classes is None:
             return NUMBERS
         words: dict[type, str] = {str: "text", bytes: "bytes"}
@@ -226,7 +226,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return labels_of(self.classes)
 
     def _trainable(self):
-        """What is fitted to the rows of a block."""
+        """Return the estimator that is fitted to the rows of a block."""
         if not self._needs_target():
             return self._inner()
         classes = self.classes if is_classifier(self._inner()) else None
@@ -271,7 +271,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):
-        """What may be spent where neighbors differ in the output of one block."""
+        """Return the budget that may be spent where neighbors differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
         epsilon, delta = self._step_cost(target)

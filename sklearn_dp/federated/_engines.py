@@ -152,7 +152,7 @@ class LocalEngine:
 
 
 def _answer(kind: str, sealed: SealedMessage, client_and_shares: tuple[Any, Any]) -> Arrays:
-    """What a client answers: by its own method, or from its rows."""
+    """Return the answer of a client: by its own method, or from its rows."""
     (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
         # Checked by the server's own copy of the message, and in the time of the client: whatever

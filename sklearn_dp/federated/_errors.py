@@ -139,7 +139,7 @@ def count_errors(state: State) -> np.ndarray:
 
 
 def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
-    """What the public points, or the released variance, say of the units of each cluster.
+    """Estimate the units of each cluster from the public points, or from the released variance.
 
     Their mean squared distance (k,) from their center, and the mean derivative (k,) of a clipped
     residual by its length, along all axes: 1 where it is not clipped, and the limit over

@@ -1,4 +1,4 @@
-"""What the server learns from the releases of each round: post-processing, at no cost.
+"""Updates of the server's state from the releases of each round: post-processing, at no cost.
 
 `LEARN` holds a function for each kind of round. All of them are called alike:
 
@@ -304,7 +304,7 @@ def _moves(
 def _learn_reach(
     state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
 ) -> State:
-    """What the vectors of clients are to be clipped to: about as long as the typical one is.
+    """Learn the clip radius for vectors of clients: about as long as the typical one is.
 
     The mean level over clients is the logarithm of the geometric mean of their lengths. It is
     combined with what is done where nothing is known, a half, by its noise: with little budget it

@@ -1,4 +1,4 @@
-"""What public points are worth where releases are mostly noise: post-processing, at no cost.
+"""The use of public points where releases are mostly noise: post-processing, at no cost.
 
 Every release has a known noise, and the server's points say beforehand what it may be near. Each
 estimate is the public one plus the part of the difference that noise does not explain (empirical
@@ -82,7 +82,8 @@ def spikes(values: np.ndarray, sd: float) -> np.ndarray:
 
 
 def posterior_weights(weights: np.ndarray, sd: float) -> np.ndarray:
-    """What public points weigh, all positive, given noisy weights: all alike where noise rules.
+    """Return the weights of public points, all positive, given noisy weights: all alike where noise
+    rules.
 
     Released weights (m,), with noise of deviation `sd`. The prior: half of the points weigh
     nothing, the others exponentially distributed amounts with the mean 2 t, where t is the mean

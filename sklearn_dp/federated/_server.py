@@ -1,4 +1,4 @@
-"""What the server does between two rounds: from released sums to the next message.
+"""The work of the server between two rounds: from released sums to the next message.
 
 1. `first_message` puts public points on the grid and asks for the first round.
 2. Whoever carries messages (`_engines`, or a system of your own) sends ``state.message`` to all
@@ -145,7 +145,7 @@ def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Ar
 
 
 def message_of(state: State) -> Arrays:
-    """What clients need to know for the present round, but for `shares` and `noise`."""
+    """Return the message to clients for the present round, without `shares` and `noise`."""
     setup, kind = state.setup, state.kind
     message = empty_message(setup.n_features, state.domain, state.round)
     if state.origin is not None:
@@ -176,7 +176,8 @@ def message_of(state: State) -> Arrays:
 
 
 def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
-    """What residuals are taken about where bounds are made for them: integers (k, d).
+    """Return the points that residuals are relative to where bounds are made for them: integers (k,
+    d).
 
     `anchors` are what clients are told to take residuals about, in a round that asks for averages;
     they stay the same for rows as the unit, and in Lloyd rounds.
@@ -284,7 +285,7 @@ def round_of(state: State) -> ClientRound:
 
 
 def _rho_of(entry: Any) -> float:
-    """What one of the releases of a plan entry costs."""
+    """Return the cost of one of the releases of a plan entry."""
     return math.nextafter(entry.rho / entry.uses, 0.0)
 
 

@@ -312,7 +312,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         self._keep(result, table.units)
 
     def _known(self):
-        """What is public of the points."""
+        """Return the public facts of the points."""
         return {
             "diameter": self.diameter and float(self.diameter),
             "radii": self._radii(),

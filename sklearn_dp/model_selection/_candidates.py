@@ -1,4 +1,5 @@
-"""What a search is going to fit, from public facts alone: steps, parameters, widths, plans.
+"""The fits that a search is going to make, from public facts alone: steps, parameters, widths,
+plans.
 
 Who calls: `_search_plan` for the searches of this package, and `_preflight`, which counts the fits
 of scikit-learn's searches.

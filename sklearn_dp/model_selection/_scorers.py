@@ -76,7 +76,7 @@ class PrivateScorer:
 
 @dataclass(frozen=True)
 class Scorer:
-    """What a search needs of a scorer.
+    """The protocol that a search needs of a scorer.
 
     `low` and `high`, the limits of a row's score, are constants of the scorer, never of the rows or
     of a fit. ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row

@@ -318,7 +318,7 @@ def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -
 
 
 def _status(outcome: Any, model: Any) -> Status:
-    """What the releases showed to be missing.
+    """Return the status of a search, from its releases.
 
     The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
     are the limit `_CLOSE`. The model's own status comes first: a model that is of no use is worse

@@ -516,7 +516,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         return read_columns(X, *self._given(X, columns), ragged=True)
 
     def _given(self, X: Any, columns: list) -> tuple[Schema, list[int]]:
-        """What the type of a table tells, and where the columns of the schema are in it."""
+        """Return the declared columns of a table, and where the columns of the schema are in it."""
         fitted = hasattr(self, "n_features_in_")  # then a row of a list is one of its own
         listed = lists_rows(X) and fitted
         given = Schema(len(columns)) if listed else in_memory(X)

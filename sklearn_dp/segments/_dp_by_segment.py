@@ -209,7 +209,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
 
     @property
     def max_weight(self):  # type: ignore[override]
-        """What a whole unit weighs where rows have weights: that of the estimator."""
+        """The weight of a whole unit where rows have weights: that of the estimator."""
         return getattr(self._inner(), "max_weight", None)
 
     def _listed(self):
@@ -264,9 +264,9 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
 
     def _pools(self):
-        """Return which model of all rows is fitted too, if any: a model of all rows is fitted too:
-        the kind of model that segments borrow from. "start" of centers, which the fits of the
-        segments start from; "covariance" or "mixture", which theirs are moved toward."""
+        """Return the kind of model of all rows that is fitted too, if any, and that segments borrow
+        from. "start" of centers, which the fits of the segments start from; "covariance" or
+        "mixture", which theirs are moved toward."""
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
@@ -302,7 +302,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return None, (each, each._make_plan(n_features, unit))
 
     def _common(self, each):
-        """What the fits of the segments start from, as released; None for nothing."""
+        """Return the model that the fits of the segments start from, as released; None for
+        nothing."""
         kind, pooled = self._pools(), self.pooled_
         if kind == "start":
             return CommonStart(pooled)
@@ -507,7 +508,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
     # -- methods of the fitted estimators -------------------------------------------------------
 
     def _routed(self, method, X, by):
-        """What a method of the estimators makes of the rows of their segments, in order."""
+        """Return the output of a method of the estimators for the rows of their segments, in
+        order."""
         check_is_fitted(self)
         self._check_key(by)
         X, key = without_column(X, self.by, by)

@@ -1,4 +1,4 @@
-"""What a profile says: figures in natural units, a status, a picture and a page.
+"""The results of a profile: figures in natural units, a status, a picture and a page.
 
 Everything here is computed from released values.
 """
@@ -126,7 +126,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the fits of a profile released. `means` are those of encoded rows."""
+    """The releases of the fits of a profile. `means` are those of encoded rows."""
 
     balance: Balance
     scales: Any  # the fitted `DPStandardScaler`
@@ -218,7 +218,7 @@ def _made_up(
 
 
 def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) -> Status:
-    """What is wrong: of the schema, of the ranges, of the segments, of the noise."""
+    """Return the status of a profile: of the schema, the ranges, the segments and the noise."""
     names = [str(column.name) for column in findings.columns]
     messages = []
     numbers = [column for column in findings.columns if hasattr(column, "beyond")]
@@ -249,7 +249,7 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
 
 
 def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]) -> list[Message]:
-    """What is wrong with the segments, and what limits what can be said of them."""
+    """Return messages about the segments."""
     (share, share_sd, without, without_sd), messages = shares, []
     more, error = share - without, float(np.hypot(share_sd, without_sd))
     compared = (

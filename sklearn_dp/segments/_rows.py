@@ -37,7 +37,8 @@ def checked_values(values: Any) -> list[Any]:
 
 
 def part_labels(values: Sequence[Any]) -> list[str]:
-    """What a report calls each segment: its value, without slashes; by number where two agree.
+    """Return the label of each segment in a report: its value, without slashes; by number where two
+    agree.
 
     >>> part_labels(["north", "east/west", 3]), part_labels(["a/b", "a|b"])
     (['north', 'east|west', '3'], ['segment 0', 'segment 1'])

@@ -135,7 +135,7 @@ class CommonStart:
         self._precision, self._excess = np.zeros((2, self.centers.shape[1]))
 
     def learn(self, model: Any) -> None:
-        """What the centers of another segment tell of the variance between segments, by column."""
+        """Update the variance between segments, by column, from the centers of another segment."""
         centers, errors, _ = (each[0] for each in matched_centers([model], self.centers))
         variance = np.square(errors / self._unit) + np.square(self._errors)
         weight = 1 / np.maximum(variance, 1e-300)
@@ -258,8 +258,8 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms. Both in
-    coordinates where the common matrix is the identity."""
+    """Return a function that makes powers (S,) of matrices, and the squared lengths (S,) of their
+    logarithms. Both in coordinates where the common matrix is the identity."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)
@@ -366,7 +366,8 @@ def _in_order(models: Sequence[Any], orders: Sequence[np.ndarray], form: str) ->
 
 
 def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What the models release under a name and with errors, moved; components in one order."""
+    """Return the values that the models release under a name and with errors, moved; components in
+    one order."""
     values, errors, *target = (
         np.array([getattr(model, f"{name}{end}") for model in models])
         for models in (models, [common])

@@ -22,7 +22,7 @@ _LEAST = 1e-140  # of a standard error: squares of it are floats
 
 
 class DayMean(NamedTuple):
-    """What is averaged of a day."""
+    """The mean of one day."""
 
     mean: np.ndarray
     std_error: np.ndarray
@@ -34,7 +34,7 @@ class DayMean(NamedTuple):
 
 @dataclass(frozen=True)
 class Means:
-    """What some days have shown; of columns (d,), in the units of the table."""
+    """Means released by some days; of columns (d,), in the units of the table."""
 
     precision: np.ndarray  # of all days that count
     mean: np.ndarray

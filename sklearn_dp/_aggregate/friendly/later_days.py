@@ -113,7 +113,7 @@ class Offsets:
 
     @property
     def least(self) -> float:
-        """What to divide by: the number, or what noise may make of none."""
+        """The divisor: the number, or what noise may make of none."""
         return max(self.number, 2 * math.sqrt(self.number_variance), 1e-300)
 
     @property
@@ -132,8 +132,8 @@ class Offsets:
 
 @dataclass(frozen=True)
 class MeanDays:
-    """What some days have shown. Lengths are in coordinates of the columns, over the radius of the
-    bounds, so that no power of them overflows."""
+    """The released state of the days so far. Lengths are in coordinates of the columns, over the
+    radius of the bounds, so that no power of them overflows."""
 
     center: np.ndarray  # (d,)
     offsets: Offsets  # from there, of all days, weighted
@@ -279,7 +279,8 @@ def _spreads(known: Offsets, pooled: float) -> np.ndarray:
 def _rare(
     days: MeanDays, clipped: Candidate, clip: Clip, columns: Columns, unit: float
 ) -> np.ndarray | float:
-    """What the clip of a day may take of rare values. The first day keeps no fourth powers."""
+    """Return how much the clip of a day may remove from rare values. The first day keeps no fourth
+    powers."""
     if len(days.center) == 1:
         return 0.0
     known, radius = days.offsets, clip.radius / unit

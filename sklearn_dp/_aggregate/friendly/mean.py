@@ -115,8 +115,8 @@ def friendly_mean_entries(
 
 
 def _resolve(budget: Any, locate: str) -> str:
-    """What "auto" is known to mean before any release: a plan with cells only converts by the exact
-    Gaussian curve, which in an epsilon budget is worth more than the choice."""
+    """Resolve "auto" as far as possible before any release: a plan with cells only converts by the
+    exact Gaussian curve, which in an epsilon budget is worth more than the choice."""
     return "cells" if locate == "auto" and budget.rho is None else locate
 
 

@@ -1,4 +1,4 @@
-"""What a mean says of its columns: short codes, and a status in words, of released values.
+"""Short codes and a status for the columns of a mean, from released values.
 
 * "ok".
 * "constant": one value is all that can be seen, and nothing bounds what else there may be.
@@ -139,7 +139,7 @@ def _in_words(
 
 
 def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Message]:
-    """What rows far out may do to means, of columns that are not `single` values."""
+    """Return messages about rows far out, of columns that are not `single` values."""
     if end.hidden > _LEFT_OUT:
         text = (
             f"the mean covers at most about {100 * (1 - end.hidden):.0f}% of the rows: the "

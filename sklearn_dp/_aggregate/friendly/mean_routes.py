@@ -88,7 +88,7 @@ class ZCDPCore(Route):
 
     @classmethod
     def _with_margin(cls, facts: PublicFacts, margin: float) -> ZCDPCore:
-        """What the filter has to cost for a margin, and the first ball that its average leads to.
+        """Return the cost of the filter for a margin, and the first ball that its average leads to.
 
         Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
         the average has noise for that, times the points there are over those sure to be kept: a

@@ -42,7 +42,7 @@ BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, 
 
 
 class Refined(NamedTuple):
-    """What :func:`refine` returns: see there."""
+    """The result of :func:`refine`."""
 
     mean: np.ndarray
     clip: float
@@ -64,7 +64,8 @@ def rows_about(points: Points, candidate: Candidate) -> GridRows:
 
 
 class Sums(NamedTuple):
-    """What :func:`released_sums` releases of the points in a ball, clipped about its center."""
+    """The releases of :func:`released_sums` about the points in a ball, clipped about its
+    center."""
 
     total: np.ndarray  # (d,), of their offsets
     number: float
@@ -75,7 +76,7 @@ class Sums(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """What a release of :func:`released_sums` costs, and for what, in squared sensitivity."""
+    """The costs of a release of :func:`released_sums`, by purpose, in squared sensitivity."""
 
     rho: float
     weight: float  # for the number of points
@@ -212,8 +213,9 @@ def taken_of_rare(
     noise: float,
     beyond: tuple[float, float],
 ) -> np.ndarray | float:
-    """What the clip may take from the means (d,) of columns that have a few rows at the far end of
-    a box, which no law of distances tells: as of a flag that is zero in nearly all rows.
+    """Return how much the clip may remove from the means (d,) of columns that have a few rows at
+    the far end of a box, which no law of distances tells: as of a flag that is zero in nearly all
+    rows.
 
     That is nothing unless the mean is near an end, for the spread that is seen. Of how many rows it
     can be, the squares and the fourth powers tell, and the mean, which is as far from the near end

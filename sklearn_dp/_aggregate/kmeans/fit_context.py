@@ -1,4 +1,4 @@
-"""What all steps of one run of the k-means engine share, in one argument.
+"""The state that all steps of one run of the k-means engine share, in one argument.
 
 What a step may do shows in what it takes. :class:`Facts` are public: whoever takes them computes
 with what has been released. A :class:`Run` also has rows to be asked and a session that releases

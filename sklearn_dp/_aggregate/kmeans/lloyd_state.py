@@ -1,4 +1,4 @@
-"""What the iterations of one run of Lloyd's algorithm share, and what they know of the centers.
+"""The state that the iterations of one run of Lloyd's algorithm share, and the state of centers.
 
 :func:`.lloyd.lloyd` makes a :class:`LloydContext` from a :class:`.fit_context.Context`. What
 changes from one iteration to the next is a :class:`LloydState`: post-processing of releases. The

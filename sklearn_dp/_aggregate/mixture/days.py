@@ -44,7 +44,7 @@ _NOTHING = 1e6  # noise of a whitened second moment that nothing is known of
 
 @dataclass(frozen=True)
 class MixtureDays:
-    """What a later day starts from, all of it released."""
+    """The state that a later day starts from, all of it released."""
 
     size: float  # units that count ...
     size_variance: float  # ... and the variance of its noise

@@ -35,8 +35,8 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
-    """What of delta is for failures of what is no Gaussian mechanism: all, if the `whole` budget is
-    in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
+    """Return the part of delta for failures of mechanisms that are not Gaussian: all, if the
+    `whole` budget is in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
     partition = settings.method == "partition" and not settings.spherical

@@ -1,4 +1,4 @@
-"""What the ways to split a Gaussian mixture into its components have in common.
+"""The parts that all ways to split a Gaussian mixture into its components have in common.
 
 Each way takes a :class:`MixtureContext` and gives :class:`Parts`: one released center for each
 component, a label for each row, and the session through which everything else about these rows is

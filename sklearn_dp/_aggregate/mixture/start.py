@@ -74,7 +74,8 @@ def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
 
 
 def least_weight(session: PrivacySession, k: int, size: float) -> float:
-    """What a component without rows seldom seems to weigh after the first round, by the plan."""
+    """Return a weight that a component without rows seldom seems to exceed after the first round,
+    by the plan."""
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
     return max(_EMPTY * size / k, 2 * sd)
 

@@ -35,7 +35,7 @@ _INSIDE = 0.99  # of the rows of a normal law, the part that is not clipped
 
 @dataclass(frozen=True)
 class ReleasedAxes:
-    """What all days have shown, in grid steps."""
+    """The axes that all days have shown, in grid steps."""
 
     covariance: np.ndarray  # (d, d), symmetric
     # (d, d), positive semidefinite: the noise of the covariance is that of H G H, for H the root of
@@ -49,7 +49,7 @@ class ReleasedAxes:
 
 @dataclass(frozen=True)
 class AxesDays:
-    """What some days have shown, in grid steps; released values."""
+    """The released state of the days so far, in grid steps."""
 
     by: Ellipsoid  # that rows were whitened by
     second: np.ndarray  # (d, d), their second moment there
@@ -88,14 +88,14 @@ class AxesDays:
 
     @cached_property
     def guess(self) -> Ellipsoid:
-        """What the rows of a next day are whitened by; most fits have none."""
+        """The ellipsoid that whitens the rows of the next day; most fits have none."""
         known = self.second / self.part.known, self.level / self.part.known
         return _between(self.by, *known, self.center, self.count)
 
     def and_one(
         self, session: PrivacySession, rows: GridRows, keep: float
     ) -> tuple[ReleasedAxes, Self]:
-        """What is known with the rows of one more day; a part `keep` of what earlier ones have
+        """Return the state with the rows of one more day; a part `keep` of what earlier ones have
         shown counts."""
         guess = self.guess
         clips = self._clips(session, rows, keep)
@@ -186,8 +186,8 @@ class AxesDays:
 
 
 def _by_clips(clips: Clips, squares: int) -> tuple[float, float]:
-    """What clips take of squared lengths that are so many on average, in parts of them, and what
-    they may of tails that noise hides: infinite where tails are seen."""
+    """Return the share that clips remove from squared lengths, given their average, and the share
+    that they may remove from tails that noise hides: infinite where tails are visible."""
     (reach,) = clips.reaches
     if reach is None:
         return 0.0, clips.unseen[0][1] / squares
@@ -195,7 +195,8 @@ def _by_clips(clips: Clips, squares: int) -> tuple[float, float]:
 
 
 def _of_center(center: np.ndarray, guess: Ellipsoid, errors: np.ndarray) -> float:
-    """What the errors (d,) of a mean add to the noise of an entry of moments about it, at most.
+    """Return how much the errors (d,) of a mean add to the noise of an entry of moments about it,
+    at most.
 
     In whitened coordinates, from those about the center there was, which is at the distance o, o
     o^T is taken off. With the error e of o this is off by o e^T + e o^T + e e^T.
@@ -208,8 +209,9 @@ def _of_center(center: np.ndarray, guess: Ellipsoid, errors: np.ndarray) -> floa
 def _between(
     by: Ellipsoid, second: np.ndarray, level: float, center: np.ndarray, weight: float
 ) -> Ellipsoid:
-    """What the rows of the next day are whitened by, halfway between a ball and their covariance,
-    of second moments as whitened by another ellipsoid, with the noise `level` of an entry.
+    """Return the ellipsoid that whitens the rows of the next day, halfway between a ball and their
+    covariance, of second moments as whitened by another ellipsoid, with the noise `level` of an
+    entry.
 
     It is as wide as makes the squared lengths those of a chi-square law. Of v_i along the axes,
     with variances that sum to t and have squares that sum to s, that law has t^2 / s degrees.

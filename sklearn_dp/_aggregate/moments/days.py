@@ -28,7 +28,7 @@ from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 
 @dataclass(frozen=True)
 class MomentDays:
-    """What some days have shown of a component, in grid steps."""
+    """The released state of a component after some days, in grid steps."""
 
     source: Source
     # (d, d), positive semidefinite, where rows of the source were whitened: noise and sampling are
@@ -111,8 +111,8 @@ class MomentDays:
 
 @dataclass(frozen=True)
 class EarlierDays:
-    """What a later day starts from, all of it released. The squares of its weights are not: 1
-    bounds what they multiply its sampling variances by."""
+    """The state that a later day starts from, all of it released. The squares of its weights are
+    not: 1 bounds what they multiply its sampling variances by."""
 
     days: list[MomentDays]  # of each component
     unit: float  # a step of the grid
@@ -203,7 +203,7 @@ def _distances(days: list[MomentDays]) -> Distances | None:
 
 @dataclass(frozen=True)
 class _Day:
-    """What a day has released, of components in an order that never changes."""
+    """The releases of a day, of components in an order that never changes."""
 
     rounds: MomentRounds
     release: MomentRelease

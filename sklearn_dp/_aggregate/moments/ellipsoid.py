@@ -61,7 +61,8 @@ class Errors:
 
 @dataclass(frozen=True)
 class Source:
-    """What a component has been made of, and what rows of a next round are whitened by."""
+    """The release that a component comes from, and the ellipsoid that whitens rows of the next
+    round."""
 
     by: Ellipsoid  # that rows were whitened by
     second: np.ndarray  # (d, d), their second moment there
@@ -162,12 +163,13 @@ class Ellipsoid:
 
     @property
     def whitening(self) -> Whitening:
-        """What rows are whitened by."""
+        """The map that whitens rows."""
         return Whitening(self.center, self.axes, self.scales, float(self.weight))
 
     @property
     def least_weight(self) -> float:
-        """What its noise leaves of the number of units; where that is nothing, nothing is known."""
+        """The number of units less what noise may have added; where that is nothing, nothing is
+        known."""
         return self.weight - 2 * (math.inf if self.errors is None else self.errors.weight)
 
     @property
@@ -252,6 +254,6 @@ def symmetric(matrix: np.ndarray) -> np.ndarray:
 
 
 def _of_tails(text: str, bias: float) -> Message:
-    """What tails may do to a component, where errors allow for so much bias."""
+    """Return a message about tails of a component, where errors allow for so much bias."""
     action = "use more rows or a larger epsilon"
     return Message("long_tails", text, (), action, "caution" if bias < _LARGE else "part")

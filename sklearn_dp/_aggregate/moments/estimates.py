@@ -28,8 +28,9 @@ def noise_norm(d: int, form: str) -> float:
 
 
 def noise_of_products(release: MomentRelease, j: int) -> tuple[float, float]:
-    """What taking off m m^T, of the mean m of a component, adds to the noise of its second moment:
-    to that of an entry on the diagonal, at most, and to the spectral norm, as by `noise_norm`.
+    """Return how much subtracting m m^T, of the mean m of a component, adds to the noise of its
+    second moment: to that of an entry on the diagonal, at most, and to the spectral norm, as by
+    `noise_norm`.
 
     The noise e of the mean gives m e^T + e m^T. That of the count, in parts of it, gives the same
     part of m m^T: the second moment is divided by the count once, m m^T twice. Where rows are

@@ -40,7 +40,7 @@ class Part:
 
     @property
     def known(self) -> float:
-        """What second moments are divided by."""
+        """The divisor of second moments."""
         return max(self.value, 2 * self.sd)
 
     @property

@@ -222,7 +222,7 @@ class KnownColumns:
 
     @property
     def columns(self) -> Columns:
-        """What rows are read in."""
+        """The columns in which rows are read."""
         origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
         return Columns(origin, np.where(self.unseen, np.inf, self.scale), True, self.box)
 

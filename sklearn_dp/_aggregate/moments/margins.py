@@ -1,4 +1,4 @@
-"""What is known of each column by itself, before rows are looked at together.
+"""Facts about each column by itself, before rows are looked at together.
 
 A normal law is right for rows whose columns are alike. Real tables also have flags, codes, columns
 of one value, and amounts that are zero in nearly all rows. Rounds of clips that believe in a normal
@@ -129,7 +129,7 @@ class Margins:
 
     @property
     def domain(self) -> Domain | None:
-        """What holds the public bounds, in columns."""
+        """The region that holds the public bounds, in columns."""
         box = self.columns.box
         if box is None or self.columns.plain:
             return box

@@ -84,7 +84,7 @@ class RoundShares:
 
 @dataclass(frozen=True)
 class MomentRelease:
-    """What a round shows of k components, in their whitened coordinates."""
+    """The releases of a round about k components, in their whitened coordinates."""
 
     counts: np.ndarray  # (k,), noisy, and possibly negative
     means: np.ndarray  # (k, d), of the clipped rows; 0 where the centers are known

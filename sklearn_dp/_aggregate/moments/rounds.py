@@ -128,7 +128,7 @@ def measured_once(rounds: "MomentRounds", guess: Ellipsoid) -> Ellipsoid:
 
 
 class _Explored(NamedTuple):
-    """What the rounds before the last one have come to."""
+    """The result of the rounds before the last one."""
 
     taken: list[Ellipsoid]
     radius: float  # the best one for normal laws
@@ -221,7 +221,7 @@ def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, visible: np.nda
 
 
 class Shape(NamedTuple):
-    """What a second moment makes of a component; axes and scales in pairs."""
+    """The shape that a second moment gives a component; axes and scales in pairs."""
 
     answer: tuple[np.ndarray, np.ndarray]
     wide: tuple[np.ndarray, np.ndarray]  # where directions are hidden, as wide as the noise
@@ -273,7 +273,7 @@ def reshaped(
 
 @dataclass(frozen=True)
 class MomentRounds:
-    """What the rounds have in common."""
+    """The settings that all rounds have in common."""
 
     session: PrivacySession
     rows: GridRows

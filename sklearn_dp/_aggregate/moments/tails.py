@@ -90,7 +90,7 @@ class Clips(NamedTuple):
     beyond: list[tuple[np.ndarray, np.ndarray]] = []
 
     def left(self, j: int, by: Ellipsoid) -> tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray]:
-        """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
+        """Return what :class:`.ellipsoid.Errors` keep of the clips of a component whitened `by`."""
         unknown = np.array([math.inf]), np.array([_MOST_HIDDEN])
         by = replace(by, errors=None, source=None)
         return self.beyond[j] if self.beyond else unknown, by, np.array(self[:2])
@@ -176,8 +176,9 @@ def _degrees(ellipsoid: Ellipsoid, extra: np.ndarray) -> int:
 
 
 def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:
-    """What a tail beyond the radius may take from a mean, where it does not stand out of counts: of
-    as many rows as noise may hide in an octave, or a tenth of all, and what counts have `held`."""
+    """Return how much a tail beyond the radius may remove from a mean, where it does not stand out
+    of counts: of as many rows as noise may hide in an octave, or a tenth of all, and what counts
+    have `held`."""
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
     return _LIKELY * (excess + held) / max(size, 1.0)
@@ -232,7 +233,7 @@ def _unseen_squares(
 
 
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
-    """What a tail of a component of that size has beyond two radii."""
+    """Return how far a tail of a component of that size reaches beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
     taken = _LIKELY * second / size
     return Reach(first / size, taken, tail.power < _HEAVY or taken > _MUCH)

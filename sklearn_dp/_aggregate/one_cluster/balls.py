@@ -38,7 +38,7 @@ class Region(NamedTuple):
 
 
 class BallMean(NamedTuple):
-    """What :func:`ball_mean` returns: see there."""
+    """The result of :func:`ball_mean`."""
 
     mean: np.ndarray
     error: np.ndarray

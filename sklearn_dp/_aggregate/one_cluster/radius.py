@@ -103,7 +103,7 @@ def good_radius(
 
 @dataclass(frozen=True)
 class _Choice:
-    """What selectors share."""
+    """The fields that selectors share."""
 
     session: PrivacySession
     entry: str
@@ -119,7 +119,7 @@ class _Choice:
 
     @property
     def most(self) -> int:
-        """What t L may move by."""
+        """The most that t L may move by."""
         return 2 * self.t - 1
 
     def slack(self, points: float) -> int:

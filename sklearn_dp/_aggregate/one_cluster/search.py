@@ -157,7 +157,7 @@ class Ball:
 
 
 class _Found(NamedTuple):
-    """What one search has found."""
+    """The result of one search."""
 
     center: np.ndarray  # (d,), integers
     error: np.ndarray  # as in `Ball`
@@ -167,7 +167,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Task:
-    """What all steps of one search share."""
+    """The state that all steps of one search share."""
 
     session: PrivacySession
     rows: GridRows  # of which the active ones are looked at

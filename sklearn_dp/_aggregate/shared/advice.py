@@ -1,4 +1,4 @@
-"""What a status says about answers that the noise hides, and what would help: words and numbers.
+"""Statuses of answers that are too noisy, with the remedy in words and numbers.
 
 A standard error falls about in proportion to the number of units, and to epsilon, as long as the
 noise is most of it. All of it is made of released values.
@@ -128,9 +128,10 @@ def is_far_inside(domain: Domain, radius: float, scale: Any) -> bool:
 
 
 def outside(most: float, size: float, unit: str, name: str, action: str) -> Message:
-    """What a fit in a released radius cannot see: up to `most` units, of `upper_bound_outside`,
-    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
-    a quarter of all (`size`), the answer may be that of the others alone."""
+    """Return a message about units outside of a released radius: up to `most` units, of
+    `upper_bound_outside`, which are fewer than the noise. `name` is the attribute that holds the
+    radius. Where they may be a quarter of all (`size`), the answer may be that of the others
+    alone."""
     return Message(
         "outside_bound",
         f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "

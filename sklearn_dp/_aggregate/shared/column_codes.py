@@ -1,4 +1,4 @@
-"""What is to be said of the coordinates of centers: short codes, and a status in words.
+"""Short codes and a status for the coordinates of centers.
 
 * "ok".
 * "constant": one value is all that can be seen of the column, and nothing bounds what else there
@@ -73,7 +73,7 @@ def told_of_single(status: Status, codes: np.ndarray, names: Sequence[object]) -
 
 
 def _told_of_columns(centers: RefinedCenters, names: Sequence[object]) -> Status:
-    """What there is to say of columns."""
+    """Return messages about the columns."""
     k, spread = len(centers.centers), centers.spread
     n_lost = np.count_nonzero(_lost(centers), axis=0)
     at_bound = np.count_nonzero(centers.at_bound, axis=0)

@@ -255,7 +255,7 @@ def _bias(apart: np.ndarray, variance: np.ndarray, visible: np.ndarray) -> np.nd
 
 
 class _Sums(NamedTuple):
-    """What the release tells, in units of the scale of its frame, with standard deviations."""
+    """The released sums, in units of the scale of its frame, with standard deviations."""
 
     total: np.ndarray  # (k, d)
     total_sd: float

@@ -1,4 +1,4 @@
-"""What released means and centers say about public bounds that are too narrow.
+"""Messages about public bounds that are too narrow, from released means and centers.
 
 Rows beyond bounds are clipped to them, and then no mean is that of the rows. Most
 releases do not show how many there are, but what is next to a bound tells that there may be many:

@@ -212,7 +212,8 @@ def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.n
 
 
 def _least_spread(ranks: _Ranks, levels: Sequence[float]) -> np.ndarray:
-    """What the standard deviation of each column is at least, by ranks far from its quantiles.
+    """Return a lower bound on the standard deviation of each column, by ranks far from its
+    quantiles.
 
     A share p beyond an edge and a share q on the other side of a quantile have, at a distance x of
     the two, a variance of at least p q / (p + q) x^2.

@@ -47,7 +47,7 @@ _ENTRY = "tuples"
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """What an (epsilon, delta)-DP aggregation costs if a unit has Poisson(`rate`) copies.
+    """Return the cost of an (epsilon, delta)-DP aggregation if a unit has Poisson(`rate`) copies.
 
     From epsilon and delta for replacing one tuple to those for adding or removing a unit; rounded
     up.

@@ -82,7 +82,7 @@ def _start_block(rows: np.ndarray, n_clusters: int, random_state: Any) -> np.nda
 
 
 def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage:
-    """What the first half is going to spend: a function of public facts.
+    """Return the stage that plans the first half: a function of public facts.
 
     `rho` and `delta` are the most that the aggregation of the tuples may cost. Its size is 0 where
     the budget is too small for any number of blocks.

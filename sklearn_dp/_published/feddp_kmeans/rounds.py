@@ -108,7 +108,7 @@ def paper_costs(
 
 @lru_cache(maxsize=4096)  # a split asks for some hundreds, and the next fit for the same
 def step_cost(mechanism: Mechanism, epsilon: float, delta: float) -> float:
-    """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
+    """Return the rho of a step of (epsilon, delta), or of a Laplace step of epsilon."""
     if epsilon <= 0:
         return 0.0
     if mechanism is Mechanism.LAPLACE:

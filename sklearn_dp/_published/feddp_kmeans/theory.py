@@ -223,7 +223,7 @@ class _Moved:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the theory asks to be public; in practice it rarely is."""
+    """Facts that the theory assumes to be public; in practice it rarely is."""
 
     n_rows: float  # about how many rows there are
     w_min: float  # the smallest weight of a component, as a share of the rows

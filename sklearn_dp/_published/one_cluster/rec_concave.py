@@ -59,7 +59,7 @@ def rec_concave_steps(size: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class RecConcave:
-    """What the steps of a search cost: the entry pays for all; it must allow as many uses."""
+    """The costs of the steps of a search: the entry pays for all; it must allow as many uses."""
 
     session: PrivacySession
     entry: str

@@ -126,7 +126,7 @@ class Node:
         return [leaf for child in self.children for leaf in child.leaves()]
 
     def cuts(self) -> Cut | None:
-        """What has been released of the node and those below; None for a leaf."""
+        """The releases of the node and those below; None for a leaf."""
         if self.view is None or self.ball is None:
             return None
         below = (child.cuts() for child in self.children)
@@ -135,7 +135,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Recursion:
-    """What the nodes have in common."""
+    """The settings that all nodes have in common."""
 
     points: GridRows  # one for each unit
     candidates: np.ndarray  # (m, d), integers; released: where balls may be centered
