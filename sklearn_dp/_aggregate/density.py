@@ -22,6 +22,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
+from .._privacy._rounding import exact_integers
 from .._queries.grid_cells import GridCells
 
 # Side of a cell in radii, for one feature and for more: a ball covers about ten cells of a line or
@@ -42,7 +43,7 @@ def grid_over(
     while True:
         cells = np.floor((high - low) / side) + 1
         if cells.prod() <= most:
-            return GridCells(low, side, cells.astype(np.int64))
+            return GridCells(low, side, exact_integers(cells))
         side *= 1.05
 
 
@@ -72,7 +73,7 @@ def nearest_cluster(
     if not len(centers):
         return np.full(len(rows), -1, dtype=np.int32)
     _, nearest = KDTree(centers).query(rows, distance_upper_bound=radius)
-    return np.append(labels, -1)[nearest].astype(np.int32)
+    return np.append(labels, np.int32(-1))[nearest]
 
 
 def dense_cells(
@@ -101,12 +102,12 @@ def dense_cells(
     sizes_sd = sd * np.sqrt(np.bincount(nearest[inside], minlength=n_clusters))
     kept = np.flatnonzero(sizes >= np.maximum(least, _SEEN * sizes_sd))
     kept = kept[np.argsort(-sizes[kept], kind="stable")]
-    number = np.full(n_clusters + 1, -1)
-    number[kept] = np.arange(len(kept))
+    number = np.full(n_clusters + 1, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
     labels = number[labels]
     return DenseCells(
         grid.low + (places[labels >= 0] + 0.5) * grid.side,
-        labels[labels >= 0].astype(np.int32),
+        labels[labels >= 0],
         sizes[kept],
         sizes_sd[kept],
         float(counts.sum()),
