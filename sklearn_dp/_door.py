@@ -70,8 +70,8 @@ def schema(X: Any, name: str = "X") -> Schema:
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
     """Set the numbers and names of columns of an estimator, or check them, as scikit-learn does."""
     X = X.to_native() if hasattr(type(X), "__narwhals_namespace__") else X
-    seen = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
-    validate_data(estimator, seen, reset=reset, skip_check_array=True)
+    shown = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
+    validate_data(estimator, shown, reset=reset, skip_check_array=True)
 
 
 def _schema(X: Any, name: str) -> Schema:
@@ -124,7 +124,7 @@ class _Frame:
 
 
 def in_memory_frame(kind: type) -> bool:
-    """Whether a type is that of a data frame whose rows are in memory: what `_frame` takes."""
+    """True if a type is that of a data frame whose rows are in memory: what `_frame` takes."""
     if hasattr(kind, "__narwhals_namespace__"):
         return not hasattr(kind, "collect")
     ways = (("iloc", "columns"), ("get_columns",), ("column", "schema"))
@@ -182,18 +182,18 @@ def read_table(X: Any, name: str, *, single: bool = False, finite: bool = True) 
 def read_vector(values: Any, name: str) -> np.ndarray:
     """Numbers, one for each of something, as float64: not all of them need be finite."""
     check_vector(values, name)
-    found, wrong = quietly_read(name, lambda: floats(entries_of(values)))
+    numbers, wrong = quietly_read(name, lambda: floats(entries_of(values)))
     if wrong:
         raise ValueError(f"{name} must be a vector of numbers.")
-    return found
+    return numbers
 
 
 def integers(values: Any, name: str) -> np.ndarray | None:
     """Integers, one for each of something; None for others."""
-    found = column(values, name) if is_column(values) else np.empty(0)
-    if found.dtype == object and all(is_integer(value) for value in found.tolist()):
-        found = exact_integers(found.tolist())
-    return found if found.dtype.kind in "iu" else None
+    entries = column(values, name) if is_column(values) else np.empty(0)
+    if entries.dtype == object and all(is_integer(value) for value in entries.tolist()):
+        entries = exact_integers(entries.tolist())
+    return entries if entries.dtype.kind in "iu" else None
 
 
 def check_target(y: Any, kinds: Sequence[str] = TARGETS) -> None:
@@ -206,8 +206,8 @@ def column(values: Any, name: str) -> np.ndarray:
     values = quietly_read(name, _only_column, values)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
         return np.asarray(values)
-    found = quietly_read(name, entries_of, values)
-    return found if isinstance(found, np.ndarray) else object_array(found)
+    entries = quietly_read(name, entries_of, values)
+    return entries if isinstance(entries, np.ndarray) else object_array(entries)
 
 
 def _only_column(values: Any) -> Any:
@@ -297,14 +297,14 @@ def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
 
 def _read_rows(rows: list[Any], width: int) -> tuple[np.ndarray, set[str]]:
     """Rows of a list: arrays of numbers as they are, others entry by entry."""
-    found = np.full((len(rows), width), np.nan)
+    table = np.full((len(rows), width), np.nan)
     typed = [i for i, row in enumerate(rows) if isinstance(row, np.ndarray)]
     listed = [i for i, row in enumerate(rows) if isinstance(row, list | tuple)]
     if typed:
-        found[typed] = np.stack([rows[i].astype(np.float64, copy=False) for i in typed])
+        table[typed] = np.stack([rows[i].astype(np.float64, copy=False) for i in typed])
     values, wrong = floats([*chain.from_iterable(rows[i] for i in listed)])
-    found[listed] = values.reshape(-1, width)
-    return found, wrong | ({"ragged"} if len(typed) + len(listed) < len(rows) else set())
+    table[listed] = values.reshape(-1, width)
+    return table, wrong | ({"ragged"} if len(typed) + len(listed) < len(rows) else set())
 
 
 def _read_array(X: Any, given: Schema) -> tuple[np.ndarray, set[str]]:
@@ -326,10 +326,10 @@ def _read_frame(frame: _Frame, given: Schema) -> tuple[np.ndarray, set[str], lis
     if all(isinstance(each, np.dtype) and each.kind in "biuf" for each in frame.dtypes):
         return np.asarray(frame.table, dtype=given.dtype), set(), []
     pairs = zip(map(frame.column, range(given.n_features)), given.kinds, strict=True)
-    found = [_read_column(column, kind) for column, kind in pairs]
-    columns = [f"{label}"[:40] for label, (_, bad) in zip(frame.labels, found, strict=True) if bad]
-    rows = np.column_stack([values for values, _ in found])
-    return rows, set().union(*(bad for _, bad in found)), columns
+    read = [_read_column(column, kind) for column, kind in pairs]
+    columns = [f"{label}"[:40] for label, (_, bad) in zip(frame.labels, read, strict=True) if bad]
+    rows = np.column_stack([values for values, _ in read])
+    return rows, set().union(*(bad for _, bad in read)), columns
 
 
 def _read_column(column: Any, kind: str) -> tuple[np.ndarray, set[str]]:

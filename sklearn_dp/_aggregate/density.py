@@ -91,8 +91,8 @@ def dense_cells(
     apart = max(2.0, counts.size / ball)
     least = max(float(min_samples), noise * math.sqrt(2 * math.log(apart)))
     mean = np.maximum(around / ball, 0.0)
-    own = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
-    dense = (around >= least) & (counts > own)
+    own_mean = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
+    dense = (around >= least) & (counts > own_mean)
     places = np.argwhere(dense)
     labels = _joined(places, radius / grid.side)
     every = np.indices(shape).reshape(d, -1).T

@@ -171,7 +171,7 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
 
     @property
     def _pure(self) -> bool:
-        """Whether one release of Laplace noise is all."""
+        """True if one release of Laplace noise is all."""
         return self.bounds is not None and self.rho is None
 
     def _target(self) -> PrivacyBudget:

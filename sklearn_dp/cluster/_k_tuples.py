@@ -266,11 +266,11 @@ def _checked(tuples):
         raise ValueError(words)
     if kind_of(dtype_of(tuples)) not in NUMBERS:
         raise ValueError(words)
-    found = np.full(shape, np.nan)
+    checked = np.full(shape, np.nan)
     for i, points in enumerate(tuples):
         if _shape(points) == shape[1:]:
-            found[i] = rows_of(points, Schema(shape[2]))
-    return found
+            checked[i] = rows_of(points, Schema(shape[2]))
+    return checked
 
 
 def _shape(points):
@@ -416,8 +416,8 @@ def centers_of(estimator):
     """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
     if isinstance(estimator, Pipeline):
         return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
-    found = getattr(estimator, "cluster_centers_", None)
-    return estimator.means_ if found is None else found
+    centers = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if centers is None else centers
 
 
 def clipped(domain, rows):

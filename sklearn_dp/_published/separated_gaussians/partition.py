@@ -145,12 +145,12 @@ def _candidates(
     heavy. The session gives the randomness of the k-means starts; nothing is released here.
     """
     heavy = np.argsort(-coreset.weights[: coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
-    found = [coreset.points[heavy]]
-    found += [
+    candidates = [coreset.points[heavy]]
+    candidates += [
         weighted_kmeans(coreset.points, coreset.weights, k, session.rng(f"{k} candidates"))
         for k in range(1, settings.n_components + 1)
     ]
-    return in_ball(axes.lift(np.concatenate(found)), points.ball)
+    return in_ball(axes.lift(np.concatenate(candidates)), points.ball)
 
 
 def _leaf_centers(
