@@ -11,7 +11,8 @@ released once, and DBSCAN's words are read as follows.
 * *Noise*: every other point.
 
 A sum over the ball has more noise than a count. Where the noise of all sums in the box would reach
-`min_samples`, that many are required as it reaches.
+`min_samples`, that many are required as it reaches. The size of a cluster exceeds what noise alone
+makes of so many cells anywhere in the box.
 """
 
 import math
@@ -31,7 +32,7 @@ _LINE, _SIDE = 0.25, 0.5
 # What a core cell has itself: this part of the mean of the cells about it, and not so many standard
 # deviations of its rows and noise less.
 _OWN, _FEWER = 0.25, 1.5
-_SEEN = 5.0  # standard deviations of its noise that the size of a cluster exceeds
+_FALSE = 0.05  # chance that noise alone makes a cluster
 
 
 def grid_over(
@@ -99,8 +100,9 @@ def dense_cells(
     nearest = nearest_cluster(every, places, labels, radius / grid.side)
     n_clusters, inside = int(labels.max(initial=-1)) + 1, nearest >= 0
     sizes = np.bincount(nearest[inside], counts.ravel()[inside], n_clusters)
-    sizes_sd = sd * np.sqrt(np.bincount(nearest[inside], minlength=n_clusters))
-    kept = np.flatnonzero(sizes >= np.maximum(least, _SEEN * sizes_sd))
+    n_cells = np.bincount(nearest[inside], minlength=n_clusters)
+    sizes_sd = sd * np.sqrt(n_cells)
+    kept = np.flatnonzero(sizes >= np.maximum(least, _noise_alone(n_cells, counts.size) * sizes_sd))
     kept = kept[np.argsort(-sizes[kept], kind="stable")]
     number = np.full(n_clusters + 1, -1, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
@@ -115,6 +117,15 @@ def dense_cells(
         least,
         float(counts[dense & (around < least + noise)].sum() / max(counts[dense].sum(), sd)),
     )
+
+
+def _noise_alone(n_cells: np.ndarray, places: int) -> np.ndarray:
+    """Standard deviations (k,) that sums of the noise of so many cells exceed, at any of some
+    places, with a chance of `_FALSE` at most: Chernoff's bound for Laplace noise. Gaussian sums are
+    shorter."""
+    powers = np.sqrt(2.0 * n_cells)[:, None] * np.linspace(0.005, 0.995, 199)
+    moments = -n_cells[:, None] * np.log1p(-np.square(powers) / (2.0 * n_cells)[:, None])
+    return ((math.log(places / _FALSE) + moments) / powers).min(axis=1)
 
 
 def _ball(reach: float, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

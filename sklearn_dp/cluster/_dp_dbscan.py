@@ -92,8 +92,9 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     min_samples_ : float
-        Number of rows within `eps` that made a cell dense: `min_samples`, or the number that noise
-        alone does not reach in the whole box.
+        Number of rows within `eps` that made a cell dense: `min_samples`, or about the largest
+        number that noise alone reaches anywhere in the box. Noise alone makes a cluster in one of
+        20 fits at most.
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each training row, -1 for noise: not private, and not part of pickles.
     trustworthy_ : bool
