@@ -70,9 +70,19 @@ def answer(
     if status.trustworthy:
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
-    ends, told = (error, spread, columns), (codes, end.bias)
-    rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
-    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, *rest).in_table()
+    return FriendlyMeanResult(
+        mean=mean,
+        radius=end.clip,
+        **found._asdict(),
+        status=status,
+        std_error=error,
+        spread=spread,
+        columns=columns,
+        codes=codes,
+        bias=end.bias,
+        moments=(end.size, end.variance, end.variance_noise),
+        hidden=bool(end.hidden > _LEFT_OUT),
+    ).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:
