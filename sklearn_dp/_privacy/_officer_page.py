@@ -8,7 +8,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -129,20 +129,24 @@ class OfficerPage:
         return self.html()
 
 
-def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
-    """The page of a fit, of several, or of a plan; `subject` says of what, by name."""
+def _budget(report: Any, head: str) -> Iterator[tuple[str, str]]:
+    """What was charged, used and paid, and by whom; `head` is that of the ledger."""
     spent = [
         (name, f"{cell(cost)} of {cell(total)} in all") for name, cost, total in report.ledger
     ] or [("epsilon", cell(report.epsilon)), ("delta", cell(report.delta))]
-    head = report.paid_by[1] if report.paid_by else ""
+    yield from ((f"Charged: {name}", text) for name, text in spent)
     used = f"rho {cell(report.spent_rho)} of {cell(report.rho)}; what is left is not given back"
-    budget = [
-        *((f"Charged: {name}", text) for name, text in spent),
-        ("Used by releases", used),
-        ("Paid by", f"the units of {report.payers} only" if report.payers else "all units"),
-        ("Ledger", "charged before the data were read" if head else report.charged or _UNCHARGED),
-        *([("Head after the charge", head), ("Verify", _VERIFY.format(head))] if head else []),
-    ]
+    yield "Used by releases", used
+    yield "Paid by", f"the units of {report.payers} only" if report.payers else "all units"
+    charged = "charged before the data were read" if head else report.charged or _UNCHARGED
+    yield "Ledger", charged
+    if head:
+        yield from (("Head after the charge", head), ("Verify", _VERIFY.format(head)))
+
+
+def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
+    """The page of a fit, of several, or of a plan; `subject` says of what, by name."""
+    head = report.paid_by[1] if report.paid_by else ""
     inside = [
         {**row, "release": f"{name}/{row['release']}"}
         for name, lines in report.inside
@@ -158,7 +162,7 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
     sections = (
         Section("What was computed", (*subject.items(), *_made().items())),
         Section("The guarantee", tuple(guarantee)),
-        Section("Budget", tuple(budget)),
+        Section("Budget", tuple(_budget(report, head))),
         *([Section("What the guarantee assumes", texts=report.warnings)] * bool(report.warnings)),
         Section("What is not protected", texts=(*_LIMITS, *_of_unit(report))),
         Section("Evidence", _EVIDENCE),
