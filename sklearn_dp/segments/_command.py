@@ -20,7 +20,6 @@ from ..exceptions import BudgetExceededError, UtilityWarning
 from ..preprocessing import Schema
 from ._dp_profile import profile
 
-
 _NO_ROWS = "0 sample(s)"  # in the error that scikit-learn's checks ask for
 
 
