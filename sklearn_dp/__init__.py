@@ -146,8 +146,8 @@ def __getattr__(name: str) -> Any:
     """Load what is asked for, and no more: loading everything takes twice as long as k-means."""
     for home, names in _HOMES.items():
         if name in names:
-            globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
-            return found
+            globals()[name] = exported = getattr(import_module(f"{__name__}.{home}"), name)
+            return exported
     if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

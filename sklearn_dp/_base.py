@@ -156,19 +156,19 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     """Attributes that are kept in memory for convenience and never leave it in a pickle."""
 
     _divides_rows = False
-    """Whether a fit takes a key beside its rows, which searches and their plans know nothing of."""
+    """True if a fit takes a key beside its rows, which searches and their plans know nothing of."""
 
     _centers: str | None = None
     """The attribute whose rows are centers, of classes that release some: searches score by it."""
 
     _predicts_labels = True
-    """Whether what `predict` gives, of classes that have it, are labels: searches compare these."""
+    """True if what `predict` gives, of classes that have it, are labels: searches compare these."""
 
     _leaves_out_rows_outside = False
-    """Whether rows outside of public bounds are left out, where others move them to the bounds."""
+    """True if rows outside of public bounds are left out, where others move them to the bounds."""
 
     _clips_columns = False
-    """Whether a fit without bounds clips each column to a range that it finds."""
+    """True if a fit without bounds clips each column to a range that it finds."""
 
     _by_column: tuple[str, ...] = ("bounds",)
     """Parameters with a number for each column, which may name them."""

@@ -118,7 +118,7 @@ def _missing(bounds: Any, n_features: int) -> np.ndarray | None:
 
 
 def _by_columns(bounds: Any, n_features: int) -> bool:
-    """Whether bounds are a pair (low, high) for each column, in place of all lows, then all highs.
+    """True if bounds are a pair (low, high) for each column, in place of all lows, then all highs.
     Two pairs may be either. They are taken for one pair of each column where that gives both sides
     a length, and the other way leaves one without."""
     try:

@@ -77,7 +77,7 @@ def _together(steps: list[Guaranteed]) -> PrivacyBudget | None:
 
 
 def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
-    """Whether a plan for about as many columns is, without failures.
+    """True if a plan for about as many columns is, without failures.
 
     If that of the fit is not, it pays by itself.
     """
@@ -93,7 +93,7 @@ def owned(estimator: Any) -> Any:
     steps = steps_of(estimator)
     if steps is None or type(estimator) not in {*COMPOSED, *COMPOSED.values()}:
         return estimator
-    changed = {name: own for name, step in steps if (own := owned(step)) is not step}
+    changed = {name: copied for name, step in steps if (copied := owned(step)) is not step}
     if type(estimator) in COMPOSED:
         estimator = copy(estimator)  # with all that scikit-learn keeps in it, as `set_output` does
         estimator.__class__ = COMPOSED[type(estimator)]

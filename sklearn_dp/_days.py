@@ -78,7 +78,7 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class Days:
-    """What is kept from day to day: public facts and released values.
+    """The public facts and released values that are kept from day to day.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class BaseByDays(BaseDPEstimator):
 
     @property
     def _later(self) -> bool:
-        """Whether this is a fit of a day that is not the first."""
+        """True if this is a fit of a day that is not the first."""
         return self._today is not None and self._today.days is not None
 
     def _earlier(self) -> Any:
@@ -432,7 +432,7 @@ def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:
 
 
 def _covered(plan: PrivacyPlan, most: tuple[float, float, float]) -> bool:
-    """Whether the plan costs no more than that of the first day.
+    """True if the plan costs no more than that of the first day.
 
     Where not all is Gaussian it has to cost the same: then it fails with the same probability.
     """
@@ -441,7 +441,7 @@ def _covered(plan: PrivacyPlan, most: tuple[float, float, float]) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two values of a parameter are equal; of arrays too."""
+    """True if two values of a parameter are equal; of arrays too."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(_same, a, b))
     return bool(np.array_equal(np.asarray(a), np.asarray(b)))

@@ -10,6 +10,7 @@ A fit comes in twice, and the charge lies in between:
 No error quotes data: of what other code raises only the type is told.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -69,8 +70,8 @@ def schema(X: Any, name: str = "X") -> Schema:
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
     """Set the numbers and names of columns of an estimator, or check them, as scikit-learn does."""
     X = X.to_native() if hasattr(type(X), "__narwhals_namespace__") else X
-    seen = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
-    validate_data(estimator, seen, reset=reset, skip_check_array=True)
+    shown = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
+    validate_data(estimator, shown, reset=reset, skip_check_array=True)
 
 
 def _schema(X: Any, name: str) -> Schema:
@@ -83,12 +84,10 @@ def _schema(X: Any, name: str) -> Schema:
         kinds = [kind_of(each) for each in frame.dtypes]
         return schema_of_columns(frame.labels, kinds, frame.sparse, frame.dtype, name)
     if is_sequence(X):
-        # No row decides alone: what is no row is told where rows are read, wherever it stands.
-        widths = (_width(row) for row in X)
-        width = next((each for each in widths if each), None)
-        if width is None and (not len(X) or _width(X[0]) is None):
+        width = common_width(X)
+        if width is None:
             raise Wrong(ValueError, expected_table(name))
-        return Schema(wide_enough(width or 0, name))
+        return Schema(wide_enough(width, name))
     if not hasattr(X, "__array__") and not issparse(X):
         raise Wrong(ValueError, expected_table(name))
     if not hasattr(X, "shape"):  # the values alone tell
@@ -125,7 +124,7 @@ class _Frame:
 
 
 def in_memory_frame(kind: type) -> bool:
-    """Whether a type is that of a data frame whose rows are in memory: what `_frame` takes."""
+    """True if a type is that of a data frame whose rows are in memory: what `_frame` takes."""
     if hasattr(kind, "__narwhals_namespace__"):
         return not hasattr(kind, "collect")
     ways = (("iloc", "columns"), ("get_columns",), ("column", "schema"))
@@ -183,18 +182,18 @@ def read_table(X: Any, name: str, *, single: bool = False, finite: bool = True) 
 def read_vector(values: Any, name: str) -> np.ndarray:
     """Numbers, one for each of something, as float64: not all of them need be finite."""
     check_vector(values, name)
-    found, wrong = quietly_read(name, lambda: floats(entries_of(values)))
+    numbers, wrong = quietly_read(name, lambda: floats(entries_of(values)))
     if wrong:
         raise ValueError(f"{name} must be a vector of numbers.")
-    return found
+    return numbers
 
 
 def integers(values: Any, name: str) -> np.ndarray | None:
     """Integers, one for each of something; None for others."""
-    found = column(values, name) if is_column(values) else np.empty(0)
-    if found.dtype == object and all(is_integer(value) for value in found.tolist()):
-        found = exact_integers(found.tolist())
-    return found if found.dtype.kind in "iu" else None
+    entries = column(values, name) if is_column(values) else np.empty(0)
+    if entries.dtype == object and all(is_integer(value) for value in entries.tolist()):
+        entries = exact_integers(entries.tolist())
+    return entries if entries.dtype.kind in "iu" else None
 
 
 def check_target(y: Any, kinds: Sequence[str] = TARGETS) -> None:
@@ -207,8 +206,8 @@ def column(values: Any, name: str) -> np.ndarray:
     values = quietly_read(name, _only_column, values)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
         return np.asarray(values)
-    found = quietly_read(name, entries_of, values)
-    return found if isinstance(found, np.ndarray) else object_array(found)
+    entries = quietly_read(name, entries_of, values)
+    return entries if isinstance(entries, np.ndarray) else object_array(entries)
 
 
 def _only_column(values: Any) -> Any:
@@ -298,14 +297,14 @@ def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
 
 def _read_rows(rows: list[Any], width: int) -> tuple[np.ndarray, set[str]]:
     """Rows of a list: arrays of numbers as they are, others entry by entry."""
-    found = np.full((len(rows), width), np.nan)
+    table = np.full((len(rows), width), np.nan)
     typed = [i for i, row in enumerate(rows) if isinstance(row, np.ndarray)]
     listed = [i for i, row in enumerate(rows) if isinstance(row, list | tuple)]
     if typed:
-        found[typed] = np.stack([rows[i].astype(np.float64, copy=False) for i in typed])
+        table[typed] = np.stack([rows[i].astype(np.float64, copy=False) for i in typed])
     values, wrong = floats([*chain.from_iterable(rows[i] for i in listed)])
-    found[listed] = values.reshape(-1, width)
-    return found, wrong | ({"ragged"} if len(typed) + len(listed) < len(rows) else set())
+    table[listed] = values.reshape(-1, width)
+    return table, wrong | ({"ragged"} if len(typed) + len(listed) < len(rows) else set())
 
 
 def _read_array(X: Any, given: Schema) -> tuple[np.ndarray, set[str]]:
@@ -327,10 +326,10 @@ def _read_frame(frame: _Frame, given: Schema) -> tuple[np.ndarray, set[str], lis
     if all(isinstance(each, np.dtype) and each.kind in "biuf" for each in frame.dtypes):
         return np.asarray(frame.table, dtype=given.dtype), set(), []
     pairs = zip(map(frame.column, range(given.n_features)), given.kinds, strict=True)
-    found = [_read_column(column, kind) for column, kind in pairs]
-    columns = [f"{label}"[:40] for label, (_, bad) in zip(frame.labels, found, strict=True) if bad]
-    rows = np.column_stack([values for values, _ in found])
-    return rows, set().union(*(bad for _, bad in found)), columns
+    read = [_read_column(column, kind) for column, kind in pairs]
+    columns = [f"{label}"[:40] for label, (_, bad) in zip(frame.labels, read, strict=True) if bad]
+    rows = np.column_stack([values for values, _ in read])
+    return rows, set().union(*(bad for _, bad in read)), columns
 
 
 def _read_column(column: Any, kind: str) -> tuple[np.ndarray, set[str]]:
@@ -371,6 +370,14 @@ def _width(row: Any) -> int | None:
         return len(items_of(row))
     flat = hasattr(row, "__len__") and hasattr(row, "__array__")
     return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
+
+
+def common_width(X: Sequence[Any]) -> int | None:
+    """Number of entries of most rows of a list, by their types alone; None if most are no rows.
+    No row decides alone: one that differs is told where rows are read, wherever it stands."""
+    rows = set(map(type, X)) <= {list, tuple}
+    found = Counter(map(len if rows else _width, X)).most_common(1)
+    return found[0][0] if found else None
 
 
 def _rows(X: Sequence[Any], width: int) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._columns import Schema
-from ._door import _RAGGED, _rows, _width, frame_of, schema
+from ._door import _RAGGED, _rows, common_width, frame_of, schema
 from ._privacy._entries import (
     Wrong,
     entries_of,
@@ -41,8 +41,8 @@ def _columns(X: Any, given: Schema, places: Sequence[int], ragged: bool) -> list
         rows, missing = _rows(X, given.n_features), [None] * given.n_features
         if not ragged and any(row is None for row in rows):
             raise Wrong(ValueError, _RAGGED.format("X"))
-        found = [missing if row is None else row for row in rows]
-        return [unwrapped([row[i] for row in found]) for i in places]
+        entries = [missing if row is None else row for row in rows]
+        return [unwrapped([row[i] for row in entries]) for i in places]
     X = X if isinstance(X, np.ndarray) else np.asarray(X)
     if X.ndim != 2 or X.shape[1] != given.n_features:
         raise Wrong(ValueError, "X must have the number of columns that its shape states.")
@@ -58,9 +58,9 @@ def without_rows(X: Any) -> Any:
 
 
 def is_vector(X: Any) -> bool:
-    """Whether what is given for rows holds one entry for each, such as a text, by type alone."""
+    """True if what is given for rows holds one entry for each, such as a text, by type alone."""
     return bool(quietly_read("X", is_column, X)) and not (
-        is_sequence(X) and (not len(X) or _width(X[0]) is not None)
+        is_sequence(X) and (not len(X) or common_width(X) is not None)
     )
 
 
@@ -68,15 +68,15 @@ def listed_rows(X: Any) -> Any:
     """A list of rows as an array of their entries, read one by one; all else as it is."""
     if not lists_rows(X) or is_vector(X):
         return X
-    found = columns(X, given := schema(X))
+    read = columns(X, given := schema(X))
     table = np.empty((len(X), given.n_features), dtype=object)
-    for place, entries in enumerate(found):
+    for place, entries in enumerate(read):
         table[:, place] = object_array(list(entries))
     return table
 
 
 def lists_rows(X: Any) -> bool:
-    """Whether something is a list of rows by its type: each of them may be anything."""
+    """True if something is a list of rows by its type: each of them may be anything."""
     return is_sequence(X) and not isinstance(X, range)
 
 

@@ -337,7 +337,7 @@ class Replacing:
             for name in _CARRIED & given.keys() & known.keys()
             if given[name] not in ("error", "warn")  # of one row, which no private fit may be
         }
-        lost = [
+        dropped = [
             f"{name} ({cls._why_lost(name)})"
             for name, parameter in inspect.signature(type(estimator)).parameters.items()
             if parameter.kind is not parameter.VAR_KEYWORD
@@ -345,9 +345,9 @@ class Replacing:
             and not _is_default(given.get(name, parameter.default), parameter.default)
         ]
         twin = cls(**{**carried, **private, "epsilon": epsilon})
-        if lost:
+        if dropped:
             warn(
-                f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(lost)}",
+                f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(dropped)}",
                 ConversionWarning,
             )
         return twin
@@ -376,7 +376,7 @@ class Replacing:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether a parameter has been left alone. Values are told from it, never shown."""
+    """True if a parameter has been left alone. Values are told from it, never shown."""
     if value is default:
         return True
     plain = (str, int, float, bool)

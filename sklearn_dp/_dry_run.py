@@ -72,9 +72,9 @@ class _Blank(np.ndarray):
 
     @classmethod
     def of(cls, width: int, dtype: Any = np.float64, **said: bool) -> Self:
-        found = np.empty((0, width), dtype=dtype).view(cls)
-        vars(found).update(said)
-        return found
+        blank = np.empty((0, width), dtype=dtype).view(cls)
+        vars(blank).update(said)
+        return blank
 
     def __array_finalize__(self, other: Any) -> None:
         vars(self).update(getattr(other, "__dict__", {}))
@@ -234,8 +234,8 @@ class _StandIn(BaseEstimator):
             return self._of_public(clone(self.step), table, width)
         if hasattr(self.step, "fit"):  # of which nothing is known but what it says of itself
             tags = get_tags(self.step)
-            own = tags.input_tags.string or tags.input_tags.categorical
-            if not (tags.no_validation or own or not tags.input_tags.two_d_array):
+            reads_texts = tags.input_tags.string or tags.input_tags.categorical
+            if not (tags.no_validation or reads_texts or not tags.input_tags.two_d_array):
                 check_numbers(schema(table), sparse=tags.input_tags.sparse)
         return _blank_of(None, width)
 

@@ -36,11 +36,11 @@ class FitsRows(InParts):
     _finish: Callable[..., None]
 
     _takes_sparse = False
-    """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
+    """True if `fit` and the methods after it read sparse rows, chunk by chunk."""
 
     @property
     def _later(self) -> bool:
-        """Whether this is a fit of a day that is not the first."""
+        """True if this is a fit of a day that is not the first."""
         return False
 
     def _weighed(self, units: UnitFacts) -> None:
@@ -56,9 +56,9 @@ class FitsRows(InParts):
         at, and so do errors of parameters; those of the data come after the charge.
         """
         alone = self._requires_in_memory() and self._schema(X)
-        found = None if alone else engine_of(X, groups, sample_weight)
-        if found is not None:
-            return self._fit_parts(found)
+        source = None if alone else engine_of(X, groups, sample_weight)
+        if source is not None:
+            return self._fit_parts(source)
         largest = largest_weight(sample_weight, self.max_weight)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
@@ -73,30 +73,30 @@ class FitsRows(InParts):
             self.labels_ = self.predict(X)  # of rows without a weight too
         return self
 
-    def _fit_parts(self, found: EngineInput) -> Self:
+    def _fit_parts(self, source: EngineInput) -> Self:
         """Charge, and fit to a table in parts."""
         together = self._requires_in_memory()
         if together is not None:
             raise TypeError(f"X must be in memory for {together}, not in parts.")
-        if found.weighted:
+        if source.weighted:
             largest_weight((), self.max_weight)
-        session = self._open_session(found, "group" if found.grouped else "row")
-        table = self._open_parts(found)
+        session = self._open_session(source, "group" if source.grouped else "row")
+        table = self._open_parts(source)
         self._fit_session(table, table.units, session)
-        if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
+        if hasattr(self, "labels_") and (source.kind != "pieces" or source.weighted):
             # Of all rows of X, also of those without a weight; where they are on a cluster, when
             # asked for: the states of parts can go.
-            self.labels_ = answers(self, "predict", found)
+            self.labels_ = answers(self, "predict", source)
         return self
 
-    def _open_parts(self, found: EngineInput) -> Table:
+    def _open_parts(self, source: EngineInput) -> Table:
         """The table of the parts, with all that belongs to their rows."""
-        return opened_table(self, found)
+        return opened_table(self, source)
 
     def _check_given(self, X: Any) -> Any:
         """The public columns of a table that may be fitted; an error by its type alone."""
-        found = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
-        given = found.columns if isinstance(found, EngineInput) else self._schema(X)
+        source = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
+        given = source.columns if isinstance(source, EngineInput) else self._schema(X)
         self._check_names(given.names)
         return given
 
@@ -120,8 +120,8 @@ class FitsRows(InParts):
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
-        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
-        if seen and (labels := self._labeled_by()) is not None:
+        given = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
+        if given and (labels := self._labeled_by()) is not None:
             self.labels_ = self._table(X, Units(0)).rows(_labels_of_part, labels)
         self._finish(session, np.float64 if X is None else X.dtype)
         progress.finish()
@@ -149,8 +149,8 @@ class FitsRows(InParts):
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
     def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
-        """What gives rows their labels, by released values. No fit sees labels: they are told to
-        whoever has the rows."""
+        """Return the function that gives rows their labels, by released values. No fit sees labels:
+        they are told to whoever has the rows."""
         return None
 
     @row_guard

@@ -54,7 +54,7 @@ class Guaranteed(PrivateStep):
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has come to its end: names and numbers of features are set before."""
+        """True if a fit has come to its end: names and numbers of features are set before."""
         return self._provenance is not None
 
     def _unit(self, grouped: bool) -> str:
@@ -119,18 +119,20 @@ def check_no_ledger(estimator: Any, name: str) -> None:
 
     How many blocks are fitted, and which of them a ledger still pays for, would depend on all rows.
     """
-    found = next(ledgers_inside(estimator), None)
-    if found is not None:
+    ledger = next(ledgers_inside(estimator), None)
+    if ledger is not None:
         raise ValueError(
-            f"{name} must not have a ledger (its parameter {found[0]}): it is fitted to every "
+            f"{name} must not have a ledger (its parameter {ledger[0]}): it is fitted to every "
             "block of rows. Only the estimator around it is charged: pass the ledger there."
         )
 
 
 def check_values(estimator: Any) -> None:
     """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
-    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
-    books = [book for each in found if (book := open_ledger(each)) is not None]
+    ledgers = (
+        book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers)
+    )
+    books = [book for each in ledgers if (book := open_ledger(each)) is not None]
     check_one_value([(identity(book), book.payers) for book in books])
 
 
@@ -247,30 +249,30 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
 def _subject(estimator: Any) -> dict[str, str]:
     """Return the subject of a report: estimators, parameters of those of this package, and their
     status."""
-    found = {"Estimator": _in_words(estimator)}
+    lines = {"Estimator": _in_words(estimator)}
     for name, step in _steps(estimator, ""):
-        own = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
+        is_private = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
         # Of others, nobody knows what their parameters show.
-        words = _parameters(step) if own else "not shown: the step is not of this package"
-        found[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
+        words = _parameters(step) if is_private else "not shown: the step is not of this package"
+        lines[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
         if hasattr(step, "messages_"):
             words = "; ".join([step.status_, *map(str, step.messages_)])
-            found[f"Status of {name!r}" if name else "Status"] = words
+            lines[f"Status of {name!r}" if name else "Status"] = words
     for _, ledger in ledgers_inside(estimator):
         if not isinstance(ledger, DisjointLedgers):
             path = getattr(ledger, "path", ledger)
-            found[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
-    return found
+            lines[f"Ledger {os.path.abspath(path) if path else 'in memory'}"] = _left(ledger)
+    return lines
 
 
 def _left(ledger: Any) -> str:
-    """What a ledger has left, in words: it may have gone, and the guarantee of a fit stays."""
+    """Say how much a ledger has left: it may be gone, and the guarantee of a fit stays."""
     try:
         book = cast(PrivacyLedger, open_ledger(ledger))
-        left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
+        words = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
     except LedgerError:
         return "could not be read when the page was written"
-    return f"left when the page was written: {left}"
+    return f"left when the page was written: {words}"
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -278,9 +280,9 @@ def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
     inner = steps_of(estimator, fitted=True)
     if inner is None:
         yield name, estimator
-    for own, step in inner or ():
+    for label, step in inner or ():
         if step is not None and not isinstance(step, str):
-            yield from _steps(step, f"{name}__{own}" if name else own)
+            yield from _steps(step, f"{name}__{label}" if name else label)
 
 
 def _in_words(estimator: Any) -> str:
@@ -313,5 +315,5 @@ def _reports(estimator: Any, name: str) -> Iterator[tuple[str, PrivacyReport]]:
         yield name, estimator.privacy_report_
     elif isinstance(estimator, FrozenEstimator):
         yield from _reports(estimator.estimator, name)
-    for own, step in steps_of(estimator, fitted=True) or ():
-        yield from _reports(step, f"{name}__{own}" if name else own)
+    for label, step in steps_of(estimator, fitted=True) or ():
+        yield from _reports(step, f"{name}__{label}" if name else label)

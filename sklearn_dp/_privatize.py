@@ -206,10 +206,10 @@ def _search(
     defaults = type(search)(None, {}).get_params(deep=False)
     given = search.get_params(deep=False)
     kept = {name: given[name] for name in (*_SEARCH, "n_iter") if name in given}
-    lost = [name for name in given if name not in {*kept, "estimator", "refit"}]
-    lost = [name for name in lost if given[name] is not defaults[name]]
-    if lost:
-        warn(f"privatize: not carried over: {', '.join(lost)}", ConversionWarning)
+    unsupported = [name for name in given if name not in {*kept, "estimator", "refit"}]
+    unsupported = [name for name in unsupported if given[name] is not defaults[name]]
+    if unsupported:
+        warn(f"privatize: not carried over: {', '.join(unsupported)}", ConversionWarning)
     budget = {name: getattr(target, name) for name in ("epsilon", "delta", "rho")}
     return kind(privatize(search.estimator, bounds=bounds), **kept, **budget, ledger=ledger)
 
@@ -337,8 +337,8 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would
     hold private rows, so it is taken out with a warning. So is `n_jobs` of a union.
     """
-    found = clone(estimator)
-    params = {"": found, **found.get_params()}
+    copy = clone(estimator)
+    params = {"": copy, **copy.get_params()}
     kept = [
         name
         for name, value in params.items()
@@ -349,4 +349,4 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     if kept:
         words = (f"{name} ({_LOST[name.rpartition('__')[2]]})" for name in kept)
         warn(f"privatize: not carried over: {', '.join(words)}", ConversionWarning)
-    return owned(found).set_params(**twins, **dict.fromkeys(kept))
+    return owned(copy).set_params(**twins, **dict.fromkeys(kept))

@@ -118,26 +118,26 @@ def fits_around() -> Iterator[tuple[Any, int | None]]:
     in a pipeline, 0 in others, None in a search. None comes last where the fit was made for another
     one by a worker of joblib, which is another thread or process.
     """
-    frame, seen, for_another = sys._getframe(1), set(), False
+    frame, frames, for_another = sys._getframe(1), set(), False
     while frame is not None:
         code = frame.f_code
         of: Any = frame.f_locals.get("self")
-        if code.co_name in _FITS and id(of) not in seen and _makes_fits(of, frame.f_globals):
+        if code.co_name in _FITS and id(of) not in frames and _makes_fits(of, frame.f_globals):
             last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
             place = frame.f_locals.get("step_idx", last)
             yield of, None if code.co_qualname == "BaseSearchCV.fit" else place
-            seen.add(id(of))
+            frames.add(id(of))
             for_another = False
         # The estimators that these functions of a search or a cross-validation fit are its own.
-        own = code.co_qualname == "_FuncWrapper.__call__" and of.__name__ != "_fit_and_score"
-        for_another |= own and of.__module__.startswith("sklearn.")
+        is_wrapper = code.co_qualname == "_FuncWrapper.__call__" and of.__name__ != "_fit_and_score"
+        for_another |= is_wrapper and of.__module__.startswith("sklearn.")
         frame = frame.f_back  # type: ignore[assignment]
     if for_another:
         yield None, None
 
 
 def _makes_fits(of: Any, names: dict[str, Any]) -> bool:
-    """Whether a method of an estimator, with its global names, may fit others."""
+    """True if a method of an estimator, with its global names, may fit others."""
     module = names.get("__name__", "")
     theirs = module.startswith("sklearn.") and module != "sklearn.base"  # whose `fit_transform` is
     return isinstance(of, Pipeline | FeatureUnion | ColumnTransformer) or (
@@ -226,7 +226,7 @@ class Progress:
 
     def finish(self) -> None:
         """The fit is done; which way it went, and how, are post-processing of releases."""
-        found = {name: getattr(self._estimator, f"{name}_", None) for name in ("path", "messages")}
-        words = "".join(f"; {name}: {told}" for name, told in found.items() if told)
+        values = {name: getattr(self._estimator, f"{name}_", None) for name in ("path", "messages")}
+        words = "".join(f"; {name}: {value}" for name, value in values.items() if value)
         LOGGER.info("%s: done%s", type(self._estimator).__name__, words)
         self._tell(self._context, "call_on_fit_task_end")

@@ -73,13 +73,13 @@ class Status(tuple[Message, ...]):
     """
 
     def __new__(cls, messages: Iterable[Message] = ()) -> Self:
-        found = sorted(dict.fromkeys(messages), key=lambda each: _SEVERITIES.index(each.severity))
-        if found and found[0].severity == "all":
-            found = [each for each in found if each.severity in ("all", "part")]
-        return super().__new__(cls, found)
+        ordered = sorted(dict.fromkeys(messages), key=lambda each: _SEVERITIES.index(each.severity))
+        if ordered and ordered[0].severity == "all":
+            ordered = [each for each in ordered if each.severity in ("all", "part")]
+        return super().__new__(cls, ordered)
 
     def add(self, *messages: Message) -> Self:
-        """The same with further messages."""
+        """Return this status with further messages."""
         return type(self)((*self, *messages))
 
     def add_columns(
@@ -91,8 +91,8 @@ class Status(tuple[Message, ...]):
         action: str = "",
         severity: Severity = "caution",
     ) -> Self:
-        """The same with a message about the columns (d,) where something is so, if there are any:
-        their names end the text. "part" is "all" where it is so of all columns.
+        """Return this status with a message about the columns (d,) that a mask marks, if there are
+        any: their names end the text. "part" is "all" where it is so of all columns.
 
         >>> lost = "no_spread", "no spread found in", ["pay", "age"], np.array([True, False])
         >>> str(Status().add_columns(*lost, "use more rows", "part"))
@@ -123,13 +123,13 @@ class Status(tuple[Message, ...]):
         >>> Status.of_parts(zip(["north", "south"], far)).pop().text
         'north: 5 rows are at it; similarly in south'
         """
-        alike: dict[Any, dict[object, Message]] = {}
+        parts_of: dict[Any, dict[object, Message]] = {}
         for name, status in parts:
             for each in status:
                 key = each.code, each.severity, each.action
-                alike.setdefault(key, {}).setdefault(name, each)
-        found = []
-        for group in alike.values():
+                parts_of.setdefault(key, {}).setdefault(name, each)
+        messages = []
+        for group in parts_of.values():
             (first, message), *others = group.items()
             names, columns = [first], message.columns
             if len({each.text for each in group.values()}) == 1:
@@ -138,12 +138,12 @@ class Status(tuple[Message, ...]):
                 more = in_short([name for name, _ in others])
                 columns = tuple(dict.fromkeys(x for each in group.values() for x in each.columns))
                 message = replace(message, text=f"{message.text}; similarly in {more}")
-            found += Status([replace(message, columns=columns)]).of_part(in_short(names))
-        return found
+            messages += Status([replace(message, columns=columns)]).of_part(in_short(names))
+        return messages
 
     @property
     def trustworthy(self) -> bool:
-        """Whether the answer can be used, within what is said."""
+        """True if the answer can be used, within what is said."""
         return not self or self[0].severity in ("caution", "note")
 
     @property
@@ -169,7 +169,7 @@ class Told:
 
     @property
     def trustworthy_(self) -> bool:
-        """Whether the answer can be used, within what `messages_` says."""
+        """True if the answer can be used, within what `messages_` says."""
         check_is_fitted(self)
         return self.messages_.trustworthy
 

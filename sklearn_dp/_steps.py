@@ -208,7 +208,7 @@ def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] |
 
 
 def _is_empty(columns: Any) -> bool:
-    """Whether a step of a table of columns gets none, and so has not been fitted."""
+    """True if a step of a table of columns gets none, and so has not been fitted."""
     if isinstance(columns, slice | str | int):
         return False
     columns = np.asarray(columns)
@@ -244,10 +244,10 @@ def _strangers_before(around: Any, place: int) -> Iterator[tuple[str, str]]:
 
 
 def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
-    found: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
     for reason, label in strangers:
-        found.setdefault(reason, []).append(label)
-    words = [f"{', '.join(dict.fromkeys(found[reason]))} {reason}" for reason in found]
+        kinds.setdefault(reason, []).append(label)
+    words = [f"{', '.join(dict.fromkeys(kinds[reason]))} {reason}" for reason in kinds]
     return "; ".join([*words, _WAY_OUT]) if words else ""
 
 
@@ -263,25 +263,25 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
     if isinstance(step, str | PrivateStep) or _passes(step) or vars(kind).get("_learns_nothing"):
         return
     if kind is FrozenEstimator:
-        found = _strangers(step.estimator, name, fitted)
-        yield from ((_BEFORE, label) for _, label in found)
+        strangers = _strangers(step.estimator, name, fitted)
+        yield from ((_BEFORE, label) for _, label in strangers)
     elif inner is not None:
         if not _hands_on(step, kind, inner):
             yield _SEVERAL, _label(kind, name)
-        for own, each in inner:
-            yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
+        for own_name, each in inner:
+            yield from _strangers(each, f"{name}__{own_name}" if name else own_name, fitted)
     else:
         yield (_SEVERAL if _is_stateless(step) else _LEARNED), _label(kind, name)
 
 
 def _is_stateless(step: Any) -> bool:
-    """Whether a step learns nothing of rows: by its type, or as it says of itself."""
+    """True if a step learns nothing of rows: by its type, or as it says of itself."""
     says = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
     return says or follows_from_rows(step)
 
 
 def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:
-    """Whether a composition looks at no row, as in the claim above."""
+    """True if a composition looks at no row, as in the claim above."""
     if kind is FeatureUnion and any(_passes(part) for _, part in inner):
         return False
     dense = kind is not ColumnTransformer or step.sparse_threshold == 0
@@ -289,7 +289,7 @@ def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:
 
 
 def _shows_rows(step: Any) -> bool:
-    """Whether a composition may look at rows before its steps do: an unknown one, or a function of
+    """True if a composition may look at rows before its steps do: an unknown one, or a function of
     the user that chooses columns."""
     kind = type(step)
     if kind is ColumnTransformer:
@@ -299,14 +299,14 @@ def _shows_rows(step: Any) -> bool:
 
 
 def _passes(step: Any) -> bool:
-    """Whether a step hands on what it gets; once fitted, "passthrough" has become a function."""
+    """True if a step hands on what it gets; once fitted, "passthrough" has become a function."""
     if isinstance(step, FunctionTransformer):
         return type(step) is FunctionTransformer and step.func is None and not step.validate
     return step is None or (isinstance(step, str) and step != "drop")
 
 
 def _is_dense(step: Any) -> bool:
-    """Whether a step makes dense blocks, whatever the rows are: a scaler keeps sparse ones."""
+    """True if a step makes dense blocks, whatever the rows are: a scaler keeps sparse ones."""
     inner = steps_of(step)
     if isinstance(step, str) or _passes(step):
         return isinstance(step, str) and step == "drop"
@@ -329,7 +329,7 @@ def _label(kind: type, name: str) -> str:
 
 
 def follows_from_rows(step: Any) -> bool:
-    """Whether a step of scikit-learn, given a row, makes what follows from it and parameters alone,
+    """True if a step of scikit-learn, given a row, makes what follows from it and parameters alone,
     and keeps nothing of it. Of code of the user nobody knows that."""
     kind = type(step)
     if kind.__module__.startswith("sklearn.feature_extraction."):  # not loaded for others

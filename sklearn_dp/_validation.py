@@ -109,10 +109,10 @@ def names_of(names: Any, parameter: str) -> tuple[str, ...]:
     `parameter` is the one that holds them.
     """
     several = isinstance(names, Collection) and not isinstance(names, str | bytes | Mapping)
-    found = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
-    if not all(isinstance(name, str) for name in found):
+    entries = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
+    if not all(isinstance(name, str) for name in entries):
         raise TypeError(f"{parameter} must be a collection of step names.")
-    return found
+    return entries
 
 
 def check_steps(steps: list[tuple[Any, ...]]) -> None:

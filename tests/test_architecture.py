@@ -52,6 +52,7 @@ LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 ARROWS = {
     "shared": set(),
     "columns": {"shared"},
+    "density": set(),
     "friendly": {"columns", "shared"},
     "kmeans": {"shared"},
     "tuples": {"friendly"},

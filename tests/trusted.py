@@ -39,6 +39,7 @@ from test_laws import (  # noqa: E402
 ESTIMATORS = {
     "DPKMeans": "cluster._dp_kmeans",
     "DPCoreset": "cluster._dp_coreset",
+    "DPDBSCAN": "cluster._dp_dbscan",
     "DPKTupleKMeans": "cluster._dp_k_tuple_kmeans",
     "DPOneCluster": "cluster._dp_one_cluster",
     "DPGaussianMixture": "mixture._dp_gaussian_mixture",

@@ -11,7 +11,8 @@ released once, and DBSCAN's words are read as follows.
 * *Noise*: every other point.
 
 A sum over the ball has more noise than a count. Where the noise of all sums in the box would reach
-`min_samples`, that many are required as it reaches.
+`min_samples`, that many are required as it reaches. The size of a cluster exceeds what noise alone
+makes of so many cells anywhere in the box.
 """
 
 import math
@@ -22,6 +23,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
+from .._privacy._rounding import exact_integers
 from .._queries.grid_cells import GridCells
 
 # Side of a cell in radii, for one feature and for more: a ball covers about ten cells of a line or
@@ -30,7 +32,7 @@ _LINE, _SIDE = 0.25, 0.5
 # What a core cell has itself: this part of the mean of the cells about it, and not so many standard
 # deviations of its rows and noise less.
 _OWN, _FEWER = 0.25, 1.5
-_SEEN = 5.0  # standard deviations of its noise that the size of a cluster exceeds
+_FALSE = 0.05  # chance that noise alone makes a cluster
 
 
 def grid_over(
@@ -42,7 +44,7 @@ def grid_over(
     while True:
         cells = np.floor((high - low) / side) + 1
         if cells.prod() <= most:
-            return GridCells(low, side, cells.astype(np.int64))
+            return GridCells(low, side, exact_integers(cells))
         side *= 1.05
 
 
@@ -72,7 +74,7 @@ def nearest_cluster(
     if not len(centers):
         return np.full(len(rows), -1, dtype=np.int32)
     _, nearest = KDTree(centers).query(rows, distance_upper_bound=radius)
-    return np.append(labels, -1)[nearest].astype(np.int32)
+    return np.append(labels, np.int32(-1))[nearest]
 
 
 def dense_cells(
@@ -90,23 +92,24 @@ def dense_cells(
     apart = max(2.0, counts.size / ball)
     least = max(float(min_samples), noise * math.sqrt(2 * math.log(apart)))
     mean = np.maximum(around / ball, 0.0)
-    own = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
-    dense = (around >= least) & (counts > own)
+    own_mean = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
+    dense = (around >= least) & (counts > own_mean)
     places = np.argwhere(dense)
     labels = _joined(places, radius / grid.side)
     every = np.indices(shape).reshape(d, -1).T
     nearest = nearest_cluster(every, places, labels, radius / grid.side)
     n_clusters, inside = int(labels.max(initial=-1)) + 1, nearest >= 0
     sizes = np.bincount(nearest[inside], counts.ravel()[inside], n_clusters)
-    sizes_sd = sd * np.sqrt(np.bincount(nearest[inside], minlength=n_clusters))
-    kept = np.flatnonzero(sizes >= np.maximum(least, _SEEN * sizes_sd))
+    n_cells = np.bincount(nearest[inside], minlength=n_clusters)
+    sizes_sd = sd * np.sqrt(n_cells)
+    kept = np.flatnonzero(sizes >= np.maximum(least, _noise_alone(n_cells, counts.size) * sizes_sd))
     kept = kept[np.argsort(-sizes[kept], kind="stable")]
-    number = np.full(n_clusters + 1, -1)
-    number[kept] = np.arange(len(kept))
+    number = np.full(n_clusters + 1, -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
     labels = number[labels]
     return DenseCells(
         grid.low + (places[labels >= 0] + 0.5) * grid.side,
-        labels[labels >= 0].astype(np.int32),
+        labels[labels >= 0],
         sizes[kept],
         sizes_sd[kept],
         float(counts.sum()),
@@ -114,6 +117,15 @@ def dense_cells(
         least,
         float(counts[dense & (around < least + noise)].sum() / max(counts[dense].sum(), sd)),
     )
+
+
+def _noise_alone(n_cells: np.ndarray, places: int) -> np.ndarray:
+    """Standard deviations (k,) that sums of the noise of so many cells exceed, at any of some
+    places, with a chance of `_FALSE` at most: Chernoff's bound for Laplace noise. Gaussian sums are
+    shorter."""
+    powers = np.sqrt(2.0 * n_cells)[:, None] * np.linspace(0.005, 0.995, 199)
+    moments = -n_cells[:, None] * np.log1p(-np.square(powers) / (2.0 * n_cells)[:, None])
+    return ((math.log(places / _FALSE) + moments) / powers).min(axis=1)
 
 
 def _ball(reach: float, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -150,22 +150,22 @@ class OwnTasks:
 
 def own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
     """The tasks of each part, if no two parts share one and none holds data."""
-    found = _tasks_of(parts)
-    n_tasks = sum(len(own.graph) for own in found)
-    every = {key: node for own in found for key, node in own.graph.items()}
-    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+    tasks = _tasks_of(parts)
+    n_tasks = sum(len(task.graph) for task in tasks)
+    every = {key: node for task in tasks for key, node in task.graph.items()}
+    return tasks if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
 
 
 def lean_on_others(parts: Sequence[Any]) -> bool:
-    """Whether what makes a part is not its own: tasks of several parts, or what a client holds."""
-    seen: set = set()
-    for own in _tasks_of(parts):
-        made = {key for key, node in own.graph.items() if not _is_data(node)}
-        if made & seen or any(
-            _is_future(getattr(node, "value", node)) for node in own.graph.values()
+    """True if what makes a part is not its own: tasks of several parts, or what a client holds."""
+    tasks: set = set()
+    for task in _tasks_of(parts):
+        made = {key for key, node in task.graph.items() if not _is_data(node)}
+        if made & tasks or any(
+            _is_future(getattr(node, "value", node)) for node in task.graph.values()
         ):
             return True
-        seen |= made
+        tasks |= made
     return False
 
 
@@ -218,10 +218,10 @@ def futures(collections: Sequence[Any]) -> Iterator[Any]:
             type(one), "expr"
         ):  # data frames: what they are read by is not to be asked for now
             operands = [operand for node in one.expr.walk() for operand in node.operands]
-            found = [operand for operand in operands if isinstance(operand, Mapping)]
+            operand_graphs = [operand for operand in operands if isinstance(operand, Mapping)]
         else:
-            found = [one.dask]
-        graphs |= {id(graph): graph for graph in found}  # mostly one for all parts
+            operand_graphs = [one.dask]
+        graphs |= {id(graph): graph for graph in operand_graphs}  # mostly one for all parts
     for graph in graphs.values():
         yield from filter(_is_future, (getattr(node, "value", node) for node in graph.values()))
 
@@ -236,7 +236,7 @@ def _is_gone(future: Any) -> bool:
 
 
 def _is_data(node: Any) -> bool:
-    """Whether a node of a graph is no task but what one has made, or will."""
+    """True if a node of a graph is no task but what one has made, or will."""
     value = getattr(node, "value", node)
     return _is_future(value) or isinstance(value, np.ndarray) or hasattr(value, "__array__")
 
@@ -301,8 +301,8 @@ class DaskEngine:
 
         What they look like is `function.example`, an array without rows; labels by default.
         """
-        found = self._next(rows_of, function, broadcast)
-        return _stacked(found, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
+        results = self._next(rows_of, function, broadcast)
+        return _stacked(results, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
@@ -385,9 +385,9 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
     readers: list[list] = []
     brought: list[tuple] = []
     for parts in collections:
-        own = None if parts is None else own_tasks(parts)
-        if parts is None or own is not None:
-            readers.append(own or [None] * len(collections[0]))  # type: ignore[arg-type]
+        tasks = None if parts is None else own_tasks(parts)
+        if parts is None or tasks is not None:
+            readers.append(tasks or [None] * len(collections[0]))  # type: ignore[arg-type]
             continue
         readers.append([Given(len(brought))] * len(parts))
         # Each as the result of a task: Dask does not persist what is none.

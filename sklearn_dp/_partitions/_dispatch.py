@@ -73,8 +73,8 @@ def engine_of(
         return None
     _check_beside(groups, sample_weight, kinds)
     module = import_module(f"{__package__}.{reader[0]}")
-    found = getattr(module, reader[1])(X, groups, sample_weight)
-    return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
+    source = getattr(module, reader[1])(X, groups, sample_weight)
+    return replace(source, grouped=groups is not None, weighted=sample_weight is not None)
 
 
 def _check_beside(groups: Any, sample_weight: Any, kinds: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ def in_memory(X: Any, together: str | None = None) -> Schema:
 
 
 def in_parts(X: Any) -> bool:
-    """Whether a table is in parts, by types alone."""
+    """True if a table is in parts, by types alone."""
     return _reader_of(X) is not None
 
 
@@ -133,11 +133,11 @@ def engine_with_targets(
     declare to be. The reader is :func:`engine_of_parts` for a table supplied in chunks.
     """
     try:
-        found = reader(X, groups, y, kinds=kinds)
+        source = reader(X, groups, y, kinds=kinds)
     except (TypeError, ValueError) as error:
         kind, words = type(error), str(error)
     else:
-        return found and replace(found, weighted=False, targets=found.weighted)
+        return source and replace(source, weighted=False, targets=source.weighted)
     raise kind(words.replace("sample_weight", "y"))
 
 
@@ -150,9 +150,9 @@ def engine_of_parts(
     Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
     There are as many groups and weights.
     """
-    found = engine_of(parts, groups, sample_weight, kinds)
-    if found is not None:
-        return found
+    source = engine_of(parts, groups, sample_weight, kinds)
+    if source is not None:
+        return source
     _check_beside(groups, sample_weight, kinds)
     if (
         isinstance(parts, np.ndarray)
@@ -167,8 +167,8 @@ def engine_of_parts(
     if first and _reader(type(first[0]), _LIST_READERS) is not None:
         every = [*first, *pieces]
         return engine_of_parts(every, groups, sample_weight, name=name, kinds=kinds)
-    found = from_iterable(chain(first, pieces), groups, sample_weight, name)
-    return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
+    source = from_iterable(chain(first, pieces), groups, sample_weight, name)
+    return replace(source, grouped=groups is not None, weighted=sample_weight is not None)
 
 
 def _reader(kind: type, readers: dict) -> tuple[str, str] | None:
@@ -196,34 +196,34 @@ def _shape(part: Any) -> tuple:
 # -- fits ------------------------------------------------------------------------------------------
 
 
-def opened_table(estimator: Any, found: EngineInput) -> Table:
+def opened_table(estimator: Any, source: EngineInput) -> Table:
     """The table of a fit that has been charged: its parts have been read once, and are good.
 
     The columns of the estimator are set.
     """
-    estimator.n_features_in_ = found.n_features
-    if found.feature_names is not None:
-        estimator.feature_names_in_ = found.feature_names
-    return open_parts(found, estimator.n_jobs, float(estimator.max_weight or 1.0))
+    estimator.n_features_in_ = source.n_features
+    if source.feature_names is not None:
+        estimator.feature_names_in_ = source.feature_names
+    return open_parts(source, estimator.n_jobs, float(estimator.max_weight or 1.0))
 
 
-def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:
+def open_parts(source: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:
     """Open a table in parts without an estimator.
 
     `max_weight` is what a whole unit weighs, where rows have weights.
     """
-    engine = found.start(n_jobs)
-    largest = max_weight if found.weighted else None
-    n_rows, first = engine.reduce(_counted, "y" if found.targets else "sample_weight", largest)
+    engine = source.start(n_jobs)
+    largest = max_weight if source.weighted else None
+    n_rows, first = engine.reduce(_counted, "y" if source.targets else "sample_weight", largest)
     # Unreleased, and only looked at as in memory, where no rows at all are refused.
     if not n_rows:
-        if found.weighted:
+        if source.weighted:
             raise ValueError(NO_WEIGHT)
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
-    table = Table(engine, found.n_features, found.dtype, UnitFacts())
+    table = Table(engine, source.n_features, source.dtype, UnitFacts())
     # From here on part of what each state is made by, also when it is made again.
     table.update(_checked, first.digests)
-    open_units(table, grouped=found.grouped, largest=largest)
+    open_units(table, grouped=source.grouped, largest=largest)
     return table
 
 

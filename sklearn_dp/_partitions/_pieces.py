@@ -75,7 +75,7 @@ def _readers_of(values: Any, name: str, n_parts: int) -> list[Any]:
 
 
 def _is_piece(piece: Any) -> bool:
-    """Whether it holds values of rows, or is a function that may return them."""
+    """True if it holds values of rows, or is a function that may return them."""
     lazy = hasattr(piece, "__dask_graph__") or isinstance(piece, type)
     return (callable(piece) and not lazy) or is_list_of_values(piece)
 

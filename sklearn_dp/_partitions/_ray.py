@@ -149,8 +149,8 @@ def _run(before: Step, message: Message, *pieces: Any) -> tuple[Step, Any]:
 
 def _pieces_of(before: Step, message: Message, *pieces: Any) -> Any:
     """A piece for each task: of one return, Ray makes a reference of the whole, so no list."""
-    found = pieces_of(before, message, *pieces)
-    return found if len(found) > 1 else found[0]
+    read = pieces_of(before, message, *pieces)
+    return read if len(read) > 1 else read[0]
 
 
 def _used(number: int, message: Message, *pieces: Any) -> Any:

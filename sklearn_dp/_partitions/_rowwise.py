@@ -120,23 +120,23 @@ def rowwise(method: Callable) -> Callable:
 
     @wraps(method)
     def answer(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        found = engine_of(X)
-        if found is None:
+        source = engine_of(X)
+        if source is None:
             return method(self, X, *arguments, **options)
-        return answers(self, method.__name__, found, *arguments, **options)
+        return answers(self, method.__name__, source, *arguments, **options)
 
     answer._takes_parts = True  # type: ignore[attr-defined]
     return answer
 
 
-def answers(estimator: Any, name: str, found: EngineInput, *arguments: Any, **options: Any) -> Any:
+def answers(estimator: Any, name: str, source: EngineInput, *arguments: Any, **options: Any) -> Any:
     """Apply a method of :data:`ROWS` to a table in parts; the answer is a collection of its kind.
 
     The estimator is fitted. The rows of the answer do not depend on the arguments.
     """
-    model = _released(estimator, found, name)
-    example = getattr(model, name)(_one_row(found), *arguments, **options)[:0]
-    return found.rowwise(_Answer(model, name, example), example)
+    model = _released(estimator, source, name)
+    example = getattr(model, name)(_one_row(source), *arguments, **options)[:0]
+    return source.rowwise(_Answer(model, name, example), example)
 
 
 def _scored(method: Callable) -> Callable:
@@ -144,13 +144,13 @@ def _scored(method: Callable) -> Callable:
 
     @wraps(method)
     def score(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        found = engine_of(X)
-        if found is None:
+        source = engine_of(X)
+        if source is None:
             return method(self, X, *arguments, **options)
         if any(value is not None for value in (*arguments, *options.values())):
             raise TypeError("score accepts only X if X is partitioned.")
-        model = _released(self, found, "score")
-        total, n_rows = found.engine.reduce(_score_of, model, self._score_is_a_mean)
+        model = _released(self, source, "score")
+        total, n_rows = source.engine.reduce(_score_of, model, self._score_is_a_mean)
         if not n_rows:
             raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
         return float(Fraction(total, _SCALE) / (n_rows if self._score_is_a_mean else 1))
@@ -181,10 +181,10 @@ class _Answer:
         return np.asarray(getattr(self.model, self.__name__)(rows)) if len(rows) else self.example
 
 
-def _released(estimator: Any, found: EngineInput, name: str) -> Any:
+def _released(estimator: Any, source: EngineInput, name: str) -> Any:
     """A copy for the parts: released values, which know no names and no ledger."""
     check_is_fitted(estimator)
-    check_columns(estimator, found)
+    check_columns(estimator, source)
     wanted = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     if name == "transform" and (wanted or get_config()["transform_output"]) != "default":
         raise ValueError("set_output is for tables in memory only: a partitioned X keeps its type.")
@@ -195,19 +195,19 @@ def _released(estimator: Any, found: EngineInput, name: str) -> Any:
     return model
 
 
-def check_columns(estimator: Any, found: EngineInput) -> None:
+def check_columns(estimator: Any, source: EngineInput) -> None:
     """The columns have to be those of the fit, as in memory."""
-    if found.n_features != estimator.n_features_in_:
+    if source.n_features != estimator.n_features_in_:
         raise ValueError(
-            f"X has {found.n_features} features, but {type(estimator).__name__} is expecting "
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
     names = getattr(estimator, "feature_names_in_", None)
-    known = found.columns.names
+    known = source.columns.names
     if names is not None and known is not None and tuple(names) != known:
         raise ValueError("The feature names should match those that were passed during fit.")
 
 
-def _one_row(found: EngineInput) -> np.ndarray:
+def _one_row(source: EngineInput) -> np.ndarray:
     """A row that tells what answers look like."""
-    return np.zeros((1, found.n_features), dtype=found.dtype)
+    return np.zeros((1, source.n_features), dtype=source.dtype)

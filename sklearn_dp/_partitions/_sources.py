@@ -26,12 +26,12 @@ _ENTRIES = 2**16  # put into words at a time
 # chance of 2**-32. They do not guard against those who mean to deceive.
 def digest(array: np.ndarray) -> int:
     """A number that changes when rows do, or their order; of an array of shape (n, d)."""
-    found = 0
+    checksum = 0
     step = max(1, 2**20 // max(1, array.shape[1]))  # what is copied, if rows are not contiguous
     for start in range(0, len(array), step):
         piece = np.ascontiguousarray(array[start : start + step]).view(np.uint8)
-        found = zlib.crc32(piece.data, found)
-    return found
+        checksum = zlib.crc32(piece.data, checksum)
+    return checksum
 
 
 def digest_of_values(values: Any) -> int:
@@ -43,11 +43,11 @@ def digest_of_values(values: Any) -> int:
         entries = entries.tolist()
     if {tuple, frozenset} & set(map(type, entries)):
         entries = list(map(_in_order, entries))
-    found = 0
+    checksum = 0
     for start in range(0, len(entries), _ENTRIES):
         words = repr(entries[start : start + _ENTRIES])  # those of 1, 1.0 and "1" differ
-        found = zlib.crc32(words.encode("utf-8", "surrogatepass"), found)
-    return found
+        checksum = zlib.crc32(words.encode("utf-8", "surrogatepass"), checksum)
+    return checksum
 
 
 def _in_order(value: Any) -> Any:
@@ -195,8 +195,8 @@ class CheckedSource(PartSource):
         called X, and a guarantee about the first cannot hold for the second: the storage has
         failed, as when a file is gone.
         """
-        for (name, found), first in zip(self._known.items(), digests, strict=True):
-            quietly(partial(_check_same, name, found, first), self.number, name)
+        for (name, known), first in zip(self._known.items(), digests, strict=True):
+            quietly(partial(_check_same, name, known, first), self.number, name)
 
     def n_rows(self) -> int:
         """Number of rows, without reading them if they have been counted."""
@@ -234,13 +234,13 @@ def columns_of(piece: Any) -> Columns:
 
 
 def has_no_columns(piece: Any) -> bool:
-    """Whether a part is a list of no rows, which fits any columns."""
+    """True if a part is a list of no rows, which fits any columns."""
     return isinstance(piece, list | tuple) and not len(piece)
 
 
-def _check_same(name: str, found: int, first: int) -> None:
+def _check_same(name: str, digest: int, first: int) -> None:
     """Refuse values that have another digest than those of the first pass."""
-    if found != first:
+    if digest != first:
         what = "rows" if name == "X" else "values"
         raise Reason(
             f"its {what} have changed since the first pass, or been reordered: keep {name} in "
@@ -360,7 +360,7 @@ def check_list(
 
 
 def is_list_of_values(piece: Any) -> bool:
-    """Whether something is one-dimensional and holds values; none of them is looked at.
+    """True if something is one-dimensional and holds values; none of them is looked at.
 
     >>> is_list_of_values([1, 2]), is_list_of_values(np.ones(3)), is_list_of_values(3.0)
     (True, True, False)

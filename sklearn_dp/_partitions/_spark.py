@@ -190,8 +190,8 @@ def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineI
             "pyspark.ml.functions.vector_to_array."
         )
     example = [np.empty((0, 1), dtype=_TYPES[kind]) for kind in kinds.values()]
-    found = quietly(lambda: columns_of(np.hstack(example) if example else np.empty((0, 0))))
-    columns = Columns(found.n_features, tuple(kinds), found.dtype)
+    read = quietly(lambda: columns_of(np.hstack(example) if example else np.empty((0, 0))))
+    columns = Columns(read.n_features, tuple(kinds), read.dtype)
 
     def rows() -> Any:
         return X.mapInArrow(_packed, "rows binary").rdd.mapPartitions(partial(_unpacked, columns))
@@ -261,11 +261,11 @@ def _unpacked(columns: Columns, packed: Iterator[Any]) -> Iterator[Any]:
 def _joined(columns: Columns, pieces: Iterator[Any]) -> Iterator[Any]:
     """One array of the rows of a partition; of none, an array without rows."""
     try:
-        found = list(pieces)
-        reasons = [piece for piece in found if isinstance(piece, Reason)]
+        joined = list(pieces)
+        reasons = [piece for piece in joined if isinstance(piece, Reason)]
         none = np.empty((0, columns.n_features), dtype=columns.dtype)
         # Each by itself: one array of all would take the type of one odd row.
-        tables = [] if reasons else [columns.check(_table_of(piece)) for piece in found]
+        tables = [] if reasons else [columns.check(_table_of(piece)) for piece in joined]
         yield reasons[0] if reasons else np.concatenate([none, *tables])
     except Reason as reason:
         yield reason

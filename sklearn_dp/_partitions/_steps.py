@@ -1,4 +1,5 @@
-"""What runs where a part is, on a cluster: one step of one part, and the totals of several.
+"""The code that runs where a part is, on a cluster: one step of one part, and the totals of
+several.
 
 A worker's own error never leaves it. Its words and its traceback may quote rows, clusters write
 both into logs, and they try again whatever raises; so a step that fails ends with a
@@ -114,8 +115,8 @@ class Split:
         self.function, self.n_tasks, self.__name__ = function, n_tasks, function.__name__
 
     def __call__(self, state: Any, *broadcast: Any) -> list:
-        found = self.function(state, *broadcast)
-        return [found[number] for number in range(self.n_tasks)]
+        result = self.function(state, *broadcast)
+        return [result[number] for number in range(self.n_tasks)]
 
 
 def pieces_of(before: Step, message: Message, *pieces: Any) -> list:

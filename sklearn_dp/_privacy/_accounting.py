@@ -232,7 +232,8 @@ def pure_dp_epsilon(rho: float) -> float:
 
 
 def epsilon_on_a_sample(epsilon: float, rate: float) -> float:
-    """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
+    """Return the epsilon that a pure mechanism may spend on a sample, if the whole is to be
+    epsilon-DP; rounded down.
 
     The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
     sample that holds each unit with this probability [8]_: let P be its law with the unit that

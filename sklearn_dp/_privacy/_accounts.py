@@ -1,4 +1,4 @@
-"""What the releases of a fit have cost, entry by entry: a budget filter with exact sums.
+"""The costs of the releases of a fit, entry by entry: a budget filter with exact sums.
 
 A plan is a promise about the whole fit, and these accounts keep it: a release is refused, before
 its noise is drawn, when
@@ -35,7 +35,7 @@ _CONVERTED_AS = {
 
 @dataclass
 class _Spent:
-    """What releases have cost."""
+    """The costs of releases so far."""
 
     rho: int = 0  # exact sums of the costs, `in_steps`
     delta: int = 0
@@ -84,11 +84,11 @@ class Accounts:
 
     def remaining(self, name: str | None = None) -> float:
         """rho that an entry (or the whole plan) can still pay, rounded down."""
-        left = self._most[0] - self._total.rho
+        rest = self._most[0] - self._total.rho
         if name is not None:
             entry = self._plan[name].name  # or an error
-            left = min(left, self._caps[entry][0] - self._of[entry].rho)
-        return steps_down(left)
+            rest = min(rest, self._caps[entry][0] - self._of[entry].rho)
+        return steps_down(rest)
 
     def waive(self, name: str) -> None:
         """Lower the cap of an entry to what it has spent: the rest is there for other entries."""

@@ -40,15 +40,15 @@ def epsilon_of(
     variation distance t of a sampler counts as t (1 + exp(epsilon)).) Infinite if no delta is left:
     zCDP alone bounds no epsilon at delta = 0.
     """
-    left = _delta_left(delta, delta_failure)
+    delta_left = _delta_left(delta, delta_failure)
     rho = check_non_negative("rho", rho)
     if rho == 0:
         return 0.0
-    if left < SMALLEST_DELTA:
+    if delta_left < SMALLEST_DELTA:
         return math.inf
     if gaussian:
-        return gaussian_epsilon(mu_from_rho(rho), left)
-    return zcdp_epsilon(rho, left)
+        return gaussian_epsilon(mu_from_rho(rho), delta_left)
+    return zcdp_epsilon(rho, delta_left)
 
 
 @dataclass(frozen=True)
@@ -160,16 +160,17 @@ class PrivacyBudget:
         rho : float
             A zCDP cost.
         """
-        left = _delta_left(self.delta, delta_failure)
+        delta_left = _delta_left(self.delta, delta_failure)
         if self.rho is not None:
             return self.rho
         assert self.epsilon is not None
-        if left < SMALLEST_DELTA:
+        if delta_left < SMALLEST_DELTA:
             raise ValueError(
                 f"delta={self.delta} must exceed delta_failure={delta_failure}: without a delta, "
                 "only pure DP mechanisms fit in an epsilon budget"
             )
-        return gaussian_rho(self.epsilon, left) if gaussian else zcdp_rho(self.epsilon, left)
+        cost = gaussian_rho if gaussian else zcdp_rho
+        return cost(self.epsilon, delta_left)
 
     def epsilon_of(
         self,

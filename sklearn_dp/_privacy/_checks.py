@@ -24,7 +24,7 @@ _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
 def is_real(value: Any) -> TypeGuard[Real]:
-    """Whether this is a real number, an infinite one or a NaN among them.
+    """True if this is a real number, an infinite one or a NaN among them.
 
     >>> [is_real(value) for value in (1, 0.5, np.float32(2), math.nan, True, "1", 1j)]
     [True, True, True, True, False, False, False]
@@ -33,7 +33,7 @@ def is_real(value: Any) -> TypeGuard[Real]:
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
-    """Whether this is a number of an integer type.
+    """True if this is a number of an integer type.
 
     >>> [is_integer(value) for value in (1, np.int8(1), 1.0, True)]
     [True, True, False, False]

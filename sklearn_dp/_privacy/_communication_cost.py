@@ -39,7 +39,7 @@ class Workload:
 
 @dataclass(frozen=True, repr=False)
 class CommunicationCost:
-    """What the passes of a fit come to.
+    """The total cost of the passes of a fit.
 
     >>> CommunicationCost((Pass("sums", 100, 50, 50, times=3),), 10, 10**9, 2, 8.0)
     pass         times   bytes down     bytes up    of a part

@@ -17,7 +17,7 @@ _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 
 class CompositeMechanism:
-    """What a mechanism draws inside a step that has been paid for; made by :func:`open_step`.
+    """The draws of a mechanism inside a step that has been paid for; made by :func:`open_step`.
 
     Propose-test-release and the like are private as a whole, by a theorem of their own, while
     most of what they draw is no release: a noisy score that stays inside, the choice of a
@@ -70,7 +70,8 @@ class CompositeMechanism:
         return session._record(event)
 
     def assume(self, holds: bool) -> None:
-        """What follows is private where this holds; it fails within the delta of the step."""
+        """State an assumption that later draws need to be private; it fails within the delta of the
+        step."""
         self._session._record(Event("condition", self._entry, bool(holds)))
 
 

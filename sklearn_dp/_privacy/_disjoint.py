@@ -38,7 +38,7 @@ def payers_in_words(payers: Payers) -> str:
 
 
 def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[float], list[float]]:
-    """What is paid by the unit that pays most, of all or of those of a value: cost by cost.
+    """Return the costs of the unit that pays most, of all units or of those of a value.
 
     Each cost by itself is the exact largest sum over all combinations of values: what is common,
     and of each key the dearest value, as a unit may have any value of one key whatever it has of
@@ -122,9 +122,9 @@ def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
     """Refuse fits that see the same rows and are charged to two values of a key. Each fit by its
     ledger and the units that pay it. No unit lies in both values, so one of the two fits would be
     paid by nobody whose rows it reads."""
-    found: dict[object, str] = {}
+    names: dict[object, str] = {}
     for ledger, (key, value) in several:
-        if key and found.setdefault((ledger, key), value) != value:
+        if key and names.setdefault((ledger, key), value) != value:
             raise LedgerError(
                 f"ledger: steps of one fit read the same rows, but they are charged to two values "
                 f"of {key!r}. Give all steps the ledger of one value, or the whole ledger."

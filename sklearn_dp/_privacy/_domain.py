@@ -47,7 +47,7 @@ class Domain:
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each column: those of the box, or of the box about a ball."""
+        """Return the ends of each column: those of the box, or of the box about a ball."""
         if self.low is None or self.high is None:
             return self.center - self.radius, self.center + self.radius
         return self.low, self.high
@@ -134,7 +134,7 @@ class Sphere(Domain):
         return unit_rows(X)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """The same: there is no center to subtract."""
+        """Return the rows themselves: there is no center to subtract."""
         return unit_rows(X)
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:
@@ -145,9 +145,9 @@ class Sphere(Domain):
         >>> Sphere.of(2).clip_points(np.array([[0.0, -2.0], [0.0, 0.0]])).tolist()
         [[0.0, -1.0], [1.0, 0.0]]
         """
-        found = unit_rows(points.reshape(-1, points.shape[-1]))
-        found[~found.any(axis=1), 0] = 1.0
-        return found.reshape(points.shape)
+        clipped = unit_rows(points.reshape(-1, points.shape[-1]))
+        clipped[~clipped.any(axis=1), 0] = 1.0
+        return clipped.reshape(points.shape)
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

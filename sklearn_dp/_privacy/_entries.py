@@ -53,7 +53,8 @@ _READERS = ("to_pylist", "to_list", "tolist")  # of Arrow, of polars and pandas,
 
 
 def kind_of(dtype: Any) -> str:
-    """What a declared type holds, in a word; "object" for anything, or where none is declared.
+    """Return the kind of entries of a declared type, as a word; "object" for anything, or where
+    none is declared.
 
     Of categories it is the type that these have. It is public, as the type of a column is.
 
@@ -73,8 +74,8 @@ def kind_of(dtype: Any) -> str:
         kind = kind_of(categories.dtype)
         if len(categories) == 1 and categories[0] == _UNKNOWN:
             return "object"
-        found = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
-        return found.pop() if len(found) == 1 else kind
+        kinds = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
+        return kinds.pop() if len(kinds) == 1 else kind
     words = str(getattr(dtype, "name", dtype)).lower()
     if words.startswith("sparse"):
         return kind_of(dtype.subtype)
@@ -82,7 +83,7 @@ def kind_of(dtype: Any) -> str:
 
 
 def _kind_of_entry(value: Any) -> str:
-    """What a category is, of those that have declared no type of their own."""
+    """Return the kind of a category, of those that have declared no type."""
     kinds = {bytes: "bytes", **dict.fromkeys(_COMPLEX, "complex"), **dict.fromkeys(_DATES, "date")}
     return kinds.get(type(value), "object" if type(value) in PLAIN else "other")
 
@@ -94,7 +95,7 @@ def dtype_of(values: Any) -> Any:
 
 
 def is_sequence(values: Any) -> bool:
-    """Whether something is a list of entries by its type, such as a tuple or a deque."""
+    """True if something is a list of entries by its type, such as a tuple or a deque."""
     kind = type(values)
     return issubclass(kind, Sequence) and not issubclass(kind, _WHOLE)
 
@@ -108,7 +109,7 @@ def items_of(values: Any) -> list[Any]:
 
 
 def is_column(values: Any) -> bool:
-    """Whether something holds one value for each row, by its type and number of axes alone."""
+    """True if something holds one value for each row, by its type and number of axes alone."""
     if isinstance(values, np.ndarray):
         return values.ndim == 1
     if is_sequence(values):
@@ -209,11 +210,11 @@ def floats(values: np.ndarray | Sequence[Any]) -> tuple[np.ndarray, set[str]]:
             return np.array(values, dtype=np.float64), set()
         except OverflowError:  # of an integer beyond the floats
             pass
-    found, wrong = np.empty(len(values)), set()
+    numbers, wrong = np.empty(len(values)), set()
     for i, value in enumerate(values):
-        found[i], word = _float(value)
+        numbers[i], word = _float(value)
         wrong.add(word)
-    return found, wrong - {""}
+    return numbers, wrong - {""}
 
 
 def _float(value: Any) -> tuple[float, str]:
@@ -244,11 +245,12 @@ def exact(value: np.generic) -> Any:
 
 
 class Wrong(Exception):
-    """What is wrong with an argument: the kind of error, and words that quote nothing."""
+    """A problem with an argument: the kind of error, and words that quote nothing."""
 
 
 def quietly_read(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call returns; an error of it tells our words, or the type of that of other code."""
+    """Return the result of a call; an error of it tells our words, or the type of that of other
+    code."""
     try:
         return call(*arguments)
     except Wrong as error:

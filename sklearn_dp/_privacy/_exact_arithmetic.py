@@ -32,7 +32,7 @@ class LazyUniform:
         self.value, self.bits, self.more = value, bits, more
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
-        """Whether the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high. x
+        """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high. x
         is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
         interval does contain x. They halve it at least 64 times: this ends."""
         while True:
@@ -98,7 +98,7 @@ def exp_bounds(numerator: int, denominator: int, precision: int) -> tuple[int, i
 
 
 def _vanishes(numerator: int, denominator: int, precision: int) -> bool:
-    """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator. Then 0 and 1 are
+    """True if exp(-y) < 2^-precision for sure, y = numerator / denominator. Then 0 and 1 are
     bounds, and the series, which would need more than y terms, is not asked."""
     return 184 * numerator >= 128 * denominator * precision  # 184/128 < log2(e)
 

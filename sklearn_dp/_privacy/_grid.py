@@ -156,8 +156,8 @@ class NearRows:
     def squares(self) -> np.ndarray:
         """Squared norms."""
         terms = self.few.data * (self.few.data + 2.0 * self.base[self.few.indices])
-        own = np.bincount(row_of_each_entry(self.few), terms, len(self))
-        return own + self.base @ self.base
+        squares_of_few = np.bincount(row_of_each_entry(self.few), terms, len(self))
+        return squares_of_few + self.base @ self.base
 
     def sums(self, labels: np.ndarray, factors: np.ndarray, n_labels: int) -> np.ndarray:
         """Sums (n_labels, d) of the rows of each label, times whole factors of at most 2**10."""
@@ -218,8 +218,8 @@ class Grid:
     def quantize_entries(
         self, zeros: np.ndarray, entries: csr_array, radius: float
     ) -> tuple[NearRows, np.ndarray] | None:
-        """The same of sparse rows, whose other entries are those of a row `zeros`, and which of
-        them are to be quantized as above instead: all that may be clipped. None: each of them."""
+        """Quantize sparse rows, whose other entries are those of a row `zeros`, and which of them
+        are to be quantized as above instead: all that may be clipped. None: each of them."""
         if len(zeros) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         base = np.trunc(zeros * (1.0 / self.unit))

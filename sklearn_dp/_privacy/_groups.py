@@ -131,7 +131,7 @@ def check_one_kind(keys: Iterable[Any]) -> None:
 
 
 def _is_of_steps(groups: Any) -> bool:
-    """Whether an array of polars is read as the integers that it keeps."""
+    """True if an array of polars is read as the integers that it keeps."""
     words = str(getattr(groups, "dtype", "")).partition("(")[0]
     return hasattr(groups, "to_physical") and words in _STEPS
 
@@ -191,7 +191,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether an id is None, unequal to itself, not to be compared at all (NA), or infinite."""
+    """True if an id is None, unequal to itself, not to be compared at all (NA), or infinite."""
     if value is None or value is np.ma.masked:
         return True
     try:

@@ -40,7 +40,7 @@ _SECRETS = {
 
 
 def in_plain_words(name: str) -> str:
-    """What a release is for; its own name where there are no better words.
+    """Return the purpose of a release in words; its own name where there are no better words.
 
     `name` is that of a plan entry, perhaps with its stage in front. Different names of one stage
     and plan have different words.
@@ -53,7 +53,7 @@ def in_plain_words(name: str) -> str:
 
 
 def secret_in_words(relation: str, unit: str) -> str:
-    """What a guarantee protects, to follow "guess".
+    """Return what a guarantee protects, as words that follow "guess".
 
     Units that take part "whatever rows they hold" are clients.
 

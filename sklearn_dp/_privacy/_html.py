@@ -83,10 +83,10 @@ def cell(value: object) -> str:
 
 def columns_of(releases: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns that say something: a path that is "all" everywhere does not."""
-    told = {name for row in releases for name in row}
+    names = {name for row in releases for name in row}
     if all(row.get("path", "all") == "all" for row in releases):
-        told.discard("path")
-    return [name for name in _COLUMNS if name in told]
+        names.discard("path")
+    return [name for name in _COLUMNS if name in names]
 
 
 def framed(content: str, fitted: bool = True) -> str:

@@ -414,7 +414,8 @@ def _of_book(book: MemoryBook | FileBook | LostBook, payers: Payers = EVERYONE) 
 
 
 def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
-    """What a pickle holds: a file is looked for when it is used, and has to be the same ledger."""
+    """Return the state for a pickle: a file is looked for when it is used, and has to be the same
+    ledger."""
     return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
@@ -489,14 +490,15 @@ def _page(state: LedgerState, where: str) -> str:
 
 
 def _keys(state: LedgerState) -> str:
-    """What the units of each value have paid and have left, a table for each key."""
+    """Return a table for each key, with the amounts that the units of each value have spent and
+    have left."""
     columns = state.terms.columns
     heads = ("value", *(f"{name} {what}" for what in ("spent", "left") for name in columns))
     pages = []
     for key, values in state.keys.items():
         rows = (
-            [value, *map(cell, (*spent.values(), *left.values()))]
-            for value, spent, left in state.values_of(key)
+            [value, *map(cell, (*spent.values(), *remaining.values()))]
+            for value, spent, remaining in state.values_of(key)
         )
         pages.append(
             f"<details><summary>{escape(key)}: {len(values)} non-overlapping groups"
@@ -515,5 +517,5 @@ def _of_all_fits(state: LedgerState) -> str:
         known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
         guess = best_guess(known, terms.budget.delta, first, gaussian)
         alone = best_guess(known, terms.budget.delta)
-    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
-    return f"From everything that the fits of this ledger release, now and later, {told}"
+    leaks = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
+    return f"From everything that the fits of this ledger release, now and later, {leaks}"

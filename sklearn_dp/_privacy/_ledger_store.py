@@ -90,7 +90,7 @@ class MemoryBook:
         self._process = process_mark()
 
     def read(self) -> LedgerState:
-        """What the ledger holds now, in this process."""
+        """Return the present state of the ledger, in this process."""
         # A forked child has a copy of it: what it charged would be lost to its parent.
         if process_mark() != self._process:
             raise LedgerError(
@@ -109,7 +109,7 @@ class MemoryBook:
 
 
 class LostBook:
-    """What a pickle holds of a ledger in memory: nothing but who it was."""
+    """A ledger in memory after a pickle: only its identity is left."""
 
     path = None
 
@@ -126,7 +126,7 @@ class LostBook:
         )
 
     def append(self, make: Make) -> LedgerState:
-        """The same."""
+        """Refuse the charge: the ledger is gone."""
         return self.read()
 
 
@@ -171,7 +171,7 @@ class FileBook:
             raise
 
     def read(self) -> LedgerState:
-        """What the ledger holds now: entries of one moment, in one transaction."""
+        """Return the present state of the ledger: entries of one moment, in one transaction."""
         with self._connection() as execute:
             execute("BEGIN")
             return self._state(execute)
@@ -219,7 +219,7 @@ class FileBook:
         raise LedgerError(f"ledger {self} {problem}")  # without what the first error may quote
 
     def _problem(self, error: Exception) -> str:
-        """What is wrong with the file, and what helps; by the primary codes of SQLite."""
+        """Describe an error about the file, with the remedy; by the primary codes of SQLite."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code == sqlite3.SQLITE_BUSY:
             return (
@@ -245,7 +245,7 @@ class FileBook:
         """Raise unless this is one file under one name beside which a journal would be found.
         `os.stat` and not `open`: closing any handle of the file would drop this process's locks."""
         try:
-            found = os.stat(self.path)
+            now = os.stat(self.path)
             folder = os.stat(self.path.resolve().parent)
         except (FileNotFoundError, NotADirectoryError):
             raise LedgerError(
@@ -254,23 +254,24 @@ class FileBook:
             ) from None
         except (OSError, ValueError) as error:
             raise LedgerError(f"ledger {self} cannot be used: {error}") from error
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(now.st_mode):
             raise LedgerError(f"ledger {self} is not a file")
         # SQLite puts its journal next to the name that it is given (a symbolic link it follows).
         # Under another name nobody would find it, and take back what a crash left half done.
-        if found.st_nlink > 1:
+        if now.st_nlink > 1:
             raise LedgerError(
-                f"ledger {self} has {found.st_nlink} names (hard links), but recovery "
+                f"ledger {self} has {now.st_nlink} names (hard links), but recovery "
                 "from a crash works under one name only. Remove other names, or use symbolic links."
             )
-        if found.st_dev != folder.st_dev:
+        if now.st_dev != folder.st_dev:
             raise LedgerError(
                 f"ledger {self} is mounted without its folder, but recovery from a "
                 "crash needs a file next to it. Mount the folder."
             )
 
     def _state(self, execute: Execute) -> LedgerState:
-        """What the file holds, from inside the caller's transaction; of the ledger that it was."""
+        """Return the state in the file, inside the caller's transaction, and check that the ledger
+        is the same."""
         if execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
             raise LedgerError(f"ledger {self} is a file, but not a ledger")
         (version,) = execute("PRAGMA user_version").fetchone()

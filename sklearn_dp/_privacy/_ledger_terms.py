@@ -264,7 +264,7 @@ class LedgerTerms:
 
     @property
     def _derived(self) -> bool:
-        """Whether the caps are computed from the budget rather than typed."""
+        """True if the caps are computed from the budget rather than typed."""
         return self.budget.rho is None and self.composition != "basic"
 
     @property
@@ -291,7 +291,7 @@ class LedgerTerms:
         return getattr(charge, self.columns[0]), getattr(charge, self.columns[1])
 
     def line(self, charge: LedgerCharge) -> Line:
-        """What decides about later charges."""
+        """Return the part of a charge that decides about later charges."""
         return *charge.payers, *self.costs(charge)
 
     def admit(self, charge: LedgerCharge, spent: Iterable[Line]) -> None:
@@ -308,9 +308,9 @@ class LedgerTerms:
         whose = "" if charge.payers == EVERYONE else f" for {payers_in_words(charge.payers)}"
         for name, cap, cost, column in zip(self.columns, self.caps, costs, columns, strict=True):
             if self._exceeded(cap, [*column, cost]):
-                left = _left(cap, column)
+                remaining = _left(cap, column)
                 # Outward rounding leaves a residue of what is used up.
-                rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
+                rest = f"only {remaining:.6g}" if remaining > 1e-6 * cap else "nothing"
                 raise BudgetExceededError(
                     f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left{whose} "
                     f"({self.composition} composition). Nothing was spent, no data were read.",
@@ -319,7 +319,7 @@ class LedgerTerms:
                 )
 
     def _exceeded(self, cap: float, column: list[float]) -> bool:
-        """Whether costs exceed a cap; exact: `fsum` rounds once, so its sign is the true sign."""
+        """True if costs exceed a cap; exact: `fsum` rounds once, so its sign is the true sign."""
         slack = 0.0 if self._derived else cap * _TYPED_SLACK
         return math.fsum([*column, -cap, -slack]) > 0
 
@@ -354,7 +354,7 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment, and what of it the units of a value have paid.
+    """The entries of a ledger at one moment, and the amounts that the units of a value have paid.
 
     A ledger is a list of *entries*, texts in JSON, to which entries are only added: first the
     terms, then charges, keys with their values, and days that have begun. Each has a hash that
@@ -372,7 +372,7 @@ class LedgerState:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> LedgerState:
-        """What a ledger holds; any error is damage of its entries."""
+        """Build the state from entries; any error is damage of its entries."""
         first, *others = entries
         content = json.loads(first)
         if content.pop("kind") != "terms":
@@ -382,7 +382,7 @@ class LedgerState:
         return cls(terms, (), identity=identity, heads=(_chained("", first),)).after(others)
 
     def after(self, entries: Iterable[str]) -> LedgerState:
-        """What it holds when more entries have been added; any error is damage of these."""
+        """Return the state after more entries; any error is damage of these."""
         charges, keys = list(self.charges), dict(self.keys)
         days, heads = set(self.days), list(self.heads)
         for entry in entries:
@@ -476,7 +476,7 @@ class LedgerState:
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What is left to all units of each cost that the ledger counts, rounded down."""
+        """Return how much of each cost all units have left, rounded down."""
         return self._remaining(self._columns)
 
     def _spent(self, columns: Iterable[Sequence[float]]) -> dict[str, float]:
@@ -486,14 +486,14 @@ class LedgerState:
         return dict(zip(self.terms.columns, map(_left, self.terms.caps, columns), strict=True))
 
     def values_of(self, key: str) -> Iterator[tuple[str, dict[str, float], dict[str, float]]]:
-        """What the units of each value of a key have spent, and what is left to them."""
+        """Return how much the units of each value of a key have spent, and have left."""
         rest: list[Line] = []
-        own: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
+        by_value: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
         for charge in self.charges:
-            lines = own.setdefault(charge.value, []) if charge.key == key else rest
+            lines = by_value.setdefault(charge.value, []) if charge.key == key else rest
             lines.append(self.terms.line(charge))
         others = dearest(rest, self.payers)
-        for value, lines in own.items():
+        for value, lines in by_value.items():
             columns = [a + b for a, b in zip(others, dearest(lines), strict=True)]
             yield value, self._spent(columns), self._remaining(columns)
 
@@ -514,14 +514,14 @@ class LedgerState:
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:
-    """What is left of a cap, rounded down: what its slack and the rounding of charges leave is
-    nothing.
+    """Return the unspent part of a cap, rounded down: what its slack and the rounding of charges
+    leave is nothing.
 
     >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10), _left(2.0, [1.0, 1.0 - 1e-11])
     (0.25, 0.0, 0.0)
     """
-    left = sum_down([cap, *(-cost for cost in costs)])
-    return left if left > 1e-9 * cap else 0.0
+    remaining = sum_down([cap, *(-cost for cost in costs)])
+    return remaining if remaining > 1e-9 * cap else 0.0
 
 
 def _entry(kind: str, **content: Any) -> str:

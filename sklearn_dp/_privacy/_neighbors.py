@@ -30,12 +30,12 @@ def check_relation(relation: object) -> None:
 
 
 def in_words(relation: str, unit: str) -> str:
-    """What neighbors do, for reports and errors."""
+    """Describe how neighbors differ, for reports and errors."""
     return f"{relation} one {unit}"
 
 
 def is_part_of(inner: str, outer: str) -> bool:
-    """Whether a fit of a table for one relation may be part of a fit for another.
+    """True if a fit of a table for one relation may be part of a fit for another.
 
     A fit of a table covers adding and removing a unit whatever else it is asked to cover: where it
     covers replacing one too, by more noise, and a client that stays has no rows in the table.

@@ -60,7 +60,7 @@ class NoiseSource:
 
     @property
     def seeded(self) -> bool:
-        """Whether the stream can be reproduced."""
+        """True if the stream can be reproduced."""
         return self._seed is not None
 
     def branch(self, tag: str) -> "NoiseSource":

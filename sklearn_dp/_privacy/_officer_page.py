@@ -198,8 +198,8 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
     terms = state.terms
     rows = [[cell(getattr(charge, name)) for name in _CHARGE] for charge in state.charges]
     costs = [
-        (f"{name}: spent, left, total", ", ".join(map(cell, (spent, left, cap))))
-        for (name, spent), left, cap in zip(
+        (f"{name}: spent, left, total", ", ".join(map(cell, (spent, remaining, cap))))
+        for (name, spent), remaining, cap in zip(
             state.spent.items(), state.remaining.values(), terms.caps, strict=True
         )
     ]
@@ -207,8 +207,8 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
         (
             f"{key}",
             "; ".join(
-                f"{value}: spent {_amounts(spent)}, left {_amounts(left)}"
-                for value, spent, left in state.values_of(key)
+                f"{value}: spent {_amounts(spent)}, left {_amounts(remaining)}"
+                for value, spent, remaining in state.values_of(key)
             ),
         )
         for key in state.keys
@@ -249,7 +249,7 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
 
 
 def _content_of_ledger(state: Any, where: str, told: str) -> dict[str, Any]:
-    """What the JSON file of a ledger holds."""
+    """Return the content of the JSON file of a ledger."""
     terms = state.terms
     return {
         "format": FORMAT,
@@ -286,7 +286,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 
 def _of_unit(report: Any) -> Iterable[str]:
-    """What the unit and the payment leave open."""
+    """Return the caveats about the unit and the payment."""
     if report.unit == "row":
         yield "A person with several rows, as a whole: pass groups to protect persons."
     if report.paid_by is None:
@@ -308,7 +308,7 @@ def _made() -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: an infinite number is a text."""
+    """Return a value that JSON can hold: an infinite number is a text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

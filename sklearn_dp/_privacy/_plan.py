@@ -184,7 +184,7 @@ class PrivacyPlan(PlanPages):
 
     @cached_property
     def one_step(self) -> bool:
-        """Whether all is one (epsilon, delta)-DP step, or one release of Laplace noise, which needs
+        """True if all is one (epsilon, delta)-DP step, or one release of Laplace noise, which needs
         no conversion to its target. The zCDP cost of either increases with its epsilon, so a cap of
         at most the cost of the target's epsilon says that its epsilon is at most the target's."""
         if len(self.entries) != 1:
@@ -235,7 +235,7 @@ class PrivacyPlan(PlanPages):
 
     @property
     def gaussian(self) -> bool:
-        """Whether every release is a plain Gaussian, so that mu-GDP accounting is exact."""
+        """True if every release is a plain Gaussian, so that mu-GDP accounting is exact."""
         return all(entry.mechanism is Mechanism.GAUSSIAN for entry in self.entries)
 
     @property

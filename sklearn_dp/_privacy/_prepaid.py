@@ -41,7 +41,8 @@ _Account = tuple[Any, Payers, str, str]
 
 @dataclass(frozen=True)
 class Part:
-    """What one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
+    """The most that one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is
+    Gaussian."""
 
     ledger: PrivacyLedger
     label: str
@@ -53,7 +54,7 @@ class Part:
 
     @property
     def failure(self) -> float:
-        """What of delta is for failures: nothing where all is Gaussian and never fails."""
+        """The part of delta for failures: nothing where all is Gaussian and never fails."""
         return 0.0 if self.gaussian else self.delta
 
     @property
@@ -62,7 +63,7 @@ class Part:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """Whether it is for such a fit, and the charge of that is no more, in any composition. That
+        """True if it is for such a fit, and the charge of that is no more, in any composition. That
         of another estimator may be small too, but then the one that was paid for would pay once
         more."""
         return (
@@ -110,7 +111,8 @@ def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerC
 
 
 def _charge(parts: list[Part]) -> LedgerCharge:
-    """Of some parts: (rho, delta)-zCDP together, which is (epsilon, 2 delta)-DP."""
+    """Return the joint charge of some parts: they are (rho, delta)-zCDP together, which is
+    (epsilon, 2 delta)-DP."""
     rho, delta = (sum_up([getattr(part, cost) for part in parts]) for cost in ("rho", "delta"))
     return LedgerCharge(
         epsilon=accounting.zcdp_epsilon(rho, delta),
@@ -144,13 +146,13 @@ def paid_together(parts: Iterable[Part], budget: PrivacyBudget | None = None) ->
 
 
 def shared_budget() -> PrivacyBudget | None:
-    """What the fits of this block may cost together, where that is known."""
+    """Return the joint budget of the fits of this block, where that is known."""
     untaken = _UNTAKEN.get()
     return None if untaken is None else untaken.budget
 
 
 def is_paid(ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
-    """Whether a fit has been paid for; its part is then taken."""
+    """True if a fit has been paid for; its part is then taken."""
     untaken = _UNTAKEN.get()
     return untaken is not None and untaken.take(ledger, charge)
 
@@ -164,5 +166,5 @@ def identity(ledger: PrivacyLedger) -> Any:
     names (symbolic links, ``folder/../folder``). The ledgers of all values of its keys are one."""
     if ledger.path is None:
         return id(ledger._book)
-    found = os.stat(ledger.path)
-    return found.st_dev, found.st_ino
+    stat = os.stat(ledger.path)
+    return stat.st_dev, stat.st_ino

@@ -91,7 +91,7 @@ class Products:
         self._n_sparse += n_rows
 
     def _settle(self) -> None:
-        """What the common row adds to the sum: the end of rows that differ from it."""
+        """Add the common row's part of the sum: the end of rows that differ from it."""
         if self._common is not None:
             self._sums += np.outer(self._common, self._n_sparse * self._common + self._shift)
             self._sums += np.outer(self._shift, self._common)
@@ -154,5 +154,5 @@ def _near_apart(
             yield place, rows[~over] if over.any() else rows, None
         others, step = np.flatnonzero(over), max(1, _CHUNK_ENTRIES // len(rows.base))
         for start in range(0, len(others), step):
-            own = others[start : start + step]
-            yield place, rows[own].dense(), squares[own]
+            chunk = others[start : start + step]
+            yield place, rows[chunk].dense(), squares[chunk]

@@ -112,7 +112,7 @@ def _charge_of(name: str, report: PrivacyReport) -> str:
 
 
 def without_guarantee(report: PrivacyReport, problem: str) -> PrivacyReport:
-    """The same releases, of which no guarantee holds."""
+    """Return the provenance of the same releases, for which no guarantee holds."""
     return replace(
         report,
         epsilon=math.inf,
@@ -127,7 +127,7 @@ def _sum(reports: list[PrivacyReport], cost: str) -> float:
 
 
 def _joint(reports: Iterable[PrivacyReport]) -> dict[str, Any]:
-    """What is said of any is said of all: the weakest noise, every note, every problem."""
+    """Join reports: the weakest noise, every note, every problem."""
     reports = list(reports)
     return {
         "noise": max((each.noise for each in reports), key=_NOISES.index),
@@ -149,8 +149,8 @@ def _distinct(named: Sequence[tuple[str, PrivacyReport]]) -> list[tuple[str, Pri
 def _check_alike(named: Sequence[tuple[str, PrivacyReport]]) -> None:
     """Refuse what holds for different neighbors: such costs neither add up nor compare."""
     if len({report.neighbors for _, report in named}) > 1:
-        told = ", ".join(f"{name} ({report.neighbors})" for name, report in named)
+        names = ", ".join(f"{name} ({report.neighbors})" for name, report in named)
         raise ValueError(
-            f"there is no guarantee of the whole: its parts protect different units: {told}. Fit "
+            f"there is no guarantee of the whole: its parts protect different units: {names}. Fit "
             "all of them with groups, or none."
         )

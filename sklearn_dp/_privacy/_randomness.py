@@ -16,7 +16,7 @@ from ._noise import NoiseSource
 
 
 class AlgorithmicRandomness:
-    """What a session draws besides noise; the same for neighbors, unit by unit."""
+    """Random draws of a session other than noise; the same for neighbors, unit by unit."""
 
     # What the session has: it derives from this class.
     _algorithm_seed: Any

@@ -1,4 +1,4 @@
-"""What a session can release: a method for each law, of a few lines.
+"""The releases of a session: a method for each law, of a few lines.
 
 A method here does three things, and nothing else:
 

@@ -302,12 +302,12 @@ def _page(report: PrivacyReport) -> str:
         (_words_of(stage, rows), cost_of(rows) / whole, _releases(stage, rows, names, whole))
         for stage, rows in stages.items()
     ]
-    left = 1 - report.spent_rho / whole
+    unspent = 1 - report.spent_rho / whole
     bad = ' class="sk-dp-bad"' if report._void else ""
     # What rounding leaves is no line.
-    told = lines_of(lines, None if planned or left <= 0 else left, "paid for but not used")
+    content = lines_of(lines, None if planned or unspent <= 0 else unspent, "paid for but not used")
     return framed(
-        f"<p{bad}><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
+        f"<p{bad}><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{content}"
         f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
         + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
         fitted=not planned,
@@ -323,7 +323,8 @@ def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list
 
 
 def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What a line of the display is about, how often it was released, and on which courses."""
+    """Describe a line of the display: its purpose, how often it was released, and on which
+    courses."""
     ways = {way for row in rows for way in paths_of(row)}
     path = f" ({' or '.join(sorted(ways))})" if ways else ""
     kinds = {row["release"] for row in rows}

@@ -46,7 +46,7 @@ class Claim:
 
     @property
     def of_one(self) -> float:
-        """What any entry moves by, at most."""
+        """The most that any entry moves by."""
         return float(np.max(self.l2)) if self.most is None else self.most
 
 
@@ -142,8 +142,8 @@ def entry_of(sealed: Sealed, index: int) -> Sealed:
     """One entry, of a public or released number."""
     claim = sealed.claim
     unit = claim.unit if np.ndim(claim.unit) == 0 else np.asarray(claim.unit).ravel()[index]
-    own = Claim(claim.of_one, unit, most=claim.most, rate=claim.rate)
-    return Sealed(exact_of(sealed)[index], own, sealed.units, sealed.about)
+    entry_claim = Claim(claim.of_one, unit, most=claim.most, rate=claim.rate)
+    return Sealed(exact_of(sealed)[index], entry_claim, sealed.units, sealed.about)
 
 
 def exact_of(sealed: Sealed) -> Any:

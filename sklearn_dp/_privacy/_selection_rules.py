@@ -45,7 +45,7 @@ def _count(name: str, value: Any, low: int = 1) -> int:
 
 
 def _happens(source: NoiseSource, probability: float) -> bool:
-    """Whether an event of a probability that is a multiple of 2^-63 happens: no rounding."""
+    """True if an event of a probability that is a multiple of 2^-63 happens: no rounding."""
     return int(source.uniform_integers(WORDS)) < int(probability * WORDS)
 
 
@@ -127,8 +127,8 @@ class Geometric:
         """Probability that a given candidate is tried at least once."""
         missed = 1 - 1 / self.m
         q = (1 - self.gamma) * missed
-        left = q ** (self.cap - 1)
-        return 1 - self.gamma * missed * (1 - left) / (1 - q) - missed * left
+        miss = q ** (self.cap - 1)
+        return 1 - self.gamma * missed * (1 - miss) / (1 - q) - missed * miss
 
     def draw(self, source: NoiseSource) -> np.ndarray:
         """Candidates of the runs; a secret. As for `Thin`."""

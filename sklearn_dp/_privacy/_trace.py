@@ -39,7 +39,7 @@ def active_trace() -> Any:
 
 
 def altered() -> Mapping[Any, Any]:
-    """What an audit has put in the place of what, in this context; empty outside of audits."""
+    """Return the substitutions that an audit has made in this context; empty outside of audits."""
     return _ALTERED.get()
 
 
@@ -173,5 +173,5 @@ class Trace(Shares):
 
     @property
     def forces(self) -> bool:
-        """Whether it may put another output in the place of one that was drawn."""
+        """True if it may put another output in the place of one that was drawn."""
         return type(self).record is not Trace.record

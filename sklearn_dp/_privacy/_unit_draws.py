@@ -18,7 +18,7 @@ _AT_A_TIME = 2**16  # draws
 
 
 class UnitDraws:
-    """What :func:`unit_draws` gives, for some of the units at a time.
+    """The draws of :func:`unit_draws`, for some of the units at a time.
 
     It goes to whoever holds the units, so that nobody needs the draws of all. A unit's draw is a
     function of the seed and of the number of the unit. `known` are the draws themselves, as uint64,
@@ -62,7 +62,7 @@ def unit_draws(session: Any, n_units: int, tag: str = "units") -> np.ndarray:
 
 
 def addressed_draws(session: Any, n_units: int, tag: str = "units") -> UnitDraws:
-    """The same draws, to be asked for by the numbers of units, where the units are. Nothing is
+    """Return draws that are looked up by the numbers of units, where the units are. Nothing is
     drawn here but in an audit, which has to know the draws of all units."""
     known = None if session._trace is None else unit_draws(session, n_units, tag)
     return UnitDraws(session._algorithm_seed, tag, known)

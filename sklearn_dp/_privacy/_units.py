@@ -24,7 +24,7 @@ _WEIGHT_STEPS = 2**20
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What is public of some units: what a sum of rows needs to be released."""
+    """Public facts of some units: what a sum of rows needs to be released."""
 
     scale: int = 1  # weight of a whole unit, in integer steps
     unit_weight: float = 1.0  # what a whole unit weighs, where rows have weights of their own
@@ -92,7 +92,8 @@ class Units:
         return units
 
     def times(self, rows: Units) -> Self:
-        """The same units, whose rows have weights of their own too, if those of `rows` have."""
+        """Return these units with the weights of their rows multiplied in, if `rows` have
+        weights."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
             if rows.excess is not None:
@@ -151,7 +152,7 @@ class Units:
 
     @property
     def facts(self) -> UnitFacts:
-        """What is public of them."""
+        """Public facts of these units."""
         grouped = self.index is not None
         return UnitFacts(self.scale, self.unit_weight, self.own_weights, grouped, self.unit)
 
@@ -174,7 +175,7 @@ class Units:
         return np.trunc(rows * (self.weights[:, None] * self.step))
 
     def take(self, rows: Any) -> Units:
-        """The same units, restricted to some rows (a mask, indices or a slice)."""
+        """Return these units restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
         other.own_weights, other.numbers, other.unit = self.own_weights, self.numbers, self.unit
@@ -189,8 +190,8 @@ class Units:
 
 
 def unit_of(groups: Any) -> str:
-    """What a fit with these groups protects; wrong types are refused, and no value is looked at.
-    Asked before the ledger is charged, which has to know the unit."""
+    """Return the unit that a fit with these groups protects; wrong types are refused, and no value
+    is looked at. Asked before the ledger is charged, which has to know the unit."""
     if groups is None:
         return "row"
     check_container(groups)

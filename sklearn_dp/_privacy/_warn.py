@@ -22,5 +22,5 @@ def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
 
 
 def _is_between(module: object) -> bool:
-    """Whether code of a module of such a name stands between."""
+    """True if code of a module of such a name stands between."""
     return isinstance(module, str) and module.partition(".")[0] in _BETWEEN

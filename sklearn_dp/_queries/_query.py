@@ -33,7 +33,7 @@ _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Hidden:
-    """What questions may take beside what is public: it goes to the parts, and nobody reads or
+    """An argument of a question that is not public: it goes to the parts, and nobody reads or
     compares it. Subclasses are frozen dataclasses by being defined."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -86,7 +86,7 @@ def check_points(points: np.ndarray) -> None:
 
 
 class GridFacts(NamedTuple):
-    """What is public of the integer rows of all parts."""
+    """Public facts of the integer rows of all parts."""
 
     n_features: int
     limit: float  # of the norm of a row about the present origin, in steps
@@ -94,7 +94,7 @@ class GridFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is public of the rows that are asked."""
+    """Public facts of the rows that are asked."""
 
     units: UnitFacts
     n_features: int
@@ -102,7 +102,7 @@ class Facts(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """Of the norm of an integer row, in steps."""
+        """The limit on the norm of an integer row, in steps."""
         return self._grid.limit
 
     @property
@@ -118,7 +118,8 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """What the parts find out about their rows, without an answer: it waits for the next pass."""
+    """A pass in which the parts compute facts about their rows, without an answer: it waits for the
+    next pass."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -149,7 +150,7 @@ class Query(Public):
         raise NotImplementedError
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """What one unit may add to each of the statistics, with the proof."""
+        """Return the most that one unit may add to each of the statistics, with the proof."""
         raise NotImplementedError
 
     def exact(self, sums: tuple) -> tuple:
@@ -159,8 +160,8 @@ class Query(Public):
     def sealed(self, sums: tuple, facts: Facts) -> Any:
         """The answer, of the sums over all parts."""
         pairs = zip(self.exact(sums), self.claims(facts), strict=True)
-        found = [self._seal(value, claim, facts.units) for value, claim in pairs]
-        return found[0] if self.Answer is None else type(self).Answer(*found)
+        answers = [self._seal(value, claim, facts.units) for value, claim in pairs]
+        return answers[0] if self.Answer is None else type(self).Answer(*answers)
 
     def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
         return Sealed(value, claim, units, type(self).__name__)
@@ -178,7 +179,7 @@ class PointQuery(Query):
         return self._claims(facts)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """What one point may add to each of the statistics, with the proof."""
+        """Return the most that one point may add to each of the statistics, with the proof."""
         raise NotImplementedError
 
 
@@ -192,7 +193,7 @@ class CellQuery(Query):
 
 
 class SparseQuery(CellQuery):
-    """The same of so many cells that empty ones are not stored: a sum of :class:`CellCounts`."""
+    """A query about so many cells that empty ones are not stored: a sum of :class:`CellCounts`."""
 
     def n_cells(self) -> tuple[int, int]:
         """How many cells there are; and how many of these, the last, are shown in any case."""

@@ -212,7 +212,7 @@ def _exact_average(steps: np.ndarray, fine: int, weights: np.ndarray | None = No
 
 
 def basic_average_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
-    """What a friendly average on a basic core may spend, and what the two cost together.
+    """Return the budget of a friendly average on a basic core, and the cost of both together.
 
     rho for the size and the mean of :func:`friendly_average` together; delta for its failure event;
     and the zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.

@@ -31,7 +31,7 @@ class BallMoments(Query):
 
     @property
     def sum_limit(self) -> float:
-        """What the claim of a sum is, in steps."""
+        """The claim of a sum, in steps."""
         return self.clip / math.sqrt(1 - self.weight - sum(self.powers)) * _UP
 
     @property
@@ -62,15 +62,18 @@ class BallMoments(Query):
         """Those of some rows; what is made of them is gone before the next ones are read."""
         clipped = clip_integer_rows(x, self.clip, squares)
         # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
-        own = [_squared(np.trunc, clipped * (1 / _coarse(self.clip)))]
+        terms = [_squared(np.trunc, clipped * (1 / _coarse(self.clip)))]
         if len(self.powers) > 1:
-            own.append(_squared(np.floor, own[0] * _FINE))
+            terms.append(_squared(np.floor, terms[0] * _FINE))
         if share is not None:
             # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is no
             # longer than its weight times the clip.
-            clipped, own = np.trunc(clipped * share), [np.floor(each * share) for each in own]
+            clipped, terms = (
+                np.trunc(clipped * share),
+                [np.floor(each * share) for each in terms],
+            )
         # At most 2**18 entries of at most 2**30: the float64 sums are exact.
-        powers = np.concatenate([each.sum(axis=0) for each in own])
+        powers = np.concatenate([each.sum(axis=0) for each in terms])
         return exact_integers(clipped.sum(axis=0)), exact_integers(powers)
 
     def exact(self, sums: tuple) -> tuple:

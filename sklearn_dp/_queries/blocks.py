@@ -103,7 +103,8 @@ def drawn_rows(
 
 @dataclass(frozen=True, repr=False)
 class BlockFits:
-    """What is fitted to the blocks; callables are functions of a module, or partials of these."""
+    """The estimators that are fitted to the blocks; callables are functions of a module, or
+    partials of these."""
 
     estimator: Any  # never fitted itself; travels to whoever holds the rows
     n_blocks: int  # public
@@ -155,11 +156,11 @@ def _fit_block(fits: BlockFits, names: list[str], rows: np.ndarray, seed: int) -
 
     def result() -> np.ndarray | None:
         fitted = _seeded_clone(fits.estimator, names, seed).fit(rows)
-        found = np.array(fits.extract(fitted), dtype=np.float64)
-        return found if found.shape == fits.shape and np.isfinite(found).all() else None
+        vector = np.array(fits.extract(fitted), dtype=np.float64)
+        return vector if vector.shape == fits.shape and np.isfinite(vector).all() else None
 
-    found = attempt_silently(result)[0] if len(rows) >= fits.min_rows else None
-    return np.full(fits.shape, np.nan) if found is None else found
+    row = attempt_silently(result)[0] if len(rows) >= fits.min_rows else None
+    return np.full(fits.shape, np.nan) if row is None else row
 
 
 def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
@@ -207,8 +208,8 @@ def fit_blocks(
 
 def exact_tuples(rows: TableRows, d: int) -> np.ndarray:
     """Results of blocks, as tuples of points (t, k, d), for other questions; NaN where none is."""
-    (found,) = rows._raw().sums(_collected)
-    return np.concatenate(found.in_order()).reshape(-1, rows.n_features // d, d)
+    (tuples,) = rows._raw().sums(_collected)
+    return np.concatenate(tuples.in_order()).reshape(-1, rows.n_features // d, d)
 
 
 def _collected(part: Part) -> tuple[Part, tuple]:
@@ -223,7 +224,7 @@ def active_results(part: Part) -> np.ndarray:
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class _Shared:
-    """What all parts and tasks get."""
+    """The arguments that all parts and tasks get."""
 
     fits: BlockFits
     numbers: UnitNumbers
@@ -249,12 +250,12 @@ class _Drawn:
 
 def _drawn(part: Part, shared: _Shared) -> _Drawn:
     """Which rows of a part go to which task; a function of their numbers alone."""
-    fits, own = shared.fits, shared.numbers.draws_of(part, shared.draws)
-    rows, copies, blocks = drawn_rows(own, fits.n_blocks, fits.rate)
+    fits, draws = shared.fits, shared.numbers.draws_of(part, shared.draws)
+    rows, copies, blocks = drawn_rows(draws, fits.n_blocks, fits.rate)
     if fits.takes_part is not None:
-        there = fits.takes_part(own)[rows]
+        there = fits.takes_part(draws)[rows]
         rows, copies, blocks = rows[there], copies[there], blocks[there]
-    del own
+    del draws
     # There are at most 2**22 blocks; 16 bits are sorted much faster.
     blocks = blocks.astype(
         np.int16 if fits.n_blocks <= 2**15 else np.int32, copy=False, casting="same_kind"
@@ -281,14 +282,14 @@ def _fitted(
     first, last = shared.ends[task : task + 2]
     places = np.searchsorted(blocks[order], np.arange(first, last + 1))
     members = [order[start:stop] for start, stop in zip(places, places[1:], strict=False)]
-    own = [_prepared(rows, member, shared.fits) for member in members]
-    return fit_some(shared.fits, own, [int(seed) for seed in shared.seeds[first:last]])
+    prepared = [_prepared(rows, member, shared.fits) for member in members]
+    return fit_some(shared.fits, prepared, [int(seed) for seed in shared.seeds[first:last]])
 
 
 def _prepared(rows: np.ndarray, member: np.ndarray, fits: BlockFits) -> np.ndarray:
     """The rows of one block as doubles, as the fit is to see them: a copy of its own."""
-    own = rows.take(member, axis=0)
+    block = rows.take(member, axis=0)
     if fits.within is not None:
-        own = fits.within.clip_points(own)
-    own = np.asarray(own, dtype=np.float64)
-    return own if fits.prepare is None else fits.prepare(own)
+        block = fits.within.clip_points(block)
+    block = np.asarray(block, dtype=np.float64)
+    return block if fits.prepare is None else fits.prepare(block)

@@ -41,7 +41,7 @@ class Boxes(Public):
             raise ValueError("rows are mapped by integers.")
 
     def width(self, n_features: int) -> int:
-        """Of the space that rows are mapped to."""
+        """Return the number of columns of the space that rows are mapped to."""
         return n_features if self.matrix is None else len(self.matrix)
 
     def images(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
@@ -102,7 +102,7 @@ class FullestBoxes(PointQuery):
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows, chosen = part[ROWS], chosen_rows(part, ACTIVE, self.coins)
         n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
-        step, found = len(self.shifts), []
+        step, histograms = len(self.shifts), []
         if n_rows > _FEW_ROWS:
             step = 1 if part.source.in_memory else min(_AT_ONCE, step)
         held = np.empty((step, n_rows), dtype=np.int64)
@@ -114,8 +114,8 @@ class FullestBoxes(PointQuery):
                 for key, shift in zip(keys, some, strict=True):
                     key[first : first + len(images)] = _keys_of(self.grid.of(images, shift))
                 first += len(images)
-            found += [_counts_of_keys(key, self.n_parts == 1) for key in keys]
-        return part, tuple(found)
+            histograms += [_counts_of_keys(key, self.n_parts == 1) for key in keys]
+        return part, tuple(histograms)
 
     def exact(self, sums: tuple) -> tuple:
         return (np.array([int(each.counts.max(initial=0)) for each in sums], dtype=np.int64),)
@@ -156,13 +156,13 @@ class NamedBoxes(_Named):
         rows, chosen = part[ROWS], chosen_rows(part, self.among, self.coins)
         columns = self._columns(rows.n_features)
         nobody = np.empty((0, self.grid.width(rows.n_features)), dtype=np.int64)
-        found = [[_counts_of_names(nobody[:, each])] for each in columns]
+        histograms = [[_counts_of_names(nobody[:, each])] for each in columns]
         for place, images in self.grid.images(rows):
             images = images if chosen is None else images[chosen[place]]
             cells = self.grid.of(images, self.shift)
-            for each, column in zip(found, columns, strict=True):
+            for each, column in zip(histograms, columns, strict=True):
                 each.append(_counts_of_names(cells[:, column]))
-        return part, tuple(_added(each) for each in found)
+        return part, tuple(_added(each) for each in histograms)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A point is in one box; one that is replaced leaves one box and enters another."""
@@ -178,13 +178,13 @@ class WideBoxes(_Named):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         X = part.source.read()
-        found = [_counts_of_names(np.empty((0, X.shape[1]), dtype=np.int64))]
+        histograms = [_counts_of_names(np.empty((0, X.shape[1]), dtype=np.int64))]
         for place in row_slices(*X.shape):
             # Elementwise: the box of a point depends on nothing else.
             cells = np.floor((X[place] - self.shift) / self.side)
             cells = bounded_integers(np.clip(cells, -_FARTHEST, _FARTHEST), np.int64)
-            found.append(_counts_of_names(cells))
-        return part, (_added(found),)
+            histograms.append(_counts_of_names(cells))
+        return part, (_added(histograms),)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A point is in one box."""

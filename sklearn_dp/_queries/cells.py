@@ -38,7 +38,7 @@ class CellGrid(Public):
 
     @cached_property
     def axes(self) -> np.ndarray:
-        """What each split (depth,) is across."""
+        """The axis that each split (depth,) is across."""
         widths, axes = self.half_widths.copy(), []
         for _ in range(self.depth):
             axes.append(int(np.argmax(widths)))
@@ -63,21 +63,21 @@ class CellGrid(Public):
             np.minimum(shifted, 2.0 ** self.bits[axis] - 1, out=shifted)
             index = bounded_integers(shifted, np.int64)
             for low, places in self._tables[axis]:
-                own = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
-                codes |= places[own]
+                digit = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
+                codes |= places[digit]
         return codes
 
     @cached_property
     def _tables(self) -> list[list[tuple[int, np.ndarray]]]:
         """For each axis, what a few bits of an index come to in a code: (lowest bit, table)."""
         tables: list[list] = [[] for _ in self.half_widths]
-        for axis, own in enumerate(tables):
+        for axis, table in enumerate(tables):
             # Of the lowest bit first: the last split across the axis.
             shifts = self.depth - 1 - np.flatnonzero(self.axes == axis)[::-1]
             for low in range(0, len(shifts), _TABLE_BITS):
                 bits = shifts[low : low + _TABLE_BITS]
                 numbers = np.arange(1 << len(bits))[:, None]
-                own.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
+                table.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
         return tables
 
     def __getstate__(self) -> dict:
@@ -202,11 +202,13 @@ class Coded(Step):
 
     def on(self, part: Part) -> Part:
         points = part[ROWS].map(self.axes.project, len(self.axes.spread))
-        found = {_POINTS: points, _CODES: codes_of(points, self.grid, self.grid.depth)}
+        arrays = {_POINTS: points, _CODES: codes_of(points, self.grid, self.grid.depth)}
         if (shells := self.shells) is not None:
-            found[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
-            found[_CODES][shells.beyond(found[_FAR])] = -1  # far from the box: for the shells alone
-        return part.having(**found)
+            arrays[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
+            arrays[_CODES][
+                shells.beyond(arrays[_FAR])
+            ] = -1  # far from the box: for the shells alone
+        return part.having(**arrays)
 
 
 class Rooted(Step):
@@ -313,7 +315,7 @@ class LeafSums(Query):
 
 
 class Forgotten(Step):
-    """What only the coreset needs goes."""
+    """A step that drops the arrays that only the coreset needs."""
 
     def on(self, part: Part) -> Part:
         return part.without(_POINTS, LEAF, _FAR)

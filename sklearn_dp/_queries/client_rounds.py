@@ -1,4 +1,4 @@
-"""What clients answer in a round, and how far one unit moves the sums of their answers.
+"""The answers of clients in a round, and how far one unit moves the sums of these answers.
 
 A client answers a message of the server: a dict of plain arrays, of public facts and earlier
 releases. Its answer is a vector of integers on a public grid for each release of the round, so that
@@ -83,7 +83,7 @@ _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what i
 
 
 def is_count(name: str) -> bool:
-    """Whether a vector holds counts: what the paper gives Laplace noise.
+    """True if a vector holds counts: what the paper gives Laplace noise.
 
     >>> [name for name in ("bound", "lift sums", "lift counts") if is_count(name)]
     ['bound', 'lift counts']
@@ -429,7 +429,7 @@ def client_rounding(share: float) -> float:
 
 
 class Bound(NamedTuple):
-    """What is proved of the sum of a vector over clients."""
+    """The proved bound of the sum of a vector over clients."""
 
     # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
     bound: float
@@ -484,7 +484,7 @@ class ClientRound(Query):
         if self.shares.size or self.kind in REACHES:
             of: Any = np.arange(len(X)) if part.units.index is None else part.units.index
             clients = [of == client for client in np.unique(of)]
-        answers = [exact_update(self.kind, self._message, X[own]) for own in clients]
+        answers = [exact_update(self.kind, self._message, X[rows]) for rows in clients]
         nothing = exact_update(self.kind, self._message, X[:0])
         return part, tuple(
             exact_integers(sum(each[name] for each in answers) + value)
@@ -497,7 +497,7 @@ class ClientRound(Query):
         A row moves the sum of a vector by at most its bound. A client does so by CLIENT_STEPS, in
         steps of a share of that bound (see :func:`_clip_whole`).
         """
-        found = {}
+        bounds_of_parts = {}
         for name, bound in row_bounds(self.kind, self._message).items():
             step = 2.0**-WEIGHT_BITS  # of residuals
             if is_count(name) or name == "center sum" or name in REACHES:
@@ -508,22 +508,22 @@ class ClientRound(Query):
                 bound, step = CLIENT_STEPS, step * self.share_of(name) * bound / CLIENT_STEPS
             if self.swap:
                 bound = _bound_of_a_swap(name, bound, self)
-            found[name] = Bound(bound, _pattern(name, len(self.center)), step)
-        return found
+            bounds_of_parts[name] = Bound(bound, _pattern(name, len(self.center)), step)
+        return bounds_of_parts
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """As :meth:`bounds` proves, in units, lengths and squared lengths; l1 where counts get
         Laplace noise: rows are in one bin, and clients are clipped in that norm."""
         if facts.units.grouped and not self.shares.size:
             raise TypeError("a row must be all of its unit here.")
-        found = []
+        claims_of_parts = []
         for name, bound in self.bounds().items():
             length = 1.0
             if not (is_count(name) or name in REACHES):
                 length = self.unit ** (2 if name == "second moment" else 1)
             l1 = float(bound.bound) if self.l1.size and is_count(name) else None
-            found.append(Claim(bound.sensitivity, bound.step * length, l1=l1))
-        return tuple(found)
+            claims_of_parts.append(Claim(bound.sensitivity, bound.step * length, l1=l1))
+        return tuple(claims_of_parts)
 
     def sealed_sums(self, total: Arrays, unit: str) -> dict[str, Sealed]:
         """Sums over clients, who are each of them, or hold rows that are, a "group" or a "row"."""

@@ -38,7 +38,7 @@ class _Labels(NamedTuple):
 
 
 class _Clusters(NamedTuple):
-    """The same, of `Nearest`."""
+    """The rows that `Nearest` has served, with their nearest centers."""
 
     rows: Rows  # about which origin they were served
     centers: np.ndarray  # (k, d), public
@@ -100,8 +100,9 @@ class Nearest(CellQuery):
 
 
 def residual_claim(radius: np.ndarray, d: int, facts: Facts) -> Claim:
-    """Of sums (k, d) of residuals clipped to `radius` (k,). A row is in one cluster: a unit moves
-    the stack of sums, each over its radius, by a vector of length at most one (2**bits steps)."""
+    """Return the claim for sums (k, d) of residuals clipped to `radius` (k,). A row is in one
+    cluster: a unit moves the stack of sums, each over its radius, by a vector of length at most one
+    (2**bits steps)."""
     l2 = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     return Claim(np.broadcast_to(l2, (len(radius), d)), 2.0**-WEIGHT_BITS * facts.unit)
 
@@ -121,11 +122,11 @@ class ClusterSums(Query):
         rows, centers, labels, squared = part[_CLUSTERS]
         if rows is not part[ROWS]:  # the distances are of others, and clip nothing
             raise TypeError("the rows have been moved since their distances were found.")
-        found = clipped_sums(rows, centers, labels, squared, self.radius, part.units)
+        sums = clipped_sums(rows, centers, labels, squared, self.radius, part.units)
         part = part.without(_CLUSTERS)
         if self.cap is None:
-            return part, (found,)
-        return part, (found, square_sums(labels, squared, self.cap, len(centers), part.units))
+            return part, (sums,)
+        return part, (sums, square_sums(labels, squared, self.cap, len(centers), part.units))
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """That of clipped residuals; a row adds to one sum of squares between 0 and `ERROR_STEPS`
@@ -176,9 +177,9 @@ class CappedSquares(Query):
         if self.bounds is not None:
             X = part.source.read()
             for place in row_slices(rows.n_rows, getattr(X, "width", 0) or rows.n_features):
-                found, units = beyond(self.bounds, X, place), part.units.take(place)
-                found = found.astype(np.int32, casting="same_kind")
-                totals[3:] += square_sums(found, np.ones(len(found)), 1.0, 2, units)[1:]
+                excess, units = beyond(self.bounds, X, place), part.units.take(place)
+                excess = excess.astype(np.int32, casting="same_kind")
+                totals[3:] += square_sums(excess, np.ones(len(excess)), 1.0, 2, units)[1:]
         return part, (totals,)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:

@@ -34,7 +34,7 @@ class ColumnCounts(Query):
 
     @property
     def n_bins(self) -> int:
-        """Of each column."""
+        """The number of bins of each column."""
         raise NotImplementedError
 
     def bins(self, x: np.ndarray) -> np.ndarray:
@@ -47,9 +47,9 @@ class ColumnCounts(Query):
         X = part.source.read()
         for place in row_slices(part.units.n_rows, X.shape[1]):
             x, units = np.asarray(X[place], np.float64)[:, self.columns], part.units.take(place)
-            own = self.bins(np.clip(x, self.low, self.high))
-            for column, found in enumerate(counts):
-                found += weighted_bincount(own[:, column], units, self.n_bins)
+            bins = self.bins(np.clip(x, self.low, self.high))
+            for column, totals in enumerate(counts):
+                totals += weighted_bincount(bins[:, column], units, self.n_bins)
         return counts
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
@@ -93,14 +93,14 @@ class EqualBins(ColumnCounts):
         return part, (self.counted(part),)
 
     def bins(self, x: np.ndarray) -> np.ndarray:
-        found = exact_integers(np.floor(np.clip((x - self.first) / self.width, -1.0, self.n_bins)))
-        return np.where(found < self.n_bins, found, -1)
+        places = exact_integers(np.floor(np.clip((x - self.first) / self.width, -1.0, self.n_bins)))
+        return np.where(places < self.n_bins, places, -1)
 
 
 class OffsetSums(Query):
-    """Of the nearest of some centers, coordinate by coordinate: the sums (k, d) of the offsets of
-    rows, clipped to 1, and numbers of rows (k,). And over all rows, for each column (d,), the sums
-    of their squares, and how many are beyond a box, or beyond the clip."""
+    """Sums about the nearest of some centers, coordinate by coordinate: the sums (k, d) of the
+    offsets of rows, clipped to 1, and numbers of rows (k,). And over all rows, for each column
+    (d,), the sums of their squares, and how many are beyond a box, or beyond the clip."""
 
     box: Domain | None  # rows are moved into it first
     centers: np.ndarray  # (k, d)
@@ -161,11 +161,11 @@ class OffsetSums(Query):
             counts += weighted_bincount(labels, units, k)
             if self.whole.any():
                 rows = steps((x - self.about[labels]) / self.scale)
-            own = np.square(np.trunc(rows / _COARSE))
+            coarse = np.square(np.trunc(rows / _COARSE))
             if units.weights is not None:
-                own = np.floor(own * (units.weights * units.step)[:, None])
+                coarse = np.floor(coarse * (units.weights * units.step)[:, None])
                 outside = outside * units.weights[:, None]
-            squares += exact_integers(own.sum(axis=0))
+            squares += exact_integers(coarse.sum(axis=0))
             beyond += exact_integers(outside.sum(axis=0))
         return part, (total, counts, squares, beyond)
 
@@ -195,7 +195,7 @@ class DistancesAndValues(Query):
 
     @property
     def most(self) -> float:
-        """What each of the bins is claimed to move by, in units."""
+        """The claim of each bin: how much it moves by, in units."""
         return math.sqrt(2 * len(self.origin)) * math.sqrt(1 + 1 / _OF_TOTAL**2)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
@@ -204,11 +204,11 @@ class DistancesAndValues(Query):
         for place in row_slices(part.units.n_rows, d):
             x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
             far = (x - self.origin) / self.scale
-            for j, own in enumerate(counts):
+            for j, histogram in enumerate(counts):
                 values = _hashes(x[:, j], self.n_values)
                 cells = np.searchsorted(self.edges[1:-1], far[:, j], side="right")
-                own[: self.n_values] += weighted_bincount(values, units, self.n_values)
-                own[self.n_values :] += weighted_bincount(cells, units, n_bins)
+                histogram[: self.n_values] += weighted_bincount(values, units, self.n_values)
+                histogram[self.n_values :] += weighted_bincount(cells, units, n_bins)
         return part, (counts, part.units.totals[:1])
 
     def exact(self, sums: tuple) -> tuple:

@@ -40,11 +40,11 @@ class Columns(Public):
 
     @cached_property
     def plain(self) -> bool:
-        """Whether these are the units of the table."""
+        """True if these are the units of the table."""
         return not self.origin.any() and bool(np.all(self.scale == 1.0))
 
     def about_origin(self) -> "Columns":
-        """The same without a shift: where the mean is known to be the origin."""
+        """Return these columns without a shift: where the mean is known to be the origin."""
         scale = self.scale + np.abs(self.origin) if self.scaled else self.scale
         return Columns(np.zeros(len(scale)), scale, self.scaled, self.box)
 

@@ -71,8 +71,8 @@ def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
     for rows, columns in _tiles(len(X)):
         # Cell i holds the pairs that radius i is the first to join; self-pairs are in cell 0.
         cell = np.searchsorted(squares, cdist(X[rows], X[columns], "sqeuclidean").ravel())
-        found = np.bincount(cell, minlength=len(cells))
-        cells += found if rows == columns else 2 * found
+        pairs_of_cell = np.bincount(cell, minlength=len(cells))
+        cells += pairs_of_cell if rows == columns else 2 * pairs_of_cell
     return len(X) ** 2 - np.cumsum(cells[:-1])
 
 

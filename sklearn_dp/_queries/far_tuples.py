@@ -59,7 +59,7 @@ def far_centers(
         )
 
     epsilon, delta = inner
-    found = release_if_private(
+    released = release_if_private(
         step, steps, separation=separation, epsilon=epsilon, delta=delta, beta=beta, answer=answer
     )
-    return None if found is None else found * grid.unit
+    return None if released is None else released * grid.unit

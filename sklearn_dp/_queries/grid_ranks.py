@@ -10,7 +10,7 @@ from .ranks import RankQuery
 
 
 class LineRanks(RankQuery):
-    """Of rows on a grid, along one axis: a row is in the bin whose lower edge it reaches."""
+    """Ranks of rows on a grid, along one axis: a row is in the bin whose lower edge it reaches."""
 
     axis: Axes  # a single one
     edges: np.ndarray  # (n_bins - 1,), increasing, in steps
@@ -36,8 +36,8 @@ class LineRanks(RankQuery):
 
 
 class LengthRanks(RankQuery):
-    """Of rows on a grid, by squares of lengths, the longest first: a row is in the bin whose upper
-    edge it does not exceed, and in none beyond the last edge."""
+    """Ranks of rows on a grid, by squares of lengths, the longest first: a row is in the bin whose
+    upper edge it does not exceed, and in none beyond the last edge."""
 
     squares: np.ndarray  # (n_bins,), increasing, in squared steps
 
@@ -50,10 +50,10 @@ class LengthRanks(RankQuery):
         return len(self.squares)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
-        own = part[ROWS].squares
+        row_squares = part[ROWS].squares
 
         def cells(place: slice) -> np.ndarray:
-            bins = np.searchsorted(self.squares, own[place])
+            bins = np.searchsorted(self.squares, row_squares[place])
             return self.n_bins - 1 - bins  # negative beyond the last edge
 
-        return part, (counted(cells, len(own), part.units, self.n_bins)[None],)
+        return part, (counted(cells, len(row_squares), part.units, self.n_bins)[None],)

@@ -33,12 +33,12 @@ _SECOND, _HALF = "second half", "half of the points"
 
 
 def in_second(draws: np.ndarray) -> np.ndarray:
-    """Whether units are in the second half: a fair coin of each, made of its 64 random bits."""
+    """True where units are in the second half: a fair coin of each, made of its 64 random bits."""
     return (draws & np.uint64(1)).astype(bool)
 
 
 def in_first(draws: np.ndarray) -> np.ndarray:
-    """Whether they are in the first, that is in no other."""
+    """True where units are in the first half: the others."""
     return (draws & np.uint64(1)) == 0
 
 
@@ -171,13 +171,13 @@ def _drawn_rows(members: ByPart, draws: np.ndarray, size: int) -> Any:
     # 32 random bits times the number of rows, over 2**32: a row whose probability is off by at
     # most 2**-32. This is no noise, so that bias costs no privacy.
     low = draws & np.uint64(2**32 - 1)
-    left = ((low * totals.view(np.uint64)) >> np.uint64(32)).view(np.int64)
+    chosen = ((low * totals.view(np.uint64)) >> np.uint64(32)).view(np.int64)
     drawn = {}
     for number in sorted(members.values):  # in the order of the rows
         ids, counts = members.values[number]
-        here = (left[ids] >= 0) & (left[ids] < counts)
-        drawn[number] = ids[here], left[ids[here]]
-        left[ids] -= counts
+        here = (chosen[ids] >= 0) & (chosen[ids] < counts)
+        drawn[number] = ids[here], chosen[ids[here]]
+        chosen[ids] -= counts
     return drawn
 
 
@@ -187,10 +187,10 @@ def _drawn_points(
     """The rows of a part that stand for units, in the order of these."""
     units, (ids, ranks) = part.units, drawn[part.source.number]
     numbers = np.arange(units.size) if units.numbers is None else units.numbers
-    own = numbers[units.index]
-    order = np.argsort(own, kind="stable")
+    numbers_of_units = numbers[units.index]
+    order = np.argsort(numbers_of_units, kind="stable")
     ids, ranks = ids[np.argsort(ids)], ranks[np.argsort(ids)]
-    places = order[np.searchsorted(own[order], ids) + ranks]
+    places = order[np.searchsorted(numbers_of_units[order], ids) + ranks]
     source, alone = _ChosenSource(part.source, places, within), Units(len(places))
     alone.numbers = ids
     return Part(

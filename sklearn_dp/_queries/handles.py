@@ -1,4 +1,4 @@
-"""What algorithms have of the rows on a grid; see :mod:`.table_rows`."""
+"""The handle that algorithms have on the rows of a grid; see :mod:`.table_rows`."""
 
 from copy import copy
 from typing import Any, Self
@@ -35,13 +35,13 @@ class GridRows(GridGeometry):
         has them already; and of which of them are `active`."""
         units, state = units or Units(rows.n_rows), {} if active is None else {ACTIVE: active}
         engine = _LocalEngine([_Part(_PartSource(), units, {ROWS: rows, **state})], guarded=False)
-        found = cls(
+        handle = cls(
             TableRows(_Table(engine, rows.n_features, np.float64, units.facts)),
             rows.ball,
             rows.unit,
         )
-        GridGeometry.recenter(found, rows.origin)
-        return found
+        GridGeometry.recenter(handle, rows.origin)
+        return handle
 
     @classmethod
     def quantize(

@@ -71,7 +71,7 @@ def inner_table(
 
 
 def alone(rows: GridRows, name: str) -> GridRows:
-    """The same rows, each of which is a unit, with a state of their own."""
+    """Return the same rows with a state of their own, each row as a unit."""
     inner = inner_table(rows.table, name, rows.n_features, rows_alone)
     return GridRows(inner, rows.ball, rows.unit)
 

@@ -14,8 +14,8 @@ from .samples import ByPart
 
 def _numbers(part: Part) -> np.ndarray:
     """The one column of the rows of a part, in order."""
-    found = [np.empty(0), *(x[:, 0] for _, x in part[ROWS].chunks())]
-    return np.sort(np.concatenate(found))
+    columns = [np.empty(0), *(x[:, 0] for _, x in part[ROWS].chunks())]
+    return np.sort(np.concatenate(columns))
 
 
 class InteriorScores(PointQuery):
@@ -43,8 +43,8 @@ def middle_rows(rows: GridRows, size: int) -> GridRows:
     A number more adds one to the middle, or takes one away, or replaces one: questions about it
     have to be asked for neighbors that replace, whose claims cover adding and removing as well.
     """
-    (found,) = rows.table._raw().sums(_collected)
-    middle = _middle(np.concatenate(found.in_order()), size)
+    (numbers,) = rows.table._raw().sums(_collected)
+    middle = _middle(np.concatenate(numbers.in_order()), size)
     units = Units(len(middle))
     units.unit = rows.units.unit
     return GridRows.in_memory(Rows.of(middle[:, None].copy(), rows.limit), units=units)

@@ -199,7 +199,7 @@ def box_means(
 def boxes_fit(
     t: int, k: int, d: int, most: float, cell: float, epsilon: float, beta: float
 ) -> bool:
-    """Whether :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
+    """True if :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
 
     That is whether the m smallest and the m largest of t values are disjoint. `most` tuples may be
     left out by the balls (:class:`.separated_balls.Constants`); `cell` is in radii of a ball.
@@ -253,10 +253,10 @@ def k_averages(
     else:
         sets = [tuples[places == i] for i in range(k)]
         changes *= k
-    found = box_means(
+    averages = box_means(
         step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta, beta=beta
     )
-    return found.reshape(k, d)
+    return averages.reshape(k, d)
 
 
 def _nearest(tuples: np.ndarray, centers: np.ndarray) -> np.ndarray:

@@ -201,12 +201,12 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
     """Which matrices (d, d, m) stay positive definite when their diagonal is lowered. Cholesky, all
     m at a time and in place: those that failed go on with a pivot of one."""
-    found = np.ones(stack.shape[-1], dtype=bool)
+    definite = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift
-        found &= pivot > 0
-        if not found.any():
-            return found
-        column = stack[k + 1 :, k] / np.where(found, pivot, 1.0)
+        definite &= pivot > 0
+        if not definite.any():
+            return definite
+        column = stack[k + 1 :, k] / np.where(definite, pivot, 1.0)
         stack[k + 1 :, k + 1 :] -= column[:, None] * stack[k, k + 1 :][None]
-    return found
+    return definite

@@ -73,7 +73,7 @@ class View(Public):
 
 
 class Cut(Public):
-    """What is released of a node that has been cut, and of those below it."""
+    """The releases of a node that has been cut, and of those below it."""
 
     view: View
     center: np.ndarray
@@ -87,7 +87,7 @@ class Cut(Public):
         return sum(1 if each is None else each.n_leaves for each in (self.inside, self.outside))
 
     def holds(self, rows: Rows) -> np.ndarray:
-        """Whether each row is inside the ball: a function of that row and of releases."""
+        """True where a row is inside the ball: a function of that row and of releases."""
         return squared_distances(self.view.of(rows), self.center) <= self.square
 
 
@@ -185,11 +185,11 @@ def chosen_points(rows: GridRows, origin: np.ndarray | None = None) -> GridRows:
 
 def _chosen_part(part: Part, origin: np.ndarray | None) -> Part:
     rows, chosen = part[ROWS], part.state.get(ACTIVE)
-    found = [np.empty((0, rows.n_features), dtype=np.int32)]
+    rows_inside = [np.empty((0, rows.n_features), dtype=np.int32)]
     for place, x in rows.chunks():
         x = x if chosen is None else x[chosen[place]]
         # Integers of at most 2**26.
-        found.append(bounded_integers(x if origin is None else x - origin, np.int32))
-    points = np.concatenate(found)
+        rows_inside.append(bounded_integers(x if origin is None else x - origin, np.int32))
+    points = np.concatenate(rows_inside)
     ball = rows.limit if origin is None else rows.limit + float(np.linalg.norm(origin))
     return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})

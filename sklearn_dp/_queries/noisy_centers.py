@@ -93,9 +93,9 @@ def _noisy_scale(
     # P[noise <= -offset] <= exp(-(offset - 1/2) / b) / 2, with b = k within / epsilon.
     offset = k * within / epsilon * math.log(k / (2 * delta)) + 1
     factor = (2 + 4 / (separation - 2)) / separation
-    found = factor * np.exp((noisy + offset + 1) / _FINE) * (1 + 1e-9)
-    step.assume(bool(np.all(found >= factor * reach)))
-    return found
+    scale = factor * np.exp((noisy + offset + 1) / _FINE) * (1 + 1e-9)
+    step.assume(bool(np.all(scale >= factor * reach)))
+    return scale
 
 
 def _log_ratio(separation: float) -> float:

@@ -39,12 +39,12 @@ class Radii(Public):
 
     @property
     def squares(self) -> np.ndarray:
-        """Of the radii, increasing."""
+        """The squares of the radii, increasing."""
         raise NotImplementedError
 
     @property
     def before(self) -> np.ndarray:
-        """Of each radius, the one that must be too small."""
+        """For each radius, the radius that must be too small."""
         raise NotImplementedError
 
     def bins(self, squared: np.ndarray) -> np.ndarray:
@@ -107,14 +107,16 @@ def neighbor_counts(
     lengths = np.einsum("ij,ij->i", rows, rows)
     for start in range(0, n, tile[0]):
         mine = slice(start, min(start + tile[0], n))
-        found = np.zeros((mine.stop - start, m + 1), dtype=np.int64)
+        histograms = np.zeros((mine.stop - start, m + 1), dtype=np.int64)
         offsets = (np.arange(mine.stop - start) * (m + 1))[:, None]
         for first in range(0, n, tile[1]):
             others = slice(first, first + tile[1])
             squared = _squared(rows, lengths, mine, others)
             cell = radii.bins(squared) + offsets
-            found += np.bincount(cell.ravel(), minlength=found.size).reshape(found.shape)
-        counts[mine] = np.cumsum(found[:, :m], axis=1)
+            histograms += np.bincount(cell.ravel(), minlength=histograms.size).reshape(
+                histograms.shape
+            )
+        counts[mine] = np.cumsum(histograms[:, :m], axis=1)
     return counts
 
 

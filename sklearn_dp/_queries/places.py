@@ -68,14 +68,14 @@ class _Near:
         return self._prepared(self._table[rows].toarray())
 
     def squares(self) -> tuple[np.ndarray, np.ndarray]:
-        """What their squared norms are, and more than by how much these are off."""
+        """Return squared norms, and upper bounds on their errors."""
         n, d = self.shape
         rows = row_of_each_entry(self._moved)
-        common, own = np.square(self._zeros), np.square(self._moved.data)
+        common, moved = np.square(self._zeros), np.square(self._moved.data)
         whole, there = common.sum(), common[self._moved.indices]
         # At most 2 d additions of products, each off by a unit in the last place of what is below.
-        largest = whole + np.bincount(rows, own + there, n)
-        return whole + np.bincount(rows, own - there, n), (d + 8) * 2.0**-50 * largest
+        largest = whole + np.bincount(rows, moved + there, n)
+        return whole + np.bincount(rows, moved - there, n), (d + 8) * 2.0**-50 * largest
 
 
 class SumAndTotals(Query):
@@ -112,8 +112,8 @@ class SumAndTotals(Query):
 
     @staticmethod
     def scales(units: UnitFacts) -> tuple[float, np.ndarray]:
-        """What the sum is claimed to move by, in limits, and the totals (t,), in units: the noise
-        is in proportion."""
+        """The claims of the sum, in limits, and the totals (t,), in units: the noise is in
+        proportion."""
         totals = np.array(_TOTALS[: 3 if units.own_weights else 1])
         joint = math.sqrt(1 + float(np.sum(1 / totals**2)))
         return joint, totals * joint

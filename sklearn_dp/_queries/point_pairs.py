@@ -47,22 +47,22 @@ class PointPairs(PointQuery):
             return part, (ByPart({number: Compared(X[:], None, units.weights, units.scale)}),)
         places = np.flatnonzero(self.coins.mask(part))
         weights = None if units.weights is None else units.weights[places]
-        own = Compared(X[places], self.coins.first(part) + places, weights, units.scale)
-        return part, (ByPart({number: own}),)
+        points = Compared(X[places], self.coins.first(part) + places, weights, units.scale)
+        return part, (ByPart({number: points}),)
 
     def exact(self, sums: tuple) -> tuple:
         points, numbers, weights, scales = zip(*sums[0].in_order(), strict=True)
-        found = Compared(
+        compared = Compared(
             np.concatenate(points),
             None if self.coins is None else np.concatenate(numbers),
             None if any(each is None for each in weights) else np.concatenate(weights),
             scales[0],
         )
-        n, far = max(1, len(found.points)), np.zeros(len(self.radii), dtype=object)
+        n, far = max(1, len(compared.points)), np.zeros(len(self.radii), dtype=object)
         if len(far):
-            pairs = non_friend_pairs(found.points, self.radii)
+            pairs = non_friend_pairs(compared.points, self.radii)
             far[:] = [(int(each) << _PAIR_BITS) // n for each in pairs]
-        return far, found
+        return far, compared
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """u = pairs / n moves by less than 2 when a point is added, removed or replaced. With P
@@ -76,7 +76,7 @@ class PointPairs(PointQuery):
 
 
 class Share(NamedTuple):
-    """What pays for a release."""
+    """The budget that pays for a release."""
 
     entry: str
     rho: float | None = None  # None: all that the entry has left
@@ -104,21 +104,21 @@ def average_of_core(
     Released are the number of points, which the noise of the filter is made for; a lower bound of
     the size of the core; and its average, `weighted` or not. The filter is one of whole points.
     """
-    found = exact_of(compared)
+    exact = exact_of(compared)
     rho = number.left(session)
     # Adding a point changes the number of those in the sample by one or not at all.
-    noisy = session.gaussian(number.entry, len(found.points), sensitivity=1.0, rho=rho)
+    noisy = session.gaussian(number.entry, len(exact.points), sensitivity=1.0, rho=rho)
     keep = core_add_remove(
         session,
         core.entry,
-        friend_counts(found.points, radius),
+        friend_counts(exact.points, radius),
         float(noisy),
         1 / math.sqrt(2 * rho),
         rho=core.left(session),
         delta=core.delta,
-        units=found.numbers,
+        units=exact.numbers,
     )
-    return _average(session, found, keep, radius, size, mean, weighted)
+    return _average(session, exact, keep, radius, size, mean, weighted)
 
 
 def average_of_basic_core(
@@ -130,34 +130,34 @@ def average_of_basic_core(
     size: Share,
     mean: Share,
 ) -> Average | None:
-    """The same by the basic filter, which draws no noise: what it costs with the average is worked
-    out by :func:`.averages.basic_average_budget`."""
-    found = exact_of(compared)
-    friends, rho = friend_counts(found.points, radius), core.left(session)
-    keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=found.numbers)
-    return _average(session, found, keep, radius, size, mean, False)
+    """Average the core of the basic filter, which draws no noise. Its cost with the average is that
+    of :func:`.averages.basic_average_budget`."""
+    exact = exact_of(compared)
+    friends, rho = friend_counts(exact.points, radius), core.left(session)
+    keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)
+    return _average(session, exact, keep, radius, size, mean, False)
 
 
 def _average(
     session: PrivacySession,
-    found: Compared,
+    compared: Compared,
     keep: np.ndarray,
     radius: float,
     size: Share,
     mean: Share,
     weighted: bool,
 ) -> Average | None:
-    """Of what a filter has kept, of which any two have a friend in common."""
-    weights = found.weights[keep] if weighted and found.weights is not None else None
+    """Average the points that a filter has kept, of which any two have a friend in common."""
+    weights = compared.weights[keep] if weighted and compared.weights is not None else None
     return friendly_average(
         session,
         size.entry,
         mean.entry,
-        found.points[keep],
+        compared.points[keep],
         radius,
         rho_size=size.left(session),
         rho_mean=mean.left(session),
         delta=size.delta,
         weights=weights,
-        scale=1 if weights is None else found.scale,
+        scale=1 if weights is None else compared.scale,
     )

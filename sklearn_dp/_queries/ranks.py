@@ -52,7 +52,8 @@ def root_of_sums(counts: np.ndarray) -> np.ndarray:
 
 
 def prefix_claim(n_histograms: int, n_bins: int, units: UnitFacts) -> Claim:
-    """Of :func:`root_of_sums`, where a row is in one bin of each histogram at most.
+    """Return the claim for :func:`root_of_sums`, where a row is in one bin of each histogram at
+    most.
 
     It adds to each one column of the root, shifted: its length is at most that of the first one.
     Rows of a unit have weights of sum at most `scale`, so by the triangle inequality a unit adds at
@@ -72,7 +73,7 @@ class RankQuery(Query):
 
     @property
     def n_bins(self) -> int:
-        """Of each."""
+        """The number of bins of each histogram."""
         raise NotImplementedError
 
     def exact(self, sums: tuple) -> tuple:
@@ -85,8 +86,8 @@ class RankQuery(Query):
 
 
 class ColumnRanks(RankQuery):
-    """Of values by column, moved between `low` and `high`: a value is in the bin whose lower edge
-    it reaches."""
+    """Ranks of values by column, moved between `low` and `high`: a value is in the bin whose lower
+    edge it reaches."""
 
     edges: np.ndarray  # (d, n_bins - 1), increasing
     low: np.ndarray  # (d,)

@@ -46,7 +46,7 @@ class ByPart(Summed):
         return [self.values[number] for number in sorted(self.values)]
 
     def starts(self) -> dict[int, int]:
-        """Of numbers of rows: the number of the first row of each part."""
+        """Return the number of the first row of each part, given numbers of rows."""
         ends = np.cumsum([0, *self.in_order()]).tolist()
         return dict(zip(sorted(self.values), ends, strict=False))
 
@@ -67,7 +67,7 @@ class Coins(Hidden):
 
     @classmethod
     def of(cls, session: PrivacySession, numbers: "UnitNumbers", rate: float) -> Self:
-        """The same of units that have been numbered."""
+        """Build the coins of units that have been numbered."""
         return cls(rate, addressed_draws(session, numbers.size), numbers.starts)
 
     def first(self, part: Part) -> int:
@@ -134,8 +134,8 @@ class UnitNumbers(Hidden):
             return draws.at(units.numbers)
         if units.index is None:
             return draws.take(self.starts[part.source.number], units.n_rows)
-        own = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)
-        return units.spread(own)
+        drawn = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)
+        return units.spread(drawn)
 
 
 def numbered(rows: TableRows) -> UnitNumbers:

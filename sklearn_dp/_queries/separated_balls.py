@@ -138,7 +138,8 @@ def constants_of(
 
 
 def answer_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
-    """What the test may fail with and the answer may spend, of an (epsilon, delta)-DP whole.
+    """Return the failure probability of the test and the budget of the answer, of an (epsilon,
+    delta)-DP whole.
 
     The delta of the test, d of theorem W: the (1 + exp(epsilon)) d of its sum is half of delta.
     Epsilon and delta of the answer: the other half of each. Rounded down, all three.
@@ -152,8 +153,8 @@ def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Consta
     At least 2 l + 2 tuples, so that two balls which leave out l of them, on databases that differ
     in one tuple, have a tuple in common that both partition.
     """
-    found = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
-    return found if found is not None and t >= 2 * found.most + 2 else None
+    constants = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
+    return constants if constants is not None and t >= 2 * constants.most + 2 else None
 
 
 def least_tuples(

@@ -1,4 +1,4 @@
-"""What algorithms have of a table: they ask, and let the parts find things out; no more.
+"""The handle that algorithms have on a table: they ask, and let the parts find things out; no more.
 
 There is no way from here to a row, or to a sum that is not sealed. What can be seen is public.
 """
@@ -32,7 +32,7 @@ class TableRows:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the rows, which is public."""
+        """The dtype of the rows, which is public."""
         return self.__table.dtype
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -44,7 +44,7 @@ class TableRows:
 
     @property
     def units(self) -> Any:
-        """What is public of the units."""
+        """Public facts of the units."""
         return self.__table.units
 
     @property

@@ -65,7 +65,7 @@ class BallScores(PointQuery):
         comparing with each radius would take 2 m r comparisons."""
         rows, active, every = part[ROWS], part.state.get(ACTIVE), self._every
         m, width, directions = len(self.centers), len(every) + 1, -2.0 * self.centers.T
-        found, offset = np.zeros((m, width), dtype=np.int64), np.arange(m) * width
+        counts, offset = np.zeros((m, width), dtype=np.int64), np.arange(m) * width
         lengths = np.einsum("ij,ij->i", self.centers, self.centers)
         for place, x in rows.chunks(m):
             x = x if active is None else x[active[place]]
@@ -74,8 +74,8 @@ class BallScores(PointQuery):
             squared += lengths
             squared += np.einsum("ij,ij->i", x, x)[:, None]
             cells = np.searchsorted(every, squared.ravel()).reshape(squared.shape) + offset
-            found += np.bincount(cells.ravel(), minlength=found.size).reshape(found.shape)
-        return part, (found,)
+            counts += np.bincount(cells.ravel(), minlength=counts.size).reshape(counts.shape)
+        return part, (counts,)
 
     def exact(self, sums: tuple) -> tuple:
         below = np.cumsum(sums[0], axis=1)

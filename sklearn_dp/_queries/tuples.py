@@ -64,8 +64,8 @@ class TuplePairs(PointQuery):
             raise ValueError("gamma must be positive and at most 1/5.")
 
     def on(self, part: Part) -> tuple[Part, tuple]:
-        found, d = active_results(part), len(self.center)
-        tuples = found.reshape(len(found), found.shape[1] // d, d) - self.center
+        centers, d = active_results(part), len(self.center)
+        tuples = centers.reshape(len(centers), centers.shape[1] // d, d) - self.center
         return part, (ByPart({part.source.number: tuples}),)
 
     def exact(self, sums: tuple) -> tuple:

@@ -46,8 +46,8 @@ class UnitTotals(Query):
 
 
 class Vectors(Public):
-    """What becomes of a row: the offsets of columns, over their reach, and powers of their
-    magnitudes, less a shift, times a weight. Arrays are (d,)."""
+    """The vector that is computed from a row: the offsets of columns, over their reach, and powers
+    of their magnitudes, less a shift, times a weight. Arrays are (d,)."""
 
     columns: np.ndarray  # which of the table
     low: np.ndarray  # ends that entries are clipped to
@@ -62,14 +62,14 @@ class Vectors(Public):
 
     @property
     def half(self) -> np.ndarray:
-        """What offsets are measured in. The reach is from the center to the farther end; 1 where
-        both ends are the same."""
+        """The unit of offsets. The reach is from the center to the farther end; 1 where both ends
+        are the same."""
         reach = np.maximum(self.high - self.center, self.center - self.low)
         return np.where(reach > 0, reach, 1.0) * self.relative
 
     @property
     def weights(self) -> list[float]:
-        """Of all that is added up, d entries of each; entries are at most the weight."""
+        """Weights of all that is added up, d entries of each; entries are at most the weight."""
         return [1.0] * self.signed + [weight for _, weight in self.powers]
 
     @property
@@ -87,10 +87,10 @@ class Vectors(Public):
         x = np.asarray(rows, dtype=np.float64)[:, self.columns]
         inside = np.clip(x, self.low, self.high)
         offsets = np.clip((inside - self.center) / self.half, -1.0, 1.0)
-        found = [offsets] * self.signed
+        vectors = [offsets] * self.signed
         for (power, weight), shift in zip(self.powers, self.shifts, strict=True):
-            found.append(weight * (np.abs(offsets) ** power - shift))
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+            vectors.append(weight * (np.abs(offsets) ** power - shift))
+        return vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1)
 
     def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """The vectors as integers, rounded toward zero, and their exact squared norms. Entries are
@@ -110,15 +110,15 @@ class Vectors(Public):
         public = np.concatenate([least == self.low, most == self.high])
         below = np.where(least == self.low, x, inside) < self.low - _ROUNDED * off
         above = np.where(most == self.high, x, inside) > self.high + _ROUNDED * off
-        found = np.concatenate([below, above], axis=1)
-        found &= ~public | ~(found & ~public).any(axis=1, keepdims=True)
-        return _of_one_row(found)
+        flags = np.concatenate([below, above], axis=1)
+        flags &= ~public | ~(flags & ~public).any(axis=1, keepdims=True)
+        return _of_one_row(flags)
 
 
-def _of_one_row(found: np.ndarray) -> np.ndarray:
+def _of_one_row(flags: np.ndarray) -> np.ndarray:
     """Which entries (n, k) of rows are found, as integers: of length at most `_WHOLE` for a row."""
-    number = np.maximum(np.count_nonzero(found, axis=1), 1)
-    return found * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
+    number = np.maximum(np.count_nonzero(flags, axis=1), 1)
+    return flags * np.floor(_WHOLE / np.sqrt(number) * (1 - 2.0**-50))[:, None]
 
 
 class Outside(Query):
@@ -129,15 +129,15 @@ class Outside(Query):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         X, n = part.source.read(), part.units.n_rows
-        found = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
+        counts = np.zeros(X.shape[1] if self.domain.low is not None else 1, dtype=np.int64)
         for place in row_slices(n, X.shape[1]):
             x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
             beyond = self.domain.move_rows(x) != x
             if self.domain.low is None:
                 beyond = beyond.any(axis=1, keepdims=True)
             # Integers of at most 2**10, a chunk of at most 2**16 rows: exact sums.
-            found += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
-        return part, (found, part.units.totals[:1])
+            counts += exact_integers(units.weigh(_of_one_row(beyond)).sum(axis=0))
+        return part, (counts, part.units.totals[:1])
 
     def exact(self, sums: tuple) -> tuple:
         return (np.append(*sums),)
@@ -152,7 +152,7 @@ class Outside(Query):
 
 
 def _grid(radius: float) -> Grid:
-    """Of vectors up to a norm, with entries of up to 1."""
+    """Return the grid for vectors up to a norm, with entries of up to 1."""
     return Grid.for_radius(max(radius, 1.0))
 
 
@@ -195,13 +195,13 @@ class VectorSums(Query):
         total = np.zeros(vectors.width, dtype=sum_type(n, 24))
         outside = np.zeros(2 * len(vectors.low), dtype=np.int64)
         for place in row_slices(n, max(X.shape[1], vectors.width)):
-            own, units = np.asarray(X[place]), part.units.take(place)
+            rows, units = np.asarray(X[place]), part.units.take(place)
             # Integers of at most 2**24, a chunk of at most 2**16 rows: exact sums.
-            steps, squares = vectors.in_steps(own, grid)
+            steps, squares = vectors.in_steps(rows, grid)
             steps = clip_integer_rows(steps, grid.steps(self.radius), squares, own=True)
             total += exact_integers(units.weigh(steps).sum(axis=0))
             if vectors.beyond:
-                outside += exact_integers(units.weigh(vectors.outside(own)).sum(axis=0))
+                outside += exact_integers(units.weigh(vectors.outside(rows)).sum(axis=0))
         return part, (total, outside)
 
     def exact(self, sums: tuple) -> tuple:

@@ -97,8 +97,8 @@ class Whitening(Public):
 
 
 class WhitenedMoments(Query):
-    """Of each of k components: its counts (k,), sums (k, d) of whitened rows and second moments
-    (k, p) of these; clipped to two radii, of sums and of second moments.
+    """Moments of each of k components: its counts (k,), sums (k, d) of whitened rows and second
+    moments (k, p) of these; clipped to two radii, of sums and of second moments.
 
     Rows have the weights of their components: of their labels (`labeled`), of what a part holds, or
     :func:`component_weights`. What a part holds of either is gone afterwards. A second moment is an
@@ -116,7 +116,7 @@ class WhitenedMoments(Query):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the second moments."""
+        """The shape of the second moments."""
         d = len(self.components[0].center)
         entries = {"diag": d, "spherical": 1}.get(self.form, d * (d + 1) // 2)
         return 1 if self.form == "tied" else len(self.components), entries
@@ -130,11 +130,11 @@ class WhitenedMoments(Query):
         for place, x in rows.chunks(k):
             share = _row_weights(self._weights(part, place, x), part.units, place)
             for j, component in enumerate(self.components):
-                weight, own = share[:, j], x
+                weight, rows_inside = share[:, j], x
                 inside = np.flatnonzero(weight > 0)  # several times as fast as of floats
                 if len(inside) < len(x):
-                    weight, own = weight[inside], x.take(inside, axis=0)
-                near, white = _clipped(component, component.products(own), self.radii)
+                    weight, rows_inside = weight[inside], x.take(inside, axis=0)
+                near, white = _clipped(component, component.products(rows_inside), self.radii)
                 counts[j] += int(weight.sum())
                 # Rounding toward zero: |weighted row| <= weight |row|.
                 sums[j] += exact_integers(_times(near, weight / WEIGHT_STEPS).sum(axis=1))
@@ -142,13 +142,13 @@ class WhitenedMoments(Query):
                 root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
                 moments[j] += _moments_of(_times(white, root).T, self.form)
                 if self.fourths:
-                    powers[j] += _fourth_powers(own, component, self.radii[1], weight)
+                    powers[j] += _fourth_powers(rows_inside, component, self.radii[1], weight)
         if self.form == "tied":
             moments = moments.sum(axis=0, keepdims=True)
         return part.without(LABELS, WEIGHTS), (counts, sums, moments, powers)
 
     def _weights(self, part: Part, place: slice, x: np.ndarray) -> np.ndarray:
-        """Of some rows in the components (n, k), in steps of 2**-20."""
+        """Return the weights (n, k) of some rows in the components, in steps of 2**-20."""
         k, known = len(self.components), part.state.get(WEIGHTS)
         if self.labeled:
             labels = part[LABELS][place]
@@ -282,11 +282,11 @@ def _clipped(
     component: Whitening, products: np.ndarray, radii: tuple[float, float]
 ) -> list[np.ndarray]:
     """Whitened rows (d, n) clipped to each of two radii, in steps of 2**-15 of it."""
-    found = [
+    clipped = [
         clip_integer_columns(component.whitened(products, _LIMIT / radius), _LIMIT)
         for radius in dict.fromkeys(radii)
     ]
-    return [found[0], found[-1]]
+    return [clipped[0], clipped[-1]]
 
 
 def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:

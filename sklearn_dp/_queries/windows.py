@@ -14,8 +14,8 @@ from .._privacy._sealed import Claim, Sealed, exact_of
 def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) -> Sealed:
     """Numbers that move by no more than the scores do: the callers' proof."""
     value, claim = function(exact_of(scores)), scores.claim
-    own = Claim.of_entries(claim.of_one, len(value), claim.rate)
-    return Sealed(value, own, scores.units, about)
+    entry_claim = Claim.of_entries(claim.of_one, len(value), claim.rate)
+    return Sealed(value, entry_claim, scores.units, about)
 
 
 def padded(scores: Sealed) -> Sealed:
@@ -40,11 +40,11 @@ def window_widths(scores: Sealed, low: int, high: int) -> Sealed:
     """
 
     def inner(values: np.ndarray) -> np.ndarray:
-        found = [
+        columns = [
             int(np.minimum(values[: len(values) - width + 1], values[width - 1 :]).max())
             for width in (1 << j for j in range(len(values).bit_length()))
         ]
-        widths = np.array([*found, min(0, found[-1])], dtype=np.int64)
+        widths = np.array([*columns, min(0, columns[-1])], dtype=np.int64)
         return np.minimum(widths[:-1] - low, high - widths[1:])
 
     return _made_of(scores, inner, "window_widths")

@@ -108,11 +108,11 @@ def counted_pairs(parts: Iterable[tuple], most: int) -> Counter[tuple[int, str]]
     Of a unit, first the first keyword of each of its texts, then the second of each, and so on:
     pairs that differ, until there are `most` of them. None for the units: each row is one.
     """
-    rows, found = [], Counter[tuple[int, str]]()
+    rows, counts = [], Counter[tuple[int, str]]()
     for units, topics, words in parts:
         if units is None:  # words of a text differ
             each = zip(topics, words, strict=True)
-            found.update((topic, word) for topic, listed in each for word in listed[:most])
+            counts.update((topic, word) for topic, listed in each for word in listed[:most])
         else:
             rows += list(zip(units, topics, words, strict=True))
     taken: dict[int, set[tuple[int, str]]] = {unit: set() for unit, *_ in rows}
@@ -120,8 +120,8 @@ def counted_pairs(parts: Iterable[tuple], most: int) -> Counter[tuple[int, str]]
         for unit, topic, listed in rows:
             if place < len(listed) and len(taken[unit]) < most:
                 taken[unit].add((topic, listed[place]))
-    found.update(pair for pairs in taken.values() for pair in pairs)
-    return found
+    counts.update(pair for pairs in taken.values() for pair in pairs)
+    return counts
 
 
 def largest_columns(X: np.ndarray, names: Sequence[str]) -> Iterator[list[str]]:
@@ -146,13 +146,13 @@ def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> l
         words = _TOKEN.findall(text.lower())
     elif type(text) in (list, tuple) or (type(text) is np.ndarray and text.ndim == 1):
         words = [str(word) for word in text if type(word) in (str, np.str_)]
-    found: dict[str, None] = {}
+    keywords: dict[str, None] = {}
     for word in words:
         if word in known if known is not None else _counts(word, left_out):
-            found[word] = None
-            if len(found) == most:
+            keywords[word] = None
+            if len(keywords) == most:
                 break
-    return list(found)
+    return list(keywords)
 
 
 def _counts(word: str, left_out: frozenset[str]) -> bool:

@@ -26,7 +26,8 @@ _EXACT = 2.0**64  # integers that are shown without an exponent
 
 
 def keys_of(values: Iterable[Any]) -> list[Hashable]:
-    """What the values of a column are compared by: each is a function of that value."""
+    """Return the keys by which the values of a column are compared: each is a function of that
+    value."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
         values = values.tolist()
     return [_key(value) for value in unwrapped(list(values))]
@@ -94,7 +95,8 @@ def in_order(codes: list[bytes], counts: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _rank(value: Any) -> tuple:
-    """Of numbers, texts and None, which Python does not compare with each other."""
+    """Return a sort key for numbers, texts and None, which Python does not compare with each
+    other."""
     if value is None:
         return (2,)
     return (1, value) if isinstance(value, str) else (0, value)

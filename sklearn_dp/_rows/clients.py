@@ -34,12 +34,12 @@ def ask_all(
 def _ask_one(
     function: Callable[[Any], Any], client: Any, seconds: float | None
 ) -> tuple[Any, BaseException | None]:
-    """What one client answers within some seconds, or what has gone wrong."""
+    """Return the answer of one client within some seconds, or an error."""
     if seconds is None:
         return attempt(function, client)
-    found: list[tuple[Any, BaseException | None]] = []
+    outcomes: list[tuple[Any, BaseException | None]] = []
     # A thread cannot be killed: as a daemon it at least does not outlive the process.
-    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
+    worker = Thread(target=lambda: outcomes.append(attempt(function, client)), daemon=True)
     worker.start()
     worker.join(seconds)
-    return found[0] if found else (None, TimeoutError("no answer in time"))
+    return outcomes[0] if outcomes else (None, TimeoutError("no answer in time"))

@@ -20,9 +20,9 @@ _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
-def nearest_seen(X: Any, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
-    """The nearest center of each row; `seen` makes of rows what is compared."""
-    return nearest_point(seen(X), centers)
+def nearest_seen(X: Any, centers: np.ndarray, rows_of: Callable[[Any], Any]) -> np.ndarray:
+    """The nearest center of each row; `rows_of` prepares the rows for comparison."""
+    return nearest_point(rows_of(X), centers)
 
 
 @row_guard
@@ -44,8 +44,8 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
 
 def _of_dense(X: Any, points: np.ndarray) -> np.ndarray:
     labels = np.empty(len(X), dtype=np.int32)
-    for part, _, found in _with_labels(X, points):
-        labels[part] = found
+    for part, _, nearest in _with_labels(X, points):
+        labels[part] = nearest
     return labels
 
 
@@ -57,8 +57,8 @@ def _of_entries(X: SparseRows, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
     step = max(1, _BYTES // (8 * (4 * len(points) + X.width)))
     for start in range(0, len(X), step):
         place = slice(start, start + step)
-        labels[place], found = product(X.entries(place))
-        unsure.append(start + found)
+        labels[place], nearest = product(X.entries(place))
+        unsure.append(start + nearest)
     return labels, np.concatenate(unsure)
 
 
@@ -91,12 +91,12 @@ def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     """The squared distance of each finite row to the nearest of some released points."""
     squares, near = np.empty(len(X)), narrowed(points, X.dtype)
     for part, rows, labels in _with_labels(X, points):
-        for few, own in _pieces(rows, len(near), X.dtype, _ROWS // 4):  # and as many offsets
-            offsets, found = near.take(labels[few], axis=0), squares[part][few]
-            offsets -= own
-            found[:] = _squares(offsets)
-            if not 1e-30 < found.sum() < 1e30:  # then float32 may overflow, or round to zero
-                found[:] = _squares(near.take(labels[few], axis=0) - _saturated(own, np.float64))
+        for few, x in _pieces(rows, len(near), X.dtype, _ROWS // 4):  # and as many offsets
+            offsets, exact = near.take(labels[few], axis=0), squares[part][few]
+            offsets -= x
+            exact[:] = _squares(offsets)
+            if not 1e-30 < exact.sum() < 1e30:  # then float32 may overflow, or round to zero
+                exact[:] = _squares(near.take(labels[few], axis=0) - _saturated(x, np.float64))
     return squares
 
 
@@ -180,5 +180,9 @@ class UnitRows:
 
     def __getitem__(self, rows: Any) -> Any:
         """Scaled rows of a slice; for indices a view of these rows."""
-        found = self._X[rows]
-        return unit_rows(found).astype(self.dtype) if isinstance(rows, slice) else UnitRows(found)
+        rows_of_part = self._X[rows]
+        return (
+            unit_rows(rows_of_part).astype(self.dtype)
+            if isinstance(rows, slice)
+            else UnitRows(rows_of_part)
+        )

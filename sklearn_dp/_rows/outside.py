@@ -21,10 +21,10 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
     rows = np.asarray(X, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum("ij,ij->i", rows, rows)
-    found, unsure = squares > far**2, np.abs(squares / far**2 - 1) < _EQUAL
+    flags, unsure = squares > far**2, np.abs(squares / far**2 - 1) < _EQUAL
     # The last bits of a product may depend on other rows, and decide nothing.
-    found[unsure] = safe_norms(rows[unsure]) > far
-    return found
+    flags[unsure] = safe_norms(rows[unsure]) > far
+    return flags
 
 
 def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
@@ -35,14 +35,14 @@ def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarra
     n, d = table.shape
     zeros = np.zeros(d)
     if domain.low is None:  # each entry tells of its row
-        found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
+        entries = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
     else:
-        own = domain.at(np.append(np.arange(d), table.indices))
-        line = _outside_box(own, np.append(zeros, table.data)).astype(np.float64)
-        zeros, found = line[:d], line[d:]
+        domain_of_entries = domain.at(np.append(np.arange(d), table.indices))
+        line = _outside_box(domain_of_entries, np.append(zeros, table.data)).astype(np.float64)
+        zeros, entries = line[:d], line[d:]
     rows = row_of_each_entry(table)
     # What is stored of a row, and the zeros of all columns but these.
-    return np.bincount(rows, found - zeros[table.indices], n) + zeros.sum() > 0
+    return np.bincount(rows, entries - zeros[table.indices], n) + zeros.sum() > 0
 
 
 def _outside_box(domain: Any, X: np.ndarray) -> np.ndarray:

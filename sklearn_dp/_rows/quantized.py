@@ -60,10 +60,10 @@ class QuantizedRows:
             few = table.copy()  # the places are not its own
             few.eliminate_zeros()
             return NearRows(zeros, few)
-        found = self.grid.quantize_entries(zeros, table, radius)
-        if found is None:
+        quantized = self.grid.quantize_entries(zeros, table, radius)
+        if quantized is None:
             return None
-        rows, clipped = found[0], np.flatnonzero(found[1])
+        rows, clipped = quantized[0], np.flatnonzero(quantized[1])
         if len(clipped) * table.shape[1] > _MOST_CLIPPED:
             return None
         if len(clipped):
@@ -78,8 +78,8 @@ class QuantizedRows:
 def moved_entries(
     table: csr_array, within: Domain | None, domain: Domain | None
 ) -> tuple[np.ndarray, csr_array] | None:
-    """What becomes of a row of zeros and of the entries of sparse rows that are moved into the
-    region `within` and taken about the center of a domain, bit for bit. None: not known."""
+    """Return the result for a row of zeros and of the entries of sparse rows that are moved into
+    the region `within` and taken about the center of a domain, bit for bit. None: not known."""
     d = table.shape[1]
     columns = np.append(np.arange(d), table.indices)
     line = np.append(np.zeros(d), table.data)
@@ -105,15 +105,15 @@ def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]
     """New entries of sparse rows, by a function of dense ones to which zeros mean nothing and which
     leaves them what they are: it gets the entries of each row side by side."""
     ends, data = table.indptr, table.data
-    found, counts = np.empty(len(data)), np.diff(ends)
+    nonzero, counts = np.empty(len(data)), np.diff(ends)
     step = max(1, 2**18 // max(1, int(counts.max(initial=0))))
     for start in range(0, len(counts), step):
-        own = counts[start : start + step]
-        held = np.arange(max(1, own.max())) < own[:, None]
-        rows, place = np.zeros(held.shape), slice(ends[start], ends[start + len(own)])
+        counts_of_rows = counts[start : start + step]
+        held = np.arange(max(1, counts_of_rows.max())) < counts_of_rows[:, None]
+        rows, place = np.zeros(held.shape), slice(ends[start], ends[start + len(counts_of_rows)])
         rows[held] = data[place]
-        found[place] = function(rows)[held]
-    return found
+        nonzero[place] = function(rows)[held]
+    return nonzero
 
 
 class About:
@@ -128,5 +128,5 @@ class About:
         return rows_minus(rows, self._origin, rows)
 
     def near(self, part: slice) -> NearRows | None:
-        found = self._read.near(part)
-        return None if found is None else NearRows(found.base - self._origin, found.few)
+        rows = self._read.near(part)
+        return None if rows is None else NearRows(rows.base - self._origin, rows.few)

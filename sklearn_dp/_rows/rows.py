@@ -148,7 +148,7 @@ class Rows(GridGeometry):
         self.__dict__.pop("_served", None)
 
     def about(self, origin: np.ndarray) -> "Rows":
-        """The same rows about another origin; what is in memory is shared."""
+        """Return the same rows relative to another origin; what is in memory is shared."""
         rows = copy(self)
         rows.recenter(origin)
         return rows
@@ -181,7 +181,7 @@ class Rows(GridGeometry):
 
     @property
     def kept(self) -> bool:
-        """Whether all of them are in memory."""
+        """True if all of them are in memory."""
         return len(self._stored) == self.n_rows
 
     def parts(self, width: int = 1) -> list[slice]:
@@ -195,7 +195,7 @@ class Rows(GridGeometry):
             yield part, read(part)
 
     def near_chunks(self, width: int = 1) -> Iterator[tuple[slice, Any]]:
-        """The same, where rows that came sparse may be `NearRows`."""
+        """Yield the rows in chunks; rows that came sparse may be `NearRows`."""
         return self.begin_near(width)(slice(0, self.n_rows))
 
     def begin_near(self, width: int = 1) -> Callable[[slice], Iterator[tuple[slice, Any]]]:
@@ -210,7 +210,9 @@ class Rows(GridGeometry):
                 if few and (rows := read.near(place)) is not None:
                     yield place, rows
                 else:
-                    yield from ((own, read(own)) for own in row_slices(place.stop, wide, start))
+                    yield from (
+                        (piece, read(piece)) for piece in row_slices(place.stop, wide, start)
+                    )
 
         return chunks
 
@@ -246,7 +248,7 @@ class Rows(GridGeometry):
         return served
 
     def _begun(self) -> _Reader:
-        """The same, of rows that are made anew."""
+        """Return a reader of rows that are computed again."""
         read = self._common or self._read()
         return About(read, self.origin) if self.origin.any() else read
 
@@ -275,8 +277,8 @@ class Rows(GridGeometry):
         """Squared norms, exact: at most 2**50."""
         if self._squares is not None:
             return self._squares
-        found = [squares for *_, squares in self.squared_chunks(near=True)]
-        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
+        parts = [squares for *_, squares in self.squared_chunks(near=True)]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 
 class _Mapped:
@@ -291,8 +293,8 @@ class _Mapped:
 
         def mapped(part: slice) -> np.ndarray:
             # A part of rows with few entries may be many rows of these.
-            found = [function(x, squares[place]) for place, x in chunks(part)]
-            return found[0] if len(found) == 1 else np.concatenate(found)
+            mapped_chunks = [function(x, squares[place]) for place, x in chunks(part)]
+            return mapped_chunks[0] if len(mapped_chunks) == 1 else np.concatenate(mapped_chunks)
 
         return mapped
 

@@ -38,7 +38,7 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
 
 @row_guard
 def is_small(X: Any, largest: float = LARGEST) -> bool:
-    """Whether the sum of squares shows that all entries of one piece of memory are small."""
+    """True if the sum of squares shows that all entries of one piece of memory are small."""
     if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or not X.flags.forc:
         return False
     entries = X.ravel(order="K")
@@ -53,7 +53,7 @@ def narrowed(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
 
 
 def finite(values: Any) -> np.ndarray:
-    """What another library makes of rows, with finite numbers only."""
+    """Return the output of another library for rows, with finite numbers only."""
     values = np.asarray(values)
     return np.nan_to_num(values, copy=False) if values.dtype.kind == "f" else values
 

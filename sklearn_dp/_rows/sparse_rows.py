@@ -50,7 +50,7 @@ class SparseRows:
         return saturated(self._table[rows].toarray())
 
     def entries(self, rows: slice) -> csr_array:
-        """What is stored of some rows, as float64; not to be written into."""
+        """Return the stored entries of some rows, as float64; not to be written into."""
         table = _part(self._table, rows)
         table.data = saturated(table.data, min(LARGEST, float(np.finfo(self.dtype).max)))
         return table
@@ -102,7 +102,7 @@ class CommonRows:
         """Rows of one pass, chunk by chunk, where all are `NearRows` and they and the entries that
         differ are at most so many; None for others. Nothing shows which of the two it is: what is
         read later has the same bits."""
-        common, found = None, []
+        common, rest = None, []
         for rows in chunks:
             if not isinstance(rows, NearRows):
                 return None
@@ -111,15 +111,15 @@ class CommonRows:
                 return None
             # As they are: none is above 2**26.
             entries = bounded_integers(few.data, np.int32), few.indices, few.indptr
-            found.append(csr_array(entries, shape=few.shape))
-        return None if common is None else cls(common, vstack(found, format="csr"))
+            rest.append(csr_array(entries, shape=few.shape))
+        return None if common is None else cls(common, vstack(rest, format="csr"))
 
     def near(self, part: slice) -> NearRows:
         """Some of the rows."""
         return NearRows(self._common, _part(self._few, part))
 
     def __call__(self, part: slice) -> np.ndarray:
-        """The same in a new array."""
+        """Return the rows in a new array."""
         return self.near(part).dense()
 
 

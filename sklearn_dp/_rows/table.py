@@ -45,7 +45,8 @@ ROWS = "rows"
 
 
 class Summed:
-    """What parts give beside integers and arrays, and what can be added up exactly."""
+    """The base class for results of parts, other than integers and arrays, that can be added up
+    exactly."""
 
     def __add__(self, other: Any) -> Any:
         raise TypeError("a sum must say how it is added")
@@ -60,7 +61,7 @@ class CellCounts(Summed):
 
     @classmethod
     def of(cls, dense: np.ndarray) -> Self:
-        """Of an array with a count for every cell."""
+        """Build the counts from an array with a count for every cell."""
         cells = np.flatnonzero(dense)
         return cls(cells, dense[cells])
 
@@ -174,7 +175,8 @@ class Engine(Protocol):
         ...
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, and the totals of the sums: those of :func:`add_sums`."""
+        """Run a function on each part, and return the totals of its sums: those of
+        :func:`add_sums`."""
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
@@ -213,13 +215,13 @@ class LocalEngine:
         deque(self._each(lambda number: self._step(number, function, broadcast)), maxlen=0)
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """The same, and the totals of the sums."""
+        """Run a function on each part, and return the totals of its sums."""
         return reduce(add_sums, self._each(lambda number: self._step(number, function, broadcast)))
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
-        found = self._each(lambda number: self._moved(function(self.states[number], *broadcast)))
-        return joined(found)
+        results = self._each(lambda number: self._moved(function(self.states[number], *broadcast)))
+        return joined(results)
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
@@ -247,8 +249,8 @@ class LocalEngine:
                 yield part.source.read()
 
         held = kept(rows())
-        sources = [ArraySource(own, number) for number, own in enumerate(held)]
-        return [part.reading(own) for part, own in zip(parts, sources, strict=True)]
+        sources = [ArraySource(array, number) for number, array in enumerate(held)]
+        return [part.reading(array) for part, array in zip(parts, sources, strict=True)]
 
     def _exchanged(self, split: SplitFunction, use: Any, broadcast: tuple, n_tasks: int) -> list:
         return in_workers(use, self._tasks(split, broadcast, n_tasks), self.n_jobs, n_tasks)
@@ -259,8 +261,8 @@ class LocalEngine:
         if not all(type(state.source) is ArraySource for state in held):  # read by each task
             read = partial(_guarded, lambda number: self.states[number].source.read())
             rows = kept(map(read, range(self.n_parts)))
-            sources = [ArraySource(own, held[i].source.number) for i, own in enumerate(rows)]
-            held = [state.reading(own) for state, own in zip(held, sources, strict=True)]
+            sources = [ArraySource(array, held[i].source.number) for i, array in enumerate(rows)]
+            held = [state.reading(array) for state, array in zip(held, sources, strict=True)]
         parts = list(self._each(lambda number: split(held[number], *broadcast)))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
@@ -277,7 +279,7 @@ class LocalEngine:
         return self._beside.moved(value, self.n_parts)
 
     def _each(self, function: Callable[[int], Any]) -> Iterator[Any]:
-        """What a function makes of each part, one after the other: large sums are not collected."""
+        """Yield the result of a function for each part in turn: large sums are not collected."""
         safe = partial(_guarded, function) if self.guarded else function
         if self.n_parts == 1:
             return iter([safe(0)])
@@ -366,7 +368,8 @@ def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
 
 @row_guard
 def _in_turn(states: list, number: int, steps: tuple) -> tuple:
-    """The same on a part in its place: what a function has dropped is freed before the next one."""
+    """Run a function on a part in its place: what a function has dropped is freed before the next
+    one."""
     sums: tuple = ()
     for function, broadcast in steps:
         states[number], sums = function(states[number], *broadcast)

@@ -29,8 +29,8 @@ class GroupSizes(Summed):
     """By their ids, unreleased: numbers of rows of groups, and the places of their first ones (the
     number of the part times 2**40, plus the place of the row in it)."""
 
-    def __init__(self, found: dict) -> None:
-        self.found = found
+    def __init__(self, sizes: dict) -> None:
+        self.found = sizes
 
     def __add__(self, other: "GroupSizes") -> "GroupSizes":
         both = dict(self.found)
@@ -67,15 +67,15 @@ def open_units(table: Table, *, grouped: bool = False, largest: float | None = N
     that are dates of several types.
     """
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
-    own = largest is not None
-    scale = Units.weighted(np.empty(0), 1.0)[0].scale if own else whole.scale
+    weighted = largest is not None
+    scale = Units.weighted(np.empty(0), 1.0)[0].scale if weighted else whole.scale
     weight, unit = float(largest) if largest is not None else 1.0, "group" if grouped else "row"
-    table.units = UnitFacts(scale, weight, own, grouped, unit)
+    table.units = UnitFacts(scale, weight, weighted, grouped, unit)
     table.update(_opened, grouped, largest)
     if grouped:
-        (found,) = table.sums(_sizes)
-        check_one_kind(found.found)
-        table.update(_weighed, found.numbered())
+        (group_sizes,) = table.sums(_sizes)
+        check_one_kind(group_sizes.found)
+        table.update(_weighed, group_sizes.numbered())
 
 
 def _opened(source: PartSource, grouped: bool, largest: float | None) -> tuple[Part, tuple]:
@@ -114,7 +114,7 @@ def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     there = np.bincount(index, minlength=len(keys)).tolist()
     # A group without a row that is there has not been counted. One that has, and is not found,
     # would seem to have no rows elsewhere: an error.
-    found = [groups[key] if here else (1, 0) for key, here in zip(keys, there, strict=True)]
-    sizes, numbers = exact_integers(found).reshape(-1, 2).T
+    sums = [groups[key] if here else (1, 0) for key, here in zip(keys, there, strict=True)]
+    sizes, numbers = exact_integers(sums).reshape(-1, 2).T
     units = Units.of_sizes(index, sizes, numbers)
     return Part(part.source, units.times(part.units)), ()

@@ -30,7 +30,7 @@ def thread_pools() -> ThreadpoolController:
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
 ) -> Iterator[Any]:
-    """Yield what a function makes of each item, in their order; by threads where more are asked
+    """Yield the result of a function for each item, in their order; by threads where more are asked
     for. One after the other: of many large results, few are in memory."""
     items = list(items)
     most = min(n_threads(n_jobs), len(items))
@@ -41,7 +41,7 @@ def in_threads(
     # 0.2. How many there are is what its settings say, and one thread of BLAS for each of ours.
     contexts = [copy_context() for _ in items]  # NumPy's error state, and what an audit looks at
     with thread_pools().limit(limits=1), ThreadPoolExecutor(most) as pool:
-        yield from pool.map(lambda own, item: own.run(function, item), contexts, items)
+        yield from pool.map(lambda context, item: context.run(function, item), contexts, items)
 
 
 def in_workers(
@@ -50,8 +50,8 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """What a function makes of each tuple of arguments, in silence, by at most `most` processes;
-    tasks are made shortly before they are worked on."""
+    """Return the results of a function for each tuple of arguments, in silence, by at most `most`
+    processes; tasks are made shortly before they are worked on."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(

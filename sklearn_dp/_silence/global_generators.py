@@ -44,15 +44,15 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 
 
 def row_by_row(function: Callable[[np.ndarray], Any], X: np.ndarray) -> list[np.ndarray]:
-    """What code of others makes of each row, given to it alone, so that no row has a part in what
-    another one gets: matrix products add numbers in another order for other numbers of rows, and a
-    function may look at all of them. What it draws is a function of the row too."""
-    found = []
+    """Return the output of other people's code for each row, given to it alone, so that no row has
+    a part in what another one gets: matrix products add numbers in another order for other numbers
+    of rows, and a function may look at all of them. What it draws is a function of the row too."""
+    results = []
     with own_streams() as start_stream:
         for row in X:
             start_stream(crc32(row.tobytes()))
-            found.append(np.asarray(function(row[None].copy())))
-    return found
+            results.append(np.asarray(function(row[None].copy())))
+    return results
 
 
 @contextmanager

@@ -131,12 +131,12 @@ def _nothing(context: Any, original: Any, *arguments: Any, **options: Any) -> No
 def _log(
     context: Any, original: Any, logger: Any, level: int, msg: Any, args: Any, **_: Any
 ) -> Any:
-    """What a silent thread logs, an audit may note."""
+    """Pass what a silent thread logs to the context, where an audit may note it."""
     return context.log(msg, args)
 
 
 def _handle(context: Any, original: Any, logger: Any, record: Any) -> Any:
-    """The same for a record that code has made by itself."""
+    """Pass a record that code has made by itself to the context."""
     return context.log(record.msg, record.args)
 
 
@@ -207,9 +207,9 @@ def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
         block._old_targets.append(_Redirected(context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
         return block._new_target
-    found = original(block)
+    entered = original(block)
     block._old_targets[-1] = INTERCEPTION.behind(block._old_targets[-1])
-    return found
+    return entered
 
 
 def _exit_redirect(context: Any, original: Any, block: Any, *error: Any) -> None:
@@ -417,11 +417,11 @@ class _Interception:
                 return original(*arguments, **options)
             with self.lock:
                 if whom == _ANY:
-                    found = silent(context, original, *arguments, **options)
+                    result = silent(context, original, *arguments, **options)
                 else:
-                    found = original(*arguments, **options)
+                    result = original(*arguments, **options)
                 self.tighten()
-            return found
+            return result
 
         return patch
 
@@ -457,7 +457,7 @@ class _Interception:
         return stream._stream if isinstance(stream, _Stream) else stream
 
     def known(self, filters: object) -> bool:
-        """Whether a list of filters comes, by identity, from a thread that is not silent."""
+        """True if a list of filters comes, by identity, from a thread that is not silent."""
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
@@ -538,14 +538,14 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     must become the fixed result of a block that failed. What a signal handler raises (Ctrl-C, an
     alarm) passes where signals are relayed, even if the function has swallowed it.
     """
-    found: tuple[Any, BaseException | None]
+    outcome: tuple[Any, BaseException | None]
     try:
-        found = function(*arguments), None
+        outcome = function(*arguments), None
     except BaseException as error:  # also SystemExit, and a KeyboardInterrupt that is none
-        found = None, error
+        outcome = None, error
     raised = getattr(here, "raised", None)
     if raised is None:
-        return found
+        return outcome
     # Without the lines and exceptions of the function in its wake.
     raised.__context__ = raised.__cause__ = None
     raise raised.with_traceback(None)

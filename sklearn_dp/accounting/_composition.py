@@ -194,7 +194,7 @@ def lookup(table: dict[type, Any], event: object) -> Any:
 
 
 def event_of_plan(plan: PrivacyPlan) -> DpEvent:
-    """What a fit of this package costs, as an event.
+    """Return the cost of a fit of this package, as an event.
 
     Parameters
     ----------
@@ -316,10 +316,10 @@ def total_epsilon(events: Iterable[DpEvent], delta: float) -> float:
     1.5
     """
     events, delta = list(events), check_delta("delta", delta, zero=True)
-    own = [event for event in events if isinstance(event, (PureDP, ApproxDP))]
+    steps = [event for event in events if isinstance(event, (PureDP, ApproxDP))]
     rest = [event for event in events if not isinstance(event, (PureDP, ApproxDP))]
-    left = sum_down([delta, *(-zcdp_cost(event)[1] for event in own)])
-    basic = sum_up([_curve_epsilon(rest, left), *(event.epsilon for event in own)])
+    delta_left = sum_down([delta, *(-zcdp_cost(event)[1] for event in steps)])
+    basic = sum_up([_curve_epsilon(rest, delta_left), *(event.epsilon for event in steps)])
     epsilon = min(_curve_epsilon(events, delta), basic)
     if epsilon == math.inf:
         raise ValueError(f"delta={delta} is too small for these events")
@@ -331,12 +331,12 @@ def _curve_epsilon(events: Sequence[DpEvent], delta: float) -> float:
     if not events:
         return 0.0 if delta >= 0 else math.inf
     cover = compose(events)
-    left = sum_down([delta, -zcdp_cost(cover)[1]])
-    if left < SMALLEST_DELTA:
+    delta_left = sum_down([delta, -zcdp_cost(cover)[1]])
+    if delta_left < SMALLEST_DELTA:
         return math.inf
     if isinstance(cover, Gaussian):
-        return gaussian_epsilon(mu_from_rho(cover.rho), left)
-    return zcdp_epsilon(cover.rho, left)
+        return gaussian_epsilon(mu_from_rho(cover.rho), delta_left)
+    return zcdp_epsilon(cover.rho, delta_left)
 
 
 def group_privacy(event: DpEvent, size: int) -> DpEvent:
@@ -538,7 +538,7 @@ def _variant(parameters: dict[str, float]) -> str:
 
 
 def _domain(relation: str, unit: str) -> str:
-    """Whether the number of units is protected, by what neighbors do with one."""
+    """Return a description of the data sets, by how neighbors differ in one unit."""
     if relation == "add or remove":
         return f"any number of {unit}s; the number is protected."
     return f"a public number of {unit}s."

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     found everywhere."""
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
-    found = []
+    certificates = []
     for name in names:
         certificate = certify(
             _estimator(name, options),
@@ -39,12 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
             error=options.error,
             deficit=options.deficit,
         )
-        found.append(certificate)
+        certificates.append(certificate)
         print(
             json.dumps(certificate.to_dict()) if options.json else f"{certificate!r}\n", flush=True
         )
     wanted = options.deficit is None
-    return int(any(certificate.kept != wanted for certificate in found))
+    return int(any(certificate.kept != wanted for certificate in certificates))
 
 
 def _parser() -> argparse.ArgumentParser:

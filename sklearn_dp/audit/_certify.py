@@ -151,6 +151,7 @@ CASES = {
     "DPBySegment": Case({"estimator": FriendlyMean(bounds=1.0)}, (equal_rows(40),)),
     # Cells are split only where rows are: a hundred in one place make each level of the tree count.
     "DPCoreset": Case({"n_clusters": 1, **_ONE}, (equal_rows(100, place=1.0),)),
+    "DPDBSCAN": Case({"eps": 1.0, **_ONE}, (equal_rows(1),)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     # Ranks of a column: a row in the lowest bin moves most of them.
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (equal_rows(1, record=-1.0),)),
@@ -219,7 +220,7 @@ class Runs:
 
 
 def sees_releases(estimator: Any) -> bool:
-    """Whether releases on the way can be seen: in estimators of this package."""
+    """True if releases on the way can be seen: in estimators of this package."""
     return isinstance(estimator, BaseDPEstimator)
 
 
@@ -368,7 +369,7 @@ class Certificate:
 
     @property
     def kept(self) -> bool:
-        """Whether no lower bound is above the claim."""
+        """True if no lower bound is above the claim."""
         return all(
             finding.value <= self.claim.value and finding.epsilon_of_rates <= self.claim.epsilon
             for finding in self.findings
@@ -508,8 +509,8 @@ def _promise(estimator: Any, pair: Pair, jobs: int, deficit: float | None) -> fl
     """Return how well the best single number tells a few fits on a pair apart. They are not counted
     again."""
     runs = run_pair(estimator, pair, _PILOT, jobs=jobs, deficit=deficit)
-    found = best_column(Table(runs.rows), runs.is_other)
-    return found if runs.ratios is None else max(found, separation(runs.ratios, runs.is_other))
+    score = best_column(Table(runs.rows), runs.is_other)
+    return score if runs.ratios is None else max(score, separation(runs.ratios, runs.is_other))
 
 
 @dataclass(frozen=True)

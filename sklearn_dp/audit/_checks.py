@@ -133,10 +133,10 @@ def check_total_is_right(estimator: Any) -> None:
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
         for groups in (None, check_groups(60)) if accepts_groups(estimator) else (None,):
             made = record(prepared(estimator, **budget), check_data(60), groups=groups)
-            told = made.events, made.plan, made.outcome.estimator.privacy_report_
-            assert_none(recount_problems(*told))
+            made_and_reported = made.events, made.plan, made.outcome.estimator.privacy_report_
+            assert_none(recount_problems(*made_and_reported))
             if find_spec("dp_accounting"):
-                assert_none(library_problems(*told))
+                assert_none(library_problems(*made_and_reported))
 
 
 def check_ledger_is_charged_before_data(estimator: Any) -> None:
@@ -144,10 +144,10 @@ def check_ledger_is_charged_before_data(estimator: Any) -> None:
     interrupted fit would tell something for free."""
     # Each time the values of `watched` are asked for, the number of charges at that moment is
     # noted.
-    ledger, seen = rich_ledger(), []
-    watched = Watched(check_data(30), lambda: seen.append(len(ledger.entries)))
+    ledger, balances = rich_ledger(), []
+    watched = Watched(check_data(30), lambda: balances.append(len(ledger.entries)))
     succeed(run_fit(prepared(estimator, ledger=ledger), watched))
-    assert seen and set(seen) == {1}, "data were looked at before the ledger was charged"
+    assert balances and set(balances) == {1}, "data were looked at before the ledger was charged"
     outcome = run_fit(prepared(estimator, ledger=ledger), check_data(30), recorder=Bomb())
     assert isinstance(outcome.error, Explosion), "the fit hides an error"
     assert len(ledger.entries) == 2, "a fit that failed was not charged, or was refunded"

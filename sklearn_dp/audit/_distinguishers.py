@@ -185,22 +185,22 @@ def scores(
 
     Large numbers where a fit is more likely one of the other data set.
     """
-    found = {}
+    scores = {}
     for name, column in table.words.items():
-        found[f"words: {name}"] = _word_score(column, is_other, learn)
+        scores[f"words: {name}"] = _word_score(column, is_other, learn)
     if table.words:
         together = np.array(
             [" | ".join(parts) for parts in zip(*map(_texts, table.words.values()), strict=True)],
             dtype=object,
         )
-        found["words: all"] = _word_score(together, is_other, learn)
-    columns = _columns(table, found, learn)
+        scores["words: all"] = _word_score(together, is_other, learn)
+    columns = _columns(table, scores, learn)
     if not columns:
-        return found
+        return scores
     ranked = sorted(columns, key=lambda name: -separation(columns[name][learn], is_other[learn]))
     for name in ranked[:_MOST_SINGLE]:
         if not name.startswith("words"):
-            found |= {
+            scores |= {
                 name: _turned(columns[name], is_other, learn),
                 f"distance of {name} from its median": _turned(
                     np.abs(columns[name]), is_other, learn
@@ -210,8 +210,8 @@ def scores(
     with suppress_output():  # that a learner does not converge costs power only
         for name, model in _models(seed).items():
             model.fit(X[learn], is_other[learn])
-            found[f"learned: {name}"] = model.decision_function(X)  # of all fits
-    return found
+            scores[f"learned: {name}"] = model.decision_function(X)  # of all fits
+    return scores
 
 
 def separation(numbers: np.ndarray, is_other: np.ndarray) -> float:
@@ -240,8 +240,10 @@ def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> 
     """Return the log ratio of how often each word was seen, half a sighting more; rare words share
     one score."""
     words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
-    seen = np.bincount(codes[learn], minlength=len(words))
-    codes = np.where(seen[codes] < np.sort(seen)[::-1][:_MOST_VALUES][-1], len(words), codes)
+    occurrences = np.bincount(codes[learn], minlength=len(words))
+    codes = np.where(
+        occurrences[codes] < np.sort(occurrences)[::-1][:_MOST_VALUES][-1], len(words), codes
+    )
     counts = [
         np.bincount(codes[learn & side], minlength=len(words) + 1) + 0.5
         for side in (is_other, ~is_other)
@@ -351,7 +353,7 @@ class _Witness(Replay):
         return super()._played(event)
 
     def account(self, event: Event, distance: float, cost: float) -> None:
-        """Whether a claim is kept is not asked here."""
+        """It is not asked here whether a claim is kept."""
 
     def blame(self, event: Event, text: str) -> None:
         """Nor whether the two fits are treated alike: that would show in what they release."""
@@ -414,13 +416,13 @@ def _published(known: Event, event: Event) -> float:
     before, after = (
         dict(zip(*map(np.ndarray.tolist, each.value), strict=True)) for each in (known, event)
     )
-    seen = dict(zip(*map(np.ndarray.tolist, known.output), strict=True))
+    counts_of_names = dict(zip(*map(np.ndarray.tolist, known.output), strict=True))
     moved = [
         cell for cell in before.keys() | after.keys() if before.get(cell, 0) != after.get(cell, 0)
     ]
     return sum(
-        _log_chance(after.get(cell, 0), seen.get(cell), event)
-        - _log_chance(before.get(cell, 0), seen.get(cell), known)
+        _log_chance(after.get(cell, 0), counts_of_names.get(cell), event)
+        - _log_chance(before.get(cell, 0), counts_of_names.get(cell), known)
         for cell in moved
     )
 

@@ -53,21 +53,21 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
 def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
     """Search once for a violation among drawn cases."""
     root = importlib.import_module(__package__.split(".")[0])
-    found: dict[str, type[BaseDPEstimator]] = {}
+    estimators: dict[str, type[BaseDPEstimator]] = {}
     modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
     # Public ones first: a private module may need the package that it serves to be complete.
     for item in sorted(modules, key=lambda item: "._" in item.name):
         if item.name.endswith("__main__"):
             continue
         module = importlib.import_module(item.name)
-        found |= {
+        estimators |= {
             name: each
             for name, each in inspect.getmembers(module, inspect.isclass)
             if each.__module__ == module.__name__
             and issubclass(each, BaseDPEstimator)
             and not name.startswith(("_", "Base"))
         }
-    return tuple(sorted(found.items()))
+    return tuple(sorted(estimators.items()))
 
 
 # -- drawn -----------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def _audit_case(
     neighbors = list(neighboring_pairs(X, rng, kinds=kinds, groups=groups))
     original = record_for_replay(fitted, X, groups, case.seed % 2**20, case.storage())
     result = replay_recording(original, neighbors)
-    found = [*result.violations, *scale_problems(original.events, random_state, false_alarm)]
-    result.violations = [f"{case}: {text}" for text in found]
+    problems = [*result.violations, *scale_problems(original.events, random_state, false_alarm)]
+    result.violations = [f"{case}: {text}" for text in problems]
     return result
 
 

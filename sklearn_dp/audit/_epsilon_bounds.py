@@ -84,10 +84,10 @@ class Claim:
         """The epsilon, at the delta of the claim, of the same claim with another value."""
         if self.kind == APPROXIMATE or value <= 0:
             return value
-        left = self.delta - self.delta_failure
+        delta = self.delta - self.delta_failure
         if self.kind == GAUSSIAN:
-            return epsilon_of_gaussian(value**2 / 2, left)
-        return epsilon_of_zcdp(value, left)
+            return epsilon_of_gaussian(value**2 / 2, delta)
+        return epsilon_of_zcdp(value, delta)
 
 
 def claim_of(estimator: Any, n_features: int) -> Claim:
@@ -123,7 +123,7 @@ def least_epsilon(true: float, false: float, delta: float) -> float:
 
 
 def _least_mu(true: float, false: float) -> float:
-    """Of a mu-GDP mechanism ndtri(true) - ndtri(false) is at most mu.
+    """Return the least mu: for a mu-GDP mechanism, ndtri(true) - ndtri(false) is at most mu.
 
     Its trade-off function is that of N(0, 1) against N(mu, 1), whose rates are ndtr(mu - t) and
     ndtr(-t).
@@ -167,13 +167,13 @@ def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
 
     def is_found(factor: float) -> bool:
         # Each count is as unfavorable as it is in one of twenty certificates.
-        seen = Rates(
+        result = Rates(
             int(binom.ppf((1 - _POWER) / 2, rates.n_true, ndtr(factor * true))),
             rates.n_true,
             int(binom.isf((1 - _POWER) / 2, rates.n_false, ndtr(factor * false))),
             rates.n_false,
         )
-        return claim.least(*seen.limits(alpha)) > claim.value
+        return claim.least(*result.limits(alpha)) > claim.value
 
     # Searched for in about 9 steps: the larger the deficit, the surer it is found.
     place = bisect_left(_DEFICITS, True, key=is_found)
@@ -263,13 +263,13 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     grid = np.linspace(-12.0, 25.0, 400)
     values = [at(place) for place in grid]
     best = int(np.argmin(values))
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         at,
         bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
         method="bounded",
         options={"xatol": 1e-12},
     )
-    return max(0.0, min(float(found.fun), values[best]))
+    return max(0.0, min(float(minimum.fun), values[best]))
 
 
 def rho_of_pure(epsilon: float) -> float:

@@ -80,7 +80,7 @@ def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
 def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str]:
     """Compare every field with the plan. Fields are those of the class, so a new one is
     reported."""
-    told = {
+    reported = {
         "epsilon": plan.epsilon,
         "delta": plan.target.delta,
         "rho": plan.rho,
@@ -98,12 +98,12 @@ def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str
             age = datetime.now(UTC) - datetime.fromisoformat(value).astimezone(UTC)
             if not -_RECENT < age < _RECENT:
                 yield "the charge has another time than the fit"
-        elif field.name not in told:
+        elif field.name not in reported:
             yield f"the audit does not know the field {field.name!r} of a charge"
-        elif value != told[field.name]:
+        elif value != reported[field.name]:
             yield (
                 f"the ledger hears {field.name} = {value!r} where the plan says "
-                f"{told[field.name]!r}"
+                f"{reported[field.name]!r}"
             )
 
 
@@ -204,7 +204,7 @@ def refit_problems(
     fresh = record(estimator, X, groups=groups, random_state=random_state)
     if fresh.problems:
         return list(fresh.problems)
-    found = []
+    problems = []
     for name, use in _USES.items():
         used = use(prepared(estimator, random_state=random_state), np.asarray(X, dtype=float))
         units = np.arange(len(X) if groups is None else len(set(groups)))
@@ -224,8 +224,8 @@ def refit_problems(
             ),
             *different(faces[0], faces[1], "from a fresh fit"),
         ]
-        found += [f"after {name}: {text}" for text in texts]
-    return found
+        problems += [f"after {name}: {text}" for text in texts]
+    return problems
 
 
 def _other_rows(X: Any) -> np.ndarray:
@@ -318,21 +318,21 @@ def check_replay_of_methods(estimator: Any) -> None:
     for name, numbers in methods.items():
         method = getattr(outcome.estimator, name)
         for options in [{}, *({number: size} for number in numbers for size in _SIZES)]:
-            found = _method_problems(method, X, options)
-            assert_none([f"{name}, {options}: {text}" for text in found])
+            problems = _method_problems(method, X, options)
+            assert_none([f"{name}, {options}: {text}" for text in problems])
 
 
 def paying_methods(kind: type) -> dict[str, Any]:
     """Methods with a budget of their own, but for fits; of each the other numbers that it takes."""
-    found = {}
+    methods = {}
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         known = inspect.signature(method).parameters
         if {"X", "epsilon", "random_state"} <= known.keys() and not name.startswith(("_", "fit")):
             numbers = [
                 word for word, each in known.items() if each.annotation in (float, float | None)
             ]
-            found[name] = [word for word in numbers if word not in ("epsilon", "delta", "rho")]
-    return found
+            methods[name] = [word for word in numbers if word not in ("epsilon", "delta", "rho")]
+    return methods
 
 
 def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[str]:
@@ -343,13 +343,13 @@ def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[s
             method(X, **options, epsilon=1.0, random_state=0, ledger=ledger)
     except ValueError:
         return ["refused after the charge"] if ledger.entries else []
-    found = [text for event in recorder.events for text in law_of(event).claims(event)]
+    problems = [text for event in recorder.events for text in law_of(event).claims(event)]
     for pair in neighboring_pairs(X, 0, kinds=("farthest", "remove")):
         replay = Replay(recorder.events, pair.units)
         with trace(replay):
             method(pair.X, **options, epsilon=1.0, random_state=0, ledger=False)
-        found += [] if replay.voided else replay.finish()
-    return found
+        problems += [] if replay.voided else replay.finish()
+    return problems
 
 
 def check_missing_groups_are_refused(estimator: Any) -> None:
@@ -433,5 +433,5 @@ def check_seeded_noise_is_told(estimator: Any) -> None:
         succeed(outcome)
         warned = any(issubclass(kind, SeededNoiseWarning) for kind, _ in outcome.warnings)
         assert warned == (seed is not None), "SeededNoiseWarning, if and only if there is a seed"
-        told = outcome.estimator.privacy_report_.noise
-        assert told in (source, "altered"), "the report's noise source"  # altered: by a mutant
+        noise = outcome.estimator.privacy_report_.noise
+        assert noise in (source, "altered"), "the report's noise source"  # altered: by a mutant

@@ -20,12 +20,12 @@ def ids(groups: Any) -> list[Any]:
 def unit_numbers(groups: Any) -> np.ndarray:
     """The number of the unit of each row: how many units come first before it. By a dictionary over
     the ids as given: with no array, no sorting and no conversion."""
-    seen: dict[object, int] = {}
+    number_of: dict[object, int] = {}
     numbers = []
     for value in ids(groups):
-        if value not in seen:
-            seen[value] = len(seen)
-        numbers.append(seen[value])
+        if value not in number_of:
+            number_of[value] = len(number_of)
+        numbers.append(number_of[value])
     return np.array(numbers, dtype=np.int64)
 
 
@@ -37,11 +37,11 @@ def fresh_id(groups: Any, rng: np.random.Generator) -> Any:
     numbers = [int(k) for k in rng.permutation(len(known) + 2)]
     candidates = list(_of_any_kind(numbers[0]))
     rng.shuffle(candidates)
-    alike = [new for k in numbers for new in _alike(values, k)]
+    near = [new for k in numbers for new in _alike(values, k)]
     # A list has no dtype and takes any object, like an array of objects.
     typed = str(getattr(groups, "dtype", "object")).lower() != "object"
-    if alike and (typed or rng.random() < 0.5):
-        candidates = alike + candidates
+    if near and (typed or rng.random() < 0.5):
+        candidates = near + candidates
     return next(new for new in candidates if new not in known)
 
 

@@ -61,20 +61,20 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
     distance = max(np.max(steps[1:] - some), np.max(some - steps[:-1]))
     yield f"{name}: noise of another law", float(kstwo.sf(distance, len(some)))
     for limit in _TAILS:
-        found, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
-        yield f"{name}: too few beyond {limit} sigma", float(bdtr(found, n, chance))
-        if found:
-            yield f"{name}: too many beyond {limit} sigma", float(bdtrc(found - 1, n, chance))
+        n_beyond, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
+        yield f"{name}: too few beyond {limit} sigma", float(bdtr(n_beyond, n, chance))
+        if n_beyond:
+            yield f"{name}: too many beyond {limit} sigma", float(bdtrc(n_beyond - 1, n, chance))
 
 
 def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
     """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place. The
     standard numbers of each release come in its own shape."""
-    found: dict[str, list[Any]] = {}
+    tests: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
-            found.setdefault(what, []).append(pair)
-    for what, pairs in found.items():
+            tests.setdefault(what, []).append(pair)
+    for what, pairs in tests.items():
         first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
         yield from pair_tests(what, first, second)
     yield from _place_tests([np.ravel(numbers) for numbers in releases if np.size(numbers) > 1])
@@ -104,8 +104,8 @@ def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.n
 
 
 def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Whether some places of a release get less noise: the ratio of two halves' squares follows an
-    F law."""
+    """Test whether some places of a release get less noise: the ratio of two halves' squares
+    follows an F law."""
     if not releases:
         return
     for what, place in (("first", 0), ("last", -1)):
@@ -156,7 +156,8 @@ def between_tests(
 
 
 def lean_test(numbers: np.ndarray, values: np.ndarray) -> Iterator[tuple[str, float]]:
-    """Whether noise knows the sign of what it is added to, which no test of its law alone sees."""
+    """Test whether noise knows the sign of what it is added to, which no test of its law alone
+    sees."""
     signs = np.sign(values)
     size = int(np.count_nonzero(signs))
     if not size:
@@ -191,17 +192,17 @@ def _fine_numbers(traces: list[list[Event]]) -> tuple[np.ndarray, ...]:
     most = max(64, _MOST // max(len(traces), 1))
     numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
     for number, events in enumerate(traces):
-        left = most
+        budget = most
         for event in events:
             if event.kind not in ("gaussian", "inner_gaussian", "share"):
                 continue
             noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
             scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-            noise, scale = (side[scale >= _FINE][:left] for side in (noise, scale))
+            noise, scale = (side[scale >= _FINE][:budget] for side in (noise, scale))
             numbers.append(noise / scale)
             radii.append(0.5 / scale)
             fits.append(np.full(len(noise), number))
-            left -= len(noise)
+            budget -= len(noise)
     return tuple(map(np.concatenate, (numbers, radii, fits)))
 
 
@@ -307,8 +308,8 @@ def noise_audit(
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
     ]
-    found = [text for recording in recordings for text in recording.problems]
-    return found + noise_problems([recording.events for recording in recordings], random_state)
+    problems = [text for recording in recordings for text in recording.problems]
+    return problems + noise_problems([recording.events for recording in recordings], random_state)
 
 
 def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:

@@ -38,7 +38,7 @@ class Explosion(Exception):
 
 
 def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
-    """Whether the audit itself raised an exception by mistake: the innermost frame outside
+    """True if the audit itself raised an exception by mistake: the innermost frame outside
     libraries is the audit's.
 
     Assertions and an `Explosion` are no mistakes. `inside_fit`: only what the audit does after a
@@ -79,7 +79,7 @@ def prepared(estimator: Any, **params: Any) -> Any:
 
 
 def accepts_groups(estimator: Any) -> bool:
-    """Whether the estimator knows privacy units of several rows."""
+    """True if the estimator knows privacy units of several rows."""
     return "groups" in inspect.signature(estimator.fit).parameters
 
 
@@ -203,7 +203,7 @@ def _answers(estimator: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _takes_rows(function: Callable[..., Any]) -> bool:
-    """Whether a method, as its class has it, takes rows."""
+    """True if a method, as its class has it, takes rows."""
     return "X" in inspect.signature(function).parameters
 
 
@@ -320,8 +320,10 @@ def search(sought: Needles, text: str | bytes) -> list[str]:
     """Return the needles that a text (as whole numbers) or bytes (anywhere) hold, in order, each
     once."""
     data = text if isinstance(text, bytes) else text.encode()
-    found = {sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)}
-    return sorted(found | {what for needle, what in sought.binary.items() if needle in data})
+    matches = {
+        sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)
+    }
+    return sorted(matches | {what for needle, what in sought.binary.items() if needle in data})
 
 
 _NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
@@ -339,18 +341,18 @@ class Needles:
 def needles(X: Any) -> Needles:
     """Return everything that would betray a value of `X`: of at most 300 values, spread over the
     table."""
-    found = Needles()
+    sought = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
         value, what = abs(float(X[i, j])), f"row {i}, column {j}"
         if _n_digits(repr(value)) >= _FEWEST_DIGITS:
             for order in "<>":
-                found.binary[np.array(X[i, j], dtype=order + "f8").tobytes()] = what
-            found.numbers |= dict.fromkeys(_decimals(value), what)
+                sought.binary[np.array(X[i, j], dtype=order + "f8").tobytes()] = what
+            sought.numbers |= dict.fromkeys(_decimals(value), what)
     with np.errstate(over="ignore"):
         for matrix, name in ((X, "row"), (X.T, "column")):
-            _add_float32(found.binary, matrix, name)
-    return found
+            _add_float32(sought.binary, matrix, name)
+    return sought
 
 
 def _add_float32(binary: dict[bytes, str], matrix: np.ndarray, name: str) -> None:

@@ -54,9 +54,9 @@ def check_claims(events: list[Any], plan: Any, report: Any) -> list[str]:
     conversion of the total.
     """
     made = paid(events)
-    found = [text for event in events for text in law_of(event).claims(event)]
+    problems = [text for event in events for text in law_of(event).claims(event)]
     charges = _Charges(made, report)
-    return [*found, *charges.against_report(report), *charges.against_plan(plan)]
+    return [*problems, *charges.against_report(report), *charges.against_plan(plan)]
 
 
 class _Charges:
@@ -74,8 +74,8 @@ class _Charges:
         if report.noise == "planned" and not self.costs:
             return
         if self.told_names != self.names or not all(
-            math.isclose(told, cost, rel_tol=_SAME_COST)
-            for told, cost in zip(self.told, self.costs, strict=True)
+            math.isclose(reported, cost, rel_tol=_SAME_COST)
+            for reported, cost in zip(self.told, self.costs, strict=True)
         ):
             yield "the report does not tell the releases that were made"
         total = float(maximum_cost(zip(self.parts, self.costs, strict=True)))
@@ -85,8 +85,8 @@ class _Charges:
     def against_plan(self, plan: Any) -> Iterator[str]:
         """Exact sums against the caps."""
         # What the fit itself says that it spent, where that is more than our formulas say.
-        told = self.told if self.told_names == self.names else self.costs
-        costs = map(max, self.costs, told)
+        costs_of_rows = self.told if self.told_names == self.names else self.costs
+        costs = map(max, self.costs, costs_of_rows)
         charges = list(zip(self.parts, costs, strict=True))
         yield from _over_caps(self.names, charges, plan)
 
@@ -100,12 +100,12 @@ def _over_caps(
     for name, charge in zip(names, charges, strict=True):
         made[name].append(charge)
     planned = {entry.name: entry for entry in plan.entries}
-    for name, own in made.items():
+    for name, costs in made.items():
         entry = planned.get(name)
         if entry is None:
             yield f"{name}: not in the plan"
-        elif maximum_cost(own) > Fraction(entry.cap) or (
-            maximum_cost((part, 1) for part, _ in own) > (entry.uses or math.inf)
+        elif maximum_cost(costs) > Fraction(entry.cap) or (
+            maximum_cost((part, 1) for part, _ in costs) > (entry.uses or math.inf)
         ):
             yield f"{name}: spends more than the plan allows"
     if maximum_cost(charges) > plan.exact_rho:
@@ -172,9 +172,9 @@ def _rho(event: Any) -> float:
 
 def _delta(event: Any) -> float:
     """Failure probability: as stated, and what the ways of drawing noise add to it."""
-    told = float(event.public.get("delta", 0.0))
+    delta = float(event.public.get("delta", 0.0))
     shared = _SHARES_DELTA if "shares" in event.public else 0.0
-    return told + shared
+    return delta + shared
 
 
 def rho_released(events: list[Any]) -> tuple[float, ...]:
@@ -202,7 +202,7 @@ def unpaid(events: list[Any]) -> tuple[float, float]:
 
 
 def all_gaussian(events: list[Any]) -> bool:
-    """Whether all that is paid for are Gaussians, but for failure events."""
+    """True if all that is paid for are Gaussians, but for failure events."""
     return all(
         event.kind in ("gaussian", "sparse", "stability")
         or event.public.get("only_gaussian", False)
@@ -223,34 +223,38 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     a whole: filters, noise in proportion, the delta of a step.
     """
     rho, failure = rho_released(events)
-    found = []
+    problems = []
     if rho > report.spent_rho * (1 + _CLOSE):
-        found.append(f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}")
+        problems.append(
+            f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}"
+        )
     inside, paid_for = unpaid(events)
     if inside > paid_for * (1 + _CLOSE):
-        found.append(f"fits inside cost rho = {inside:.6g}, and {paid_for:.6g} was paid for them")
+        problems.append(
+            f"fits inside cost rho = {inside:.6g}, and {paid_for:.6g} was paid for them"
+        )
     if plan.gaussian and not all_gaussian(events):
-        found.append("accounted as Gaussian, but it is not")
+        problems.append("accounted as Gaussian, but it is not")
     for what, cost, lost in (
         ("releases", rho, failure),
         ("plan", float(plan.exact_rho), float(plan.exact_delta)),
     ):
         if what == "plan" and plan.one_step:
             continue
-        found += _against(what, cost, report, plan, lost)
+        problems += _against(what, cost, report, plan, lost)
     if plan.one_step:
-        found += _one_step(events, report)
+        problems += _one_step(events, report)
     asked = plan.target
     if asked.epsilon is not None and report.epsilon > asked.epsilon * (1 + _CLOSE):
-        found.append(f"epsilon = {report.epsilon:.6g} where {asked.epsilon:.6g} was asked for")
+        problems.append(f"epsilon = {report.epsilon:.6g} where {asked.epsilon:.6g} was asked for")
     if asked.rho is not None and rho > asked.rho * (1 + _CLOSE):
-        found.append(f"rho = {rho:.6g} where {asked.rho:.6g} was asked for")
-    return found
+        problems.append(f"rho = {rho:.6g} where {asked.rho:.6g} was asked for")
+    return problems
 
 
 def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> Iterator[str]:
-    """Whether a zCDP cost of `what` is worth more than the report's epsilon, at its delta less
-    `failure`."""
+    """Yield a problem if a zCDP cost of `what` is worth more than the report's epsilon, at its
+    delta less `failure`."""
     if cost <= 0 or plan.one_step:
         return
     left = report.delta - failure

@@ -76,7 +76,7 @@ class ReplayResult:
 
     @property
     def passed(self) -> bool:
-        """Whether there are pairs and no violations."""
+        """True if there are pairs and no violations."""
         return self.n_pairs > self.n_voided and not self.violations
 
     def __add__(self, other: "ReplayResult") -> "ReplayResult":
@@ -237,7 +237,7 @@ class Replay(Shares):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
+    """True if two public facts agree: dicts, arrays of any shape, numbers, words."""
     if type(a) is type(b) and type(a) in (float, int, str):
         return a == b  # most of them: some ten times faster than by arrays
     if isinstance(a, dict):
@@ -420,8 +420,8 @@ def record(
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
-    """Whether the estimator takes other rows for one unit than their ids say, by the audit's own
-    dictionary."""
+    """List the problem if the estimator takes other rows for one unit than their ids say, by the
+    audit's own dictionary."""
     try:
         units = None if groups is None else estimator._units(X, groups).index
     except (TypeError, ValueError):  # the fit says so itself
@@ -583,7 +583,7 @@ def _compare(
         recorder=replay,
     )
     result.n_pairs += not far
-    found = [
+    problems = [
         *replay.finish(),
         *_miscoded(original.estimator, rows, pair.groups),
         *different(face, outcome.face(html)),
@@ -592,11 +592,11 @@ def _compare(
     entries = {event.entry for event in paid(original.events) if law_of(event).in_rho}
     total = sum(cost for name, cost in replay.loss.items() if name in entries)
     if total > original.plan.rho * (1 + 1e-9):
-        found.append(f"realized cost {total:.6g} of rho = {original.plan.rho:.6g}")
+        problems.append(f"realized cost {total:.6g} of rho = {original.plan.rho:.6g}")
     if replay.voided:
         result.n_voided += not far
         return
-    result.violations += [f"{pair.kind}: {text}" for text in found]
+    result.violations += [f"{pair.kind}: {text}" for text in problems]
     result.ratios = largest(result.ratios, replay.ratios)
     result.loss = largest(result.loss, replay.loss)
     result.worst_loss = max(result.worst_loss, total)

@@ -53,8 +53,8 @@ def __getattr__(name: str) -> Any:
     """Load what is asked for, and no more: all of it takes half as long again as k-means."""
     for home, names in _HOMES.items():
         if name in names:
-            globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
-            return found
+            globals()[name] = exported = getattr(import_module(f"{__name__}.{home}"), name)
+            return exported
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -104,7 +104,7 @@ def told_of_narrow(
 
 
 def is_narrow(columns: Columns, width: float) -> np.ndarray:
-    """Whether each column is far narrower than a released width; never where units are unknown."""
+    """True where a column is far narrower than a released width; never where units are unknown."""
     free = np.full(len(columns.scale), columns.scaled)
     if columns.box is not None and columns.box.low is not None and columns.box.high is not None:
         free &= columns.box.low < columns.box.high
@@ -141,10 +141,10 @@ class ColumnsOfCenters:
         the rest."""
 
         def release(size: float) -> None:
-            seen = look_at_columns(session, table, size)
+            profile = look_at_columns(session, table, size)
             self.columns = None
-            if (seen.told | seen.single).all():
-                self.columns, self.single = seen.columns, seen.single
+            if (profile.told | profile.single).all():
+                self.columns, self.single = profile.columns, profile.single
             session.waive(COLUMNS)
             if self.columns is None or not (self._one or unequal(self.columns)):
                 session.waive(REFINEMENT)
@@ -163,23 +163,25 @@ class ColumnsOfCenters:
         if self.refined and self.columns is not None:
             known = unrefined_centers(self.columns, centers, errors)
             columns, size = self.columns, result.size
-            found = refined_centers(session, table, columns, known, result.square, size)
-            result = _pool_weights(result, found)
+            refined = refined_centers(session, table, columns, known, result.square, size)
+            result = _pool_weights(result, refined)
         else:
-            found = alike(result, self.columns if self.scales else None)
-            found = found._replace(unknown=self.columns is None and centers.shape[1] > 1)
-        found = found._replace(constant=found.constant | self.single)
+            refined = alike(result, self.columns if self.scales else None)
+            refined = refined._replace(unknown=self.columns is None and centers.shape[1] > 1)
+        refined = refined._replace(constant=refined.constant | self.single)
         if self.scales:  # without bounds nothing limits what the noise hides beside one value
-            found = found._replace(std_error=np.where(found.constant, np.inf, found.std_error))
-        return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
+            refined = refined._replace(
+                std_error=np.where(refined.constant, np.inf, refined.std_error)
+            )
+        return result, refined._replace(beyond=refined.beyond + 1.0) if result.cut else refined
 
 
-def _pool_weights(result: EngineResult, found: RefinedCenters) -> EngineResult:
+def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResult:
     """Return the weights of clusters, the inverse-variance mean of two releases, and how many rows
     have moved since."""
-    if found.numbers is None:
+    if released.numbers is None:
         return result
-    numbers, numbers_sd = found.numbers
+    numbers, numbers_sd = released.numbers
     weights, sd, since = result.weights, result.weights_sd, result.weights_drift
     assert sd is not None and since is not None
     first = np.square(sd) + np.square(since)
@@ -187,7 +189,7 @@ def _pool_weights(result: EngineResult, found: RefinedCenters) -> EngineResult:
     weights = weights + gain * (numbers - weights)
     # What has changed sides before is in the first number alone.
     noise = np.hypot((1 - gain) * sd, gain * numbers_sd)
-    gone = changed_sides(result.centers, found.centers, weights)
+    gone = changed_sides(result.centers, released.centers, weights)
     gone = np.hypot((1 - gain) * since, gone)
     return replace(result, weights=weights, weights_sd=noise, weights_drift=gone)
 
@@ -394,7 +396,7 @@ class BaseDPCenters(
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
 
     def _labeled_by(self):
-        return partial(nearest_seen, centers=self.cluster_centers_, seen=self._distance.rows)
+        return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
@@ -417,8 +419,8 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        told = told_by_column(self.messages_, columns, codes, names)
-        self.messages_ = told_of_inertia(told, quality)
+        messages = told_by_column(self.messages_, columns, codes, names)
+        self.messages_ = told_of_inertia(messages, quality)
         self.messages_, cut = self._outside(result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
@@ -586,12 +588,12 @@ class BaseDPCenters(
             raise ValueError("max_distance must be given, because there is no `radius_`.")
         cap = max(cap, 2 * SQUARABLE["low"])  # a released radius may be smaller
         budget = budget_of(epsilon, delta, rho)
-        found = engine_of(X, groups)
-        if found is not None:
-            check_columns(self, found)
+        source = engine_of(X, groups)
+        if source is not None:
+            check_columns(self, source)
         else:
             see_columns(self, X, self._schema(X), reset=False)
-        unit = unit_of(groups if found is None or groups is None else ())
+        unit = unit_of(groups if source is None or groups is None else ())
         words = "squared largest distance"
         entry = PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(), sensitivity=words)
         session = PrivacySession(
@@ -600,11 +602,11 @@ class BaseDPCenters(
             ledger=self._payer(ledger),
             label=f"{type(self).__name__}.private_score",
         )
-        if found is None:
+        if source is None:
             valid = self._validate_predict(X)
             table = TableRows.in_memory(valid, self._units(valid, groups))
         else:
-            table = TableRows(open_parts(found, getattr(self, "n_jobs", None)))
+            table = TableRows(open_parts(source, getattr(self, "n_jobs", None)))
         lengths = metric.length(cap), metric.domain(self.n_features_in_)
         return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
 

@@ -210,19 +210,19 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         domain = self._domain(table.n_features)
         beyond = RowsBeyond.of(session, table, domain)
         columns = columns_of(session, table, domain)
-        found = build_private_coreset(session, table, domain, self.n_clusters, progress)
-        self.points_, self.weights_ = found.points, found.weights
-        self.widths_, self.basis_ = found.widths, found.basis
-        self.residual_variance_ = found.residual
-        self.size_, self.size_std_error_ = found.size, found.size_sd
-        if found.beyond is not None:
-            self.bound_, self.rows_beyond_ = found.domain.radius, found.beyond
-        self.resolution_ = float(np.median(found.widths.max(axis=1)))
+        coreset = build_private_coreset(session, table, domain, self.n_clusters, progress)
+        self.points_, self.weights_ = coreset.points, coreset.weights
+        self.widths_, self.basis_ = coreset.widths, coreset.basis
+        self.residual_variance_ = coreset.residual
+        self.size_, self.size_std_error_ = coreset.size, coreset.size_sd
+        if coreset.beyond is not None:
+            self.bound_, self.rows_beyond_ = coreset.domain.radius, coreset.beyond
+        self.resolution_ = float(np.median(coreset.widths.max(axis=1)))
         names = self._column_names
         words = "a cell (resolution_)"
-        self.messages_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
+        self.messages_ = told_of_narrow(coreset.status, columns, self.resolution_, names, words)
         self.messages_ = told_of_beyond(self.messages_, beyond.shares, names, most=OF_CLUSTERS)
-        self._region = found.domain  # public or released: where samples may lie
+        self._region = coreset.domain  # public or released: where samples may lie
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:

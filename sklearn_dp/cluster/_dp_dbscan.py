@@ -92,8 +92,9 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     min_samples_ : float
-        Number of rows within `eps` that made a cell dense: `min_samples`, or the number that noise
-        alone does not reach in the whole box.
+        Number of rows within `eps` that made a cell dense: `min_samples`, or about the largest
+        number that noise alone reaches anywhere in the box. Noise alone makes a cluster in one of
+        20 fits at most.
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each training row, -1 for noise: not private, and not part of pickles.
     trustworthy_ : bool
@@ -171,7 +172,7 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
 
     @property
     def _pure(self) -> bool:
-        """Whether one release of Laplace noise is all."""
+        """True if one release of Laplace noise is all."""
         return self.bounds is not None and self.rho is None
 
     def _target(self) -> PrivacyBudget:
@@ -331,7 +332,8 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
             severity: Severity = "caution" if unsure else "note"
             status = status.add(Message("hidden_clusters", words, (), action, severity))
         if self.bounds is not None and outside > max(_BEYOND * total, 4 * sd):
-            words = f"{outside / total:.0%} of the rows are outside the bounds, and in no cluster"
+            share = outside / max(total, outside)  # noise may exceed the rows within them
+            words = f"{share:.0%} of the rows are outside the bounds, and in no cluster"
             status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
         return status
 

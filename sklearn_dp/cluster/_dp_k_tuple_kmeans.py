@@ -305,10 +305,10 @@ privacy_report_ :
             entries += separate_entries(_CHOICE_SHARE * rho, n_features, asked, _CHOICE)
         rest = sum_down([rho, *(-entry.rho for entry in (*entries, *last))])
         tuples = stage.entries()
-        left = sum_down([rest, *(-entry.rho for entry in tuples)])
+        remaining = sum_down([rest, *(-entry.rho for entry in tuples)])
         engine = partial(engine_entries, n_features=n_features, bounds_known=True, quality=True)
-        coreset, again = engine(rest), engine(left, prefix="fallback/")
-        refine = last_entries(left, left, "refine/", quality=True)
+        coreset, again = engine(rest), engine(remaining, prefix="fallback/")
+        refine = last_entries(remaining, remaining, "refine/", quality=True)
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
         entries += _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK)
         return (*entries, *last)
@@ -327,8 +327,8 @@ privacy_report_ :
         columns = self._columns(table.n_features)
         look = columns.look(session, table)
         if not stage.size:
-            found, refined = columns.finish(session, table, context.coreset(on_size_released=look))
-            return self._store(found, refined, unit_weight)
+            result, refined = columns.finish(session, table, context.coreset(on_size_released=look))
+            return self._store(result, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = numbered(table)
@@ -340,14 +340,14 @@ privacy_report_ :
         context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
-            found = context.coreset()
+            result = context.coreset()
         else:
-            found = self._fit_tuples(table, context, stage, numbers, weight)
-        if not found.status:
-            found = dataclasses.replace(found, status=status)
-        found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
-        found, refined = columns.finish(session, table, found)
-        return self._store(found, refined, unit_weight)
+            result = self._fit_tuples(table, context, stage, numbers, weight)
+        if not result.status:
+            result = dataclasses.replace(result, status=status)
+        result = context.judged(result.chosen(choice), norms, weight, _COUNT_SHARE * rho)
+        result, refined = columns.finish(session, table, result)
+        return self._store(result, refined, unit_weight)
 
     def _fit_tuples(self, table, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""

@@ -313,8 +313,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             on_size_released=columns.look(session, table),
         )
         self._lengths = result.lengths  # for later days
-        result, found = columns.finish(session, table, result)
-        self._store(result, found, table.units.unit_weight)
+        result, refined = columns.finish(session, table, result)
+        self._store(result, refined, table.units.unit_weight)
 
     def _fit_day(self, session, table, domain):
         """Rows of one more day, from what the days before have shown."""

@@ -580,8 +580,8 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
-        found = [seen_ball(ball, session.budget_for) for ball in balls]
-        missed = next(filter(None, (status, *found)), status)
+        statuses = [seen_ball(ball, session.budget_for) for ball in balls]
+        missed = next(filter(None, (status, *statuses)), status)
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
@@ -593,11 +593,11 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
         real = real if real.any() else ~real
         place = centers[real], float(np.median(radii[real]))
         # What bounds cut is told of the balls that were found, whether or not all were.
-        told = self._told(Status(), columns, *place, "a typical ball", outside.shares)
-        lost = sum(not each.trustworthy for each in found)
-        severity = extent(lost or len(balls), len(balls))
-        part = missed.of_part(f"{lost} of {len(balls)} balls") if lost else missed
-        self.messages_ = Status(replace(each, severity=severity) for each in part).add(*told)
+        messages = self._told(Status(), columns, *place, "a typical ball", outside.shares)
+        n_lost = sum(not each.trustworthy for each in statuses)
+        severity = extent(n_lost or len(balls), len(balls))
+        part = missed.of_part(f"{n_lost} of {len(balls)} balls") if n_lost else missed
+        self.messages_ = Status(replace(each, severity=severity) for each in part).add(*messages)
         self._set_centers(centers, weights)
 
 

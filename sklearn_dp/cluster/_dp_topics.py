@@ -91,10 +91,10 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
 def listed_texts(texts: Any, n_rows: int) -> list[Any]:
     """The texts as a list, each as it was given; an error quotes none of them."""
     check_texts(texts)
-    found = column(texts, "texts").tolist()
-    if len(found) != n_rows:
+    entries = column(texts, "texts").tolist()
+    if len(entries) != n_rows:
         raise ValueError(_NO_TEXTS)
-    return found
+    return entries
 
 
 def check_texts(texts: Any) -> None:
@@ -104,7 +104,7 @@ def check_texts(texts: Any) -> None:
 
 
 def looks_like_texts(y: Any) -> bool:
-    """Whether a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
+    """True if a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
     if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
         y = y.tolist()
     return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
@@ -145,7 +145,7 @@ def described(
     for k in range(len(sizes)):
         order = np.argsort(-telling[k], kind="stable")[:n_keywords]
         order = order[np.isfinite(telling[k, order])].tolist()
-        names, lost = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
+        names, noisy = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
         topics.append(
             Topic(
                 ", ".join(names[:_IN_LABEL]) or f"topic {k}",
@@ -154,7 +154,7 @@ def described(
                 names,
                 tuple(float(counts[k, i]) for i in order),
                 float(count_errors[k]),
-                "noise" if lost else "ok" if names else "unnamed",
+                "noise" if noisy else "ok" if names else "unnamed",
             )
         )
     return topics
@@ -170,17 +170,17 @@ def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
         ),
         "unnamed": ("unnamed_topics", "no keyword stands out from the noise", ""),
     }
-    told = []
+    messages = []
     for short, (code, words, action) in troubles.items():
         numbers = [str(number) for number, topic in enumerate(topics) if topic.status == short]
         if numbers:
             shown = ", ".join(numbers[:10]) + ", ..." * (len(numbers) > 10)
             text = f"{len(numbers)} of {len(topics)} topics ({shown}): {words}"
             severity = extent(len(numbers), len(topics))
-            told.append(Message(code, text, (), action, severity))
+            messages.append(Message(code, text, (), action, severity))
     if not clusters.trustworthy:
-        told += clusters.of_part("clusters")
-    return Status(told)
+        messages += clusters.of_part("clusters")
+    return Status(messages)
 
 
 # -- merged topics ---------------------------------------------------------------------------------
@@ -453,9 +453,9 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     def _stages(self, target: Any, n_features: int, unit: str = "row") -> Any:
         """The clusterer, its plan, and all entries."""
-        found = self.vocabulary is None
-        failure = target.delta * _FAILURE if found else 0.0
-        rho = target.to_rho(gaussian=not found, delta_failure=failure)
+        finds_vocabulary = self.vocabulary is None
+        failure = target.delta * _FAILURE if finds_vocabulary else 0.0
+        rho = target.to_rho(gaussian=not finds_vocabulary, delta_failure=failure)
         sizes, keywords = (round_down(share * rho) for share in (_SIZES_SHARE, _KEYWORDS_SHARE))
         rest = round_down(sum_down([rho, -sizes, -keywords]))
         model = DPKMeans(
@@ -468,7 +468,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             n_jobs=self.n_jobs,
         )
         plan, words = model._make_plan(n_features, unit), f"root of {self.keywords_per_text}"
-        law = Mechanism.STABILITY_HISTOGRAM if found else Mechanism.GAUSSIAN
+        law = Mechanism.STABILITY_HISTOGRAM if finds_vocabulary else Mechanism.GAUSSIAN
         entries = (
             lump(_CLUSTERS, plan),
             PlanEntry.gaussian(_SIZES, sizes, "1 unit"),
@@ -526,12 +526,12 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         """
         if texts is None and looks_like_texts(y):
             raise TypeError("y is ignored: pass the texts as texts=.")
-        found = engine_of(X, groups)
+        source = engine_of(X, groups)
         if texts is not None:
             in_memory(X, "texts")
             check_texts(texts)
-        if found is not None:
-            return self._fit_parts(found)
+        if source is not None:
+            return self._fit_parts(source)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         units = self._units(rows, groups)

@@ -109,21 +109,23 @@ def added_loss(
     the errors (k, d) of points and those of masses (k,).
     """
     together = total(mass, labels)
-    loss, own = float(mass @ squares(apart)), mass * (1 - mass / together[labels])
+    loss, own_mass = float(mass @ squares(apart)), mass * (1 - mass / together[labels])
     if errors is None:
         return loss, None
     # With noise of covariance S, z' M z has variance 4 z' M S M z - 2 tr(M S M S) in the mean, of
     # which 2 tr(M S M S) is there even if all points coincide. M of a group with masses m is
     # diag(m) - m m' / sum(m).
     square = np.square(errors)
-    seen = 4 * float(np.square(mass) @ squares(apart * errors))
+    hidden = 4 * float(np.square(mass) @ squares(apart * errors))
     moved = np.square(mass)[:, None] * square
     pairs = np.square(total(moved, labels)) - total(np.square(moved), labels)
-    least = 2 * float(np.square(own) @ squares(square) + (pairs.sum(axis=1) / together**2).sum())
-    variance = max(seen - least, least)
+    least = 2 * float(
+        np.square(own_mass) @ squares(square) + (pairs.sum(axis=1) / together**2).sum()
+    )
+    variance = max(hidden - least, least)
     if noise is not None:
         variance += squares(noise * squares(apart)[None])[0]
-    return max(loss - float(own @ squares(errors)), 0.0), float(np.sqrt(variance))
+    return max(loss - float(own_mass @ squares(errors)), 0.0), float(np.sqrt(variance))
 
 
 def least_size(weights: np.ndarray, noise: np.ndarray, k: int, confidence: float) -> float:
@@ -474,13 +476,13 @@ DPTopics
         apart, known = points - centers[labels], errors
         if errors is not None:
             # Of a column of one visible value nothing is known but that the centers are there.
-            lost = np.isinf(_rescaled(errors, 1.0))
-            known = np.where(lost, 0.0, errors)
+            hidden = np.isinf(_rescaled(errors, 1.0))
+            known = np.where(hidden, 0.0, errors)
             rounded = np.finfo(np.float32).eps * np.abs(points)
-            lost &= np.abs(apart) > np.maximum(rounded, _NO_WEIGHT)
+            hidden &= np.abs(apart) > np.maximum(rounded, _NO_WEIGHT)
         loss, loss_error = added_loss(mass, labels, apart, known, noise)
         if errors is not None:
-            loss_error = np.inf if lost.any() else loss_error
+            loss_error = np.inf if hidden.any() else loss_error
             # The variance of a total of drawn units is at most that of heavy ones.
             sd = np.sqrt(min(self.max_weight / self._heaviest, _LOST) * self._mass)
             sd = sd if noise is None else np.hypot(sd, noise)
@@ -517,9 +519,9 @@ def _rescaled(errors: np.ndarray, unit: float) -> np.ndarray:
 def _numbers(values: Any, name: str, shape: tuple[int, ...], errors: bool = False) -> np.ndarray:
     """Finite numbers, or standard errors, which may be infinite; or an error that names them."""
     flat = len(shape) == 1
-    found = read_vector(values, name) if flat else read_table(values, name, finite=False)
-    fits = found >= 0 if errors else np.abs(found) <= LARGEST
-    if found.shape != shape or not fits.all():
+    numbers = read_vector(values, name) if flat else read_table(values, name, finite=False)
+    fits = numbers >= 0 if errors else np.abs(numbers) <= LARGEST
+    if numbers.shape != shape or not fits.all():
         kind = "nonnegative" if errors else "finite"
         raise ValueError(f"{name} must hold {kind} numbers, in the shape {shape} of centers.")
-    return found
+    return numbers

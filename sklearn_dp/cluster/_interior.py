@@ -122,13 +122,13 @@ def int_point(
     table = TableRows.in_memory(column, Units(len(column)))
     rows = GridRows.quantize(table, domain)
     point = _int_point.int_point(session, rows, n_points, _SEARCH)
-    found = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
-    return IntPointResult(float(found[0, 0]), session.report())
+    clipped = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
+    return IntPointResult(float(clipped[0, 0]), session.report())
 
 
 def _checked(values):
     """A vector of finite numbers, or an error that quotes none."""
-    found = read_vector(values, "values")
-    if not np.isfinite(found).all():
+    numbers = read_vector(values, "values")
+    if not np.isfinite(numbers).all():
         raise ValueError("values must be a vector of finite numbers.")
-    return saturated(found)
+    return saturated(numbers)

@@ -286,18 +286,18 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         elif self._earlier() is not None:
             find = self._by_day
         known, end, rows, origin = find(table, domain, session, progress)
-        found, names = known.joined(end, rows, origin), self._column_names
-        self._whitening, self.covariance_ = found.whitening, found.covariance
+        moments, names = known.joined(end, rows, origin), self._column_names
+        self._whitening, self.covariance_ = moments.whitening, moments.covariance
         self.precision_ = self._precision() if self.store_precision else None
-        self.location_, self.location_std_error_ = found.mean, found.mean_error
-        end, unit = found.end, table.units.unit_weight
-        self.covariance_std_error_ = found.errors
+        self.location_, self.location_std_error_ = moments.mean, moments.mean_error
+        end, unit = moments.end, table.units.unit_weight
+        self.covariance_std_error_ = moments.errors
         self.column_scale_ = known.scale
         self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))
         box = None if self.assume_centered else domain
         place = self.location_, self.location_std_error_
-        self.column_status_ = codes = at_bound_codes(found.codes, box, *place, spreads)
+        self.column_status_ = codes = at_bound_codes(moments.codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if not self.messages_:

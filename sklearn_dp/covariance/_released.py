@@ -144,8 +144,8 @@ class BaseReleasedCovariance(BaseDPEstimator):
             Not private where the rows are.
         """
         volume = np.linalg.slogdet(self.get_precision())[1]
-        found = volume - self.mahalanobis(X) - math.log(2 * math.pi) * self.n_features_in_
-        return weighted_mean(found / 2, sample_weight)
+        densities = volume - self.mahalanobis(X) - math.log(2 * math.pi) * self.n_features_in_
+        return weighted_mean(densities / 2, sample_weight)
 
 
 def check_bools(**values: object) -> None:

@@ -127,17 +127,17 @@ class BaseRoutes(OpenBounds, BaseByDays):
     def _by_rounds(self, table, domain, session, progress):
         """Columns by themselves, a first guess, and rounds that whiten by what is released."""
         centered = bool(self.assume_centered)
-        found, again = known_moments(session, table, *self._ends(table.n_features))
-        known = KnownColumns.of(found, domain, centered=centered)
+        moments, again = known_moments(session, table, *self._ends(table.n_features))
+        known = KnownColumns.of(moments, domain, centered=centered)
         progress("location")
         ball, rows = self._read(known, table, session)
         if known.unseen.all():  # and there is nothing to add up
             self.path_ = "whiten"
-            self.messages_ = Status([] if found.single.all() else [_NOTHING])
+            self.messages_ = Status([] if moments.single.all() else [_NOTHING])
             return known, known.nothing(ball, rows), rows, ball.center
-        square = found.weights.square
+        square = moments.weights.square
         end = None
-        if may_be_normal(found):
+        if may_be_normal(moments):
             start = self._start(session, known.start(ball, rows), rows, centered)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
             end = refine_normal(rounds, start, partial(known.all_as_wide, rows))
@@ -150,7 +150,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
             rounds = MomentRounds(session, rows, centered=centered, square=square)
             end = measured_once(rounds, known.start(ball, rows))
         assert end.errors is not None
-        self.messages_ = found.weights.told(Status())
+        self.messages_ = moments.weights.told(Status())
         if not end.weight > _FEWEST * end.errors.weight:
             self.messages_ = Status([_NOTHING])
             return known, end.unknown(), rows, ball.center
@@ -161,7 +161,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         return known if normal else alone, end, rows, ball.center
 
     def _first_day(self, known, end, rows, origin):
-        """What later days start from."""
+        """Return the state that later days start from."""
         first = known.joined(end, rows, origin).end
         # Columns say nothing of later days, nor of tails in these.
         errors, unseen = first.errors, end.errors.unseen_second
@@ -180,8 +180,8 @@ class BaseRoutes(OpenBounds, BaseByDays):
     def _start(self, session, start, rows, centered):
         """The friendly core's covariance, or the columns alone where that gives none."""
         stage, _ = self._stage(session.plan.target, rows.n_features)
-        found = None if stage is None else stage.run(session, rows, centered=centered)
-        self.path_ = "whiten" if found is None else "friendly core"
-        if found is None:
+        core = None if stage is None else stage.run(session, rows, centered=centered)
+        self.path_ = "whiten" if core is None else "friendly core"
+        if core is None:
             return start
-        return replace(found, center=start.center, weight=start.weight)
+        return replace(core, center=start.center, weight=start.weight)

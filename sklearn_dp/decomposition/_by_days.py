@@ -27,7 +27,7 @@ _NOT_SEEN = Message(
 
 
 class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
-    """What a released PCA makes of one more day, and keeps for the next."""
+    """A released PCA that is updated with the rows of one more day, and keeps its state."""
 
     bounds: Any
     explained_variance_: np.ndarray
@@ -46,8 +46,8 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         return None
 
     def _first_day(self, place: CenterRadius, moment: np.ndarray) -> AxesDays:
-        """What the first day has shown, in steps of the grid of the public bounds: the second
-        `moment` about the center of its place, divided by the size of it."""
+        """Return the state after the first day, in steps of the grid of the public bounds: the
+        second `moment` about the center of its place, divided by the size of it."""
         domain, (total, sd, *_, taken) = self._domain(self.n_features_in_), self._total
         unit = Grid.for_radius(domain.radius).unit
         center = (place.domain.center - domain.center) / unit
@@ -65,10 +65,10 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         """Rows of one more day, from what the days before have shown."""
         today, public = self._today, self._domain(table.n_features)
         domain, rows = rows_in_bounds(table, public)
-        found, self._earlier_days = self._earlier().and_one(session, rows, today.keep)
+        moments, self._earlier_days = self._earlier().and_one(session, rows, today.keep)
         self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
         unit = rows.unit
-        noise, covariance, means = found.noise * unit**2, found.covariance, found.means
+        noise, covariance, means = moments.noise * unit**2, moments.covariance, moments.means
         self.mean_ = domain.center + means.mean * unit
         # As of noise that is the same in all directions: the norm of H G H with s the square of H
         # is about the root of 2 |s| tr s.
@@ -81,11 +81,11 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         variances = np.diag(covariance) * unit**2
         total = max(float(variances.sum()), float(np.linalg.norm(noise / largest)) * largest)
-        self._set_errors(total, noise, 2 / found.variance, 0.0, found.taken * total)
+        self._set_errors(total, noise, 2 / moments.variance, 0.0, moments.taken * total)
         self._set_direction_errors(eigen, unit**2, 0.0)
         error = np.sqrt(means.variance + np.square(means.bias)) * unit
         sure = means.size > _SURE * math.sqrt(means.size_variance)
         self.mean_std_error_ = np.where(sure & (means.precision > 0), error, math.inf)
-        self.messages_ = Status([] if sure and found.seen else [_NOT_SEEN])
+        self.messages_ = Status([] if sure and moments.seen else [_NOT_SEEN])
         self._set_mean_codes(public, variances)
         self._tell(public, variances)

@@ -175,13 +175,13 @@ class BaseComponentErrors(BaseDPEstimator):
             self.column_status_ = np.full(table.n_features, "noise", dtype="<U8")
         elif self._unequal(table.n_features):
             ends = column_ends(self.bounds, table.n_features)
-            found = fit_moments(session, table, *ends, spreads=False)
+            moments = fit_moments(session, table, *ends, spreads=False)
             # Noise may hide from means what the second moment shows.
-            found = replace(found, least=np.maximum(found.least, self._spreads(variances)))
-            codes, known = codes_of_means(found), found.known | found.single
-            self.messages_ = self.messages_ or status_of(found, codes, names, session.budget_for)
-            self.mean_ = np.where(known, found.mean, self.mean_)
-            self.mean_std_error_ = np.where(known, found.error, self.mean_std_error_)
+            moments = replace(moments, least=np.maximum(moments.least, self._spreads(variances)))
+            codes, known = codes_of_means(moments), moments.known | moments.single
+            self.messages_ = self.messages_ or status_of(moments, codes, names, session.budget_for)
+            self.mean_ = np.where(known, moments.mean, self.mean_)
+            self.mean_std_error_ = np.where(known, moments.error, self.mean_std_error_)
             self.column_status_ = codes
         else:
             self._set_mean_codes(domain, variances)
@@ -214,8 +214,8 @@ class BaseComponentErrors(BaseDPEstimator):
         A variance that its noise hides is that of all columns together.
         """
         total, sd = self._total[0], self._column_noise()
-        seen = variances > _CLEAR * sd
-        spread = np.sqrt(np.where(seen, variances, total / len(variances)))
+        visible = variances > _CLEAR * sd
+        spread = np.sqrt(np.where(visible, variances, total / len(variances)))
         known = self.mean_std_error_ <= _HIDDEN * spread
         self.column_status_ = np.where(known, "ok", "noise").astype("<U8")
         mean = self.mean_, self.mean_std_error_

@@ -17,7 +17,8 @@ _LEAST_VARIANCE = 1e-300  # of rows that are all but equal; its inverse is a flo
 
 
 class BaseProbabilisticModel(BaseDPEstimator):
-    """What a released PCA makes of rows: variances along the components, and one beside them."""
+    """The probabilistic model of a released PCA: variances along the components, and one beside
+    them."""
 
     components_: np.ndarray
     explained_variance_: np.ndarray

@@ -70,7 +70,7 @@ _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is released of the outputs."""
+    """The released aggregate of the outputs."""
 
     vector: np.ndarray  # (n_outputs,)
     n_working: float  # noisy number of blocks whose fit worked
@@ -214,35 +214,35 @@ class Aggregation:
     def _by_mean(self, session, outputs, n_blocks, domain):
         rows, rho = GridRows.quantize(outputs, domain), session.remaining("mean")
         region = Region(np.zeros(rows.n_features), rows.limit)
-        found = ball_mean(session, "mean", rows, region, rho, replace=True)
+        mean = ball_mean(session, "mean", rows, region, rho, replace=True)
         # All outputs are within the bounds: an error of half of these says nothing of them.
-        error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
-        least = found.size - 2 * found.size_sd
+        error, spread = float(np.linalg.norm(mean.error)) * rows.unit, domain.radius
+        least = mean.size - 2 * mean.size_sd
         status = hidden_in_noise(
-            "their bounds", error, spread, self.budget, found.size, least, units="blocks"
+            "their bounds", error, spread, self.budget, mean.size, least, units="blocks"
         )
-        return found.mean * rows.unit + domain.center, status, found.error * rows.unit
+        return mean.mean * rows.unit + domain.center, status, mean.error * rows.unit
 
     def _by_friendly_core(self, session, outputs, n_blocks, domain):
         d = outputs.n_features
         Columns(np.zeros(d), np.ones(d), False, domain).read(outputs, always=True)
         # Tuples of one point each; those that are not active are nobody's friends.
-        found = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
-        if found is None:
+        average = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
+        if average is None:
             action = "use more blocks or a larger epsilon"
             return domain.center, _useless("few_blocks", "no core found", action), None
-        error = np.full(len(found.mean), found.sd)
+        error = np.full(len(average.mean), average.sd)
         # As above; the released size is a lower bound already, and at least one.
         status = hidden_in_noise(
             "their bounds",
             float(np.linalg.norm(error)),
             domain.radius,
             self.budget,
-            found.size,
-            found.size,
+            average.size,
+            average.size,
             units="blocks",
         )
-        return found.mean + domain.center, status, error
+        return average.mean + domain.center, status, error
 
 
 def _useless(code: Code, text: str, action: str = "") -> Status:
@@ -277,7 +277,7 @@ _SPREADS = 2.0 ** np.arange(-20, 2)  # times the magnitude
 
 
 def _each(rho: float, n_choices: int) -> float:
-    """What a choice may cost."""
+    """Return the budget of one choice."""
     return rho / n_choices * (1 - 1e-9)
 
 

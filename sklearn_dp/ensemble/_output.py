@@ -60,8 +60,8 @@ def labels_of(classes):
     """
     labels = column(classes, "classes")
     kinds = {str if isinstance(each, str) else type(each) for each in labels.tolist()}
-    alike = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
-    return np.array(labels.tolist()) if alike else labels
+    same_kind = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
+    return np.array(labels.tolist()) if same_kind else labels
 
 
 def target_column(y, n, labels=None):
@@ -78,16 +78,16 @@ def target_column(y, n, labels=None):
     check_target(y)
     given = column(y, "y")
     if labels is None:
-        found, wrong = floats(given)
+        numbers, wrong = floats(given)
     else:
         entries = [_only(each) for each in given.tolist()]
-        found, wrong = places_among(entries, labels.tolist()).astype(float), set()
-    if wrong or len(found) != n or not np.isfinite(found).all():
+        numbers, wrong = places_among(entries, labels.tolist()).astype(float), set()
+    if wrong or len(numbers) != n or not np.isfinite(numbers).all():
         raise ValueError(
             "y must be a vector of finite numbers (of labels, for a classifier), "
             "one for each row of X."
         )
-    return found
+    return numbers
 
 
 def _only(label):
@@ -142,17 +142,17 @@ class Output:
         of_coef = np.repeat(
             [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
         )
-        lost = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
-        if 2 * np.count_nonzero(lost) <= lost.size:
+        noisy = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
+        if 2 * np.count_nonzero(noisy) <= noisy.size:
             return Status()
         shape = self.shapes[self.names.index("coef_")]
         places = [f"coef_[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]
         text = (
-            f"mostly noise: {np.count_nonzero(lost)} of the {lost.size} coefficients cannot be "
-            f"told from zero ({in_short(names_at(places, lost))}), so predictions may be far off"
+            f"mostly noise: {np.count_nonzero(noisy)} of the {noisy.size} coefficients cannot be "
+            f"told from zero ({in_short(names_at(places, noisy))}), so predictions may be far off"
         )
         action = "use more rows, fewer columns or a larger epsilon"
-        severity = extent(int(np.count_nonzero(lost)), lost.size)
+        severity = extent(int(np.count_nonzero(noisy)), noisy.size)
         return Status([Message("mostly_noise", text, (), action, severity)])
 
     def write(self, fitted, vector):
@@ -202,8 +202,8 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
     if values is None:
         raise ValueError("estimator: it could not be fitted to dummy data. Check its parameters.")
     wanted = _USUAL if names is None else (tuple(names),)
-    found = next((each for each in wanted if values.keys() >= {*each}), None)
-    if found is None:
+    match = next((each for each in wanted if values.keys() >= {*each}), None)
+    if match is None:
         asked = "none of the usual attributes" if names is None else f"not {', '.join(names)}"
         raise ValueError(
             f"output: fitted to dummy data, the estimator has {asked} as numbers, but has "
@@ -211,19 +211,19 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
             + " Clusters have no order: use DPKTupleKMeans."
             * ("cluster_centers_" in values)
         )
-    return Output(found, tuple(values[name].shape for name in found), tuple(signs))
+    return Output(match, tuple(values[name].shape for name in match), tuple(signs))
 
 
 def _numbers(fitted):
     """Attributes of a fitted estimator that are arrays of finite numbers, by name."""
-    found = {}
+    numbers = {}
     for name in dir(fitted):
         if name.endswith("_") and name[0] != "_":
             # Some are properties, which may ask for what is not there. None is a NaN to numpy.
             value = attempt_silently(lambda name=name: np.asarray(getattr(fitted, name), float))[0]
             if value is not None and np.isfinite(value).all():
-                found[name] = value
-    return found
+                numbers[name] = value
+    return numbers
 
 
 def clip_features(domain, n_features, block):

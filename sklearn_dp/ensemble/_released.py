@@ -107,14 +107,14 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
         return {**output, "n_working_": (0.0, math.inf)}
 
-    def _keep(self, found):
+    def _keep(self, result):
         """The fitted attributes of an `Aggregate`."""
-        self.output_, self.n_working_, self.messages_ = found.vector, found.n_working, found.status
-        self.n_working_std_error_ = found.n_working_sd
+        self.output_, self.messages_ = result.vector, result.status
+        self.n_working_, self.n_working_std_error_ = result.n_working, result.n_working_sd
         # A fit before this one may have had it.
         self.__dict__.pop("output_std_error_", None)
-        if found.error is not None:
-            self.output_std_error_ = found.error
+        if result.error is not None:
+            self.output_std_error_ = result.error
 
     def _inner(self) -> Any:
         raise TypeError("a subclass must give the estimator that it fits")
@@ -126,8 +126,9 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _ask(self, method, X, *others):
-        """What a method of the released estimator makes of rows, or what it misses for that. Of
-        each alone: its bits are not those of the rows beside it, as a private step behind it needs.
+        """Return the output of a method of the released estimator for rows, or what it needs and
+        does not have. Of each alone: its bits are not those of the rows beside it, as a private
+        step behind it needs.
 
         Entries of `X` are moved to 1e37 at most: scikit-learn's estimators that work in single
         precision refuse larger ones.

@@ -209,13 +209,13 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return RobustScaler(with_scaling=False) if self.estimator is None else self.estimator
 
     def _needs_target(self):
-        """Whether a target is part of the rows of a block, as their last column."""
+        """True if a target is part of the rows of a block, as their last column."""
         if not hasattr(self._inner(), "fit"):
             raise TypeError("estimator must have a fit method.")
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _kinds(self):
-        """What a target may declare to hold: numbers, or what the public labels are."""
+        """Return the kinds that a target may declare: numbers, or those of the public labels."""
         if not is_classifier(self._inner()) or self.classes is None:
             return NUMBERS
         words: dict[type, str] = {str: "text", bytes: "bytes"}
@@ -226,7 +226,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return labels_of(self.classes)
 
     def _trainable(self):
-        """What is fitted to the rows of a block."""
+        """Return the estimator that is fitted to the rows of a block."""
         if not self._needs_target():
             return self._inner()
         classes = self.classes if is_classifier(self._inner()) else None
@@ -271,7 +271,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):
-        """What may be spent where neighbors differ in the output of one block."""
+        """Return the budget that may be spent where neighbors differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
         epsilon, delta = self._step_cost(target)
@@ -322,9 +322,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         """
         if not self._needs_target():
             return self._fit_validated(X, groups)
-        found = engine_with_targets(X, groups, y, self._kinds())
-        if found is not None:
-            return self._fit_parts(found)
+        source = engine_with_targets(X, groups, y, self._kinds())
+        if source is not None:
+            return self._fit_parts(source)
         if y is None:
             raise ValueError("y must be given: the estimator needs a target.")
         check_target(y, self._kinds())
@@ -339,17 +339,17 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
-        found = engine_with_targets(parts, groups, target, self._kinds(), reader=engine_of_parts)
-        assert found is not None, "that reader takes nothing else"
-        return found
+        source = engine_with_targets(parts, groups, target, self._kinds(), reader=engine_of_parts)
+        assert source is not None, "that reader takes nothing else"
+        return source
 
-    def _fit_parts(self, found: EngineInput) -> Any:
-        if self._needs_target() and not found.targets:
+    def _fit_parts(self, source: EngineInput) -> Any:
+        if self._needs_target() and not source.targets:
             raise ValueError("y must be given: the estimator needs a target.")
-        return super()._fit_parts(found)
+        return super()._fit_parts(source)
 
-    def _open_parts(self, found: EngineInput) -> Any:
-        table = super()._open_parts(found)
+    def _open_parts(self, source: EngineInput) -> Any:
+        table = super()._open_parts(source)
         if self._needs_target():
             table.update(with_targets, self._public_labels())
             table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
@@ -363,12 +363,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         results = self._inner_fits(table, session, output, n_features)
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
-        found = aggregation.run(step, results, self.n_blocks_)
-        if not found.status and found.error is not None:
+        result = aggregation.run(step, results, self.n_blocks_)
+        if not result.status and result.error is not None:
             bounded = self.output_bounds is not None
-            status = output.hidden(found.vector, found.error, bounded=bounded)
-            found = replace(found, status=status)
-        self._keep(found)
+            status = output.hidden(result.vector, result.error, bounded=bounded)
+            result = replace(result, status=status)
+        self._keep(result)
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")
 

@@ -1,4 +1,4 @@
-"""What a client does: from a message of the server and its own rows to integers.
+"""The work of a client: from a message of the server and its own rows to integers.
 
 A message is a dict of plain arrays, and so is an answer; both can be sent by any transport.
 
@@ -90,7 +90,8 @@ def client_update(
 
 
 def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
-    """What a client's function `read` returns; nothing if it fails where others count on its noise.
+    """Return the rows of a client's function `read`; nothing if it fails where others count on its
+    noise.
 
     `read` may be a database, a file, a Flower context. The message's ``noise`` says whether clients
     add the noise: then None, which counts as no rows, after an error. In other rounds the error
@@ -155,7 +156,7 @@ def _finite(rows: np.ndarray) -> np.ndarray:
 
 
 def _told(words: str, call: Any, *arguments: Any) -> Any:
-    """What a call returns, or an error in words that everybody may know."""
+    """Return the result of a call, or an error in words that everybody may know."""
     try:
         return call(*arguments)
     except MemoryError:
@@ -196,7 +197,7 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
     """
     if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
-    found = {}
+    checked = {}
     noisy = bool(message["noise"].size)
     for name, shape in _shapes(kind, message).items():
         value = np.asarray(answer[name])
@@ -207,10 +208,10 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
         value = value.astype(np.uint64 if value.dtype.kind == "u" else np.int64, casting="safe")
         if value.shape != shape:  # the shape is checked before the copy, and of the copy
             raise AnswerError(f"{name}: wrong shape.")
-        value = found[name] = value.view(np.int64) if noisy else clamped(value)
+        value = checked[name] = value.view(np.int64) if noisy else clamped(value)
         if message["shares"].size and not noisy and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
-    return found
+    return checked
 
 
 def _shapes(kind: str, message: Arrays) -> dict[str, tuple[int, ...]]:

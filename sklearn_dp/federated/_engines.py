@@ -78,7 +78,7 @@ def check_distinct(clients: Sequence[Any]) -> None:
 
 
 def _overlap(arrays: Sequence[np.ndarray]) -> bool:
-    """Whether two arrays have memory in common.
+    """True if two arrays have memory in common.
 
     1. Arrays are sorted by the ends of their memory. One that begins after another has ended
        shares nothing with it: that is all there is to do for parts of one array in a row.
@@ -105,7 +105,7 @@ def _overlap(arrays: Sequence[np.ndarray]) -> bool:
 
 
 def _share(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether an element is in both arrays; False also where that takes too long to tell."""
+    """True if an element is in both arrays; False also where that takes too long to tell."""
     try:
         return np.shares_memory(one, other, max_work=_MOST_WORK)
     except np.exceptions.TooHardError:
@@ -152,7 +152,7 @@ class LocalEngine:
 
 
 def _answer(kind: str, sealed: SealedMessage, client_and_shares: tuple[Any, Any]) -> Arrays:
-    """What a client answers: by its own method, or from its rows."""
+    """Return the answer of a client: by its own method, or from its rows."""
     (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
         # Checked by the server's own copy of the message, and in the time of the client: whatever
@@ -278,7 +278,7 @@ _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
 
 
 def is_grid(clients: Any) -> bool:
-    """Whether clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
+    """True if clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
     return hasattr(clients, "send_and_receive") and hasattr(clients, "get_node_ids")
 
 
@@ -301,10 +301,10 @@ class FlowerEngine:
         move a sum by twice what is claimed of it."""
         nodes = sorted(self.grid.get_node_ids())
         queries = [_query(kind, message, node) for node in nodes]
-        found: dict[int, Any] = {}
+        replies: dict[int, Any] = {}
         for reply in self.grid.send_and_receive(queries, timeout=self.seconds):
-            found.setdefault(reply.metadata.src_node_id, reply)
-        return [_read(found.get(node)) for node in nodes]
+            replies.setdefault(reply.metadata.src_node_id, reply)
+        return [_read(replies.get(node)) for node in nodes]
 
 
 def _query(kind: str, message: Arrays, node: int) -> Any:
@@ -368,7 +368,7 @@ def flower_client(
         kind = message.content[_ROUND]["kind"]
         shares = NoiseShares(*(share_seed(context) if share_seed else ()))
         asked = _arrays(message.content[_MESSAGE])
-        found = client_update(kind, asked, read_rows(asked, read, context), shares)
-        return Message(RecordDict({_ANSWER: _record(found)}), reply_to=message)
+        reply = client_update(kind, asked, read_rows(asked, read, context), shares)
+        return Message(RecordDict({_ANSWER: _record(reply)}), reply_to=message)
 
     return app

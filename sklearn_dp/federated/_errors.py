@@ -46,10 +46,10 @@ def keep_errors(model: Any, state: State, budget: Budget) -> None:
     status. `state` is that after the last round."""
     for name in (*(f"{name}std_error_" for name in WITH_ERRORS), *_CODES):
         vars(model).pop(name, None)  # a fit before this one may have had them
-    found = center_errors(state)
-    if found is None or state.counts is None:
+    released = center_errors(state)
+    if released is None or state.counts is None:
         return
-    noise, others, counts_sd = found
+    noise, others, counts_sd = released
     order = np.argsort(-np.asarray(state.counts), kind="stable")
     d, unit = state.setup.n_features, state.unit
     model.cluster_centers_std_error_ = np.repeat(
@@ -122,8 +122,8 @@ def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
         return None
     spread, follows = units
     # A clipped mean follows its units for a part g of the way: (1 - g) / g of what it went is left.
-    left = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
-    variance = spread / (d * counts) + np.square(left) / d
+    remainder = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
+    variance = spread / (d * counts) + np.square(remainder) / d
     return np.sqrt(state.doubts[0]), np.sqrt(variance), float(state.counts_sd)
 
 
@@ -139,7 +139,7 @@ def count_errors(state: State) -> np.ndarray:
 
 
 def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
-    """What the public points, or the released variance, say of the units of each cluster.
+    """Estimate the units of each cluster from the public points, or from the released variance.
 
     Their mean squared distance (k,) from their center, and the mean derivative (k,) of a clipped
     residual by its length, along all axes: 1 where it is not clipped, and the limit over
@@ -152,20 +152,20 @@ def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
     counts = np.maximum(np.asarray(state.counts), 0.0)
     n = max(float(counts.sum()), 1.0)
     between = float(counts @ np.square(anchors).sum(axis=1))
-    left, left_sd = max(state.square - between, 0.0) / n, state.square_sd / n
+    unexplained, left_sd = max(state.square - between, 0.0) / n, state.square_sd / n
     if state.proxy is None:
-        return np.full(len(anchors), left), np.ones(len(anchors))
+        return np.full(len(anchors), unexplained), np.ones(len(anchors))
     near = nearest_of(state.proxy, anchors)
     square = np.square(state.proxy - anchors[near]).sum(axis=1)
-    own, common = _means(square, near, len(anchors)), float(square.mean())
-    if common < _NO_SPREAD or state.limit < _TOO_SHORT * math.sqrt(left):
+    own_means, common = _means(square, near, len(anchors)), float(square.mean())
+    if common < _NO_SPREAD or state.limit < _TOO_SHORT * math.sqrt(unexplained):
         return None
     # The server's points may be half as far again, or half as far: by inverse variance.
     precisions = 1 / max(_UNLIKE * common, 1e-300) ** 2, 1 / max(left_sd, 1e-300) ** 2
-    typical = float(np.average([common, left], weights=precisions))
+    typical = float(np.average([common, unexplained], weights=precisions))
     beyond = state.limit / np.maximum(np.sqrt(square), 1e-300)
     follows = np.where(beyond >= 1, 1.0, beyond * (1 - 1 / d))
-    return own * (typical / max(common, 1e-300)), _means(follows, near, len(anchors))
+    return own_means * (typical / max(common, 1e-300)), _means(follows, near, len(anchors))
 
 
 def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
@@ -175,7 +175,8 @@ def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
 
 
 def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> Status:
-    """Whether the noise of a typical center is as large as half of what the centers differ by."""
+    """Return a status that says whether the noise of a typical center is as large as half of what
+    the centers differ by."""
     counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
     spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))
     size = float(counts.sum())

@@ -1,4 +1,4 @@
-"""What the server learns from the releases of each round: post-processing, at no cost.
+"""Updates of the server's state from the releases of each round: post-processing, at no cost.
 
 `LEARN` holds a function for each kind of round. All of them are called alike:
 
@@ -132,13 +132,13 @@ def _with_public_proxies(
     released basis, origin and count. `values` are the eigenvalues (d,) of the noisy moment,
     ascending, in squared steps, `sd` the noise of an entry on its diagonal."""
     q = state.basis.shape[1]
-    seen = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
+    visible = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
     spread, narrow = (
         np.minimum(state.ball, np.sqrt(top[::-1][:q] / state.counts[0]))
-        for top in (np.maximum(values, sd), seen)
+        for top in (np.maximum(values, sd), visible)
     )
-    if not seen.any():
+    if not visible.any():
         state = _warned(state, "no clusters are visible; the centers are close to the mean")
     number = max(_PROXIES * state.setup.n_clusters, 200)
     points = normal_points(session.rng("proxies"), number, 1.2 * narrow)
@@ -304,7 +304,7 @@ def _moves(
 def _learn_reach(
     state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
 ) -> State:
-    """What the vectors of clients are to be clipped to: about as long as the typical one is.
+    """Learn the clip radius for vectors of clients: about as long as the typical one is.
 
     The mean level over clients is the logarithm of the geometric mean of their lengths. It is
     combined with what is done where nothing is known, a half, by its noise: with little budget it
@@ -312,8 +312,8 @@ def _learn_reach(
     """
     kind = state.kind
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
-    seen, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
-    power = _USUAL_REACH + (seen - _USUAL_REACH) / (1 + variance / _REACH_VARIES**2)
+    length, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
+    power = _USUAL_REACH + (length - _USUAL_REACH) / (1 + variance / _REACH_VARIES**2)
     share = 2.0 ** min(max(power, -2 * HALF_REACH), _USUAL_REACH)
     names = ("lift sums", "lloyd sums") if kind == "lift reach" else (REACHES[kind],)
     return replace(state, reaches=state.reaches | dict.fromkeys(names, share))

@@ -1,4 +1,4 @@
-"""What the parameters of the estimator mean: their checks, the public facts of a fit, its plan.
+"""The parameters of the estimator: their checks, the public facts of a fit, its plan.
 
 Functions of a model, a :class:`~sklearn_dp.FederatedDPKMeans`, and public facts. A plan is made
 before any data are seen, and a fit may do nothing that its plan does not hold, so both start from
@@ -185,20 +185,20 @@ def _start(
 
 
 def relation_of(model: Any, unit: str) -> str:
-    """What neighbors do with a unit; reports, ledgers and `private_score` go by it.
+    """Return how neighbors differ in a unit; reports, ledgers and `private_score` go by it.
 
     >>> from sklearn_dp import FederatedDPKMeans
     >>> relation_of(FederatedDPKMeans(n_honest=3, relation="replace"), "group")
     'replace the rows of'
     """
     # A client that adds noise takes part whether it has rows or not: its rows come and go.
-    own = model.n_honest is not None and unit == "group"
-    return model.relation + " the rows of" * own
+    has_honest = model.n_honest is not None and unit == "group"
+    return model.relation + " the rows of" * has_honest
 
 
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
-    """What a fit with these kinds of rounds may release and spend. A ValueError for a unit that no
-    such fit has, and for a budget at which the proof of noise in shares does not hold."""
+    """Return the plan of a fit with these kinds of rounds. A ValueError for a unit that no such fit
+    has, and for a budget at which the proof of noise in shares does not hold."""
     if model.privacy_unit == "client" and unit == "row":
         raise ValueError(
             "privacy_unit='client' needs groups, the client of each row, in fit; and unit='group' "

@@ -1,4 +1,4 @@
-"""What public points are worth where releases are mostly noise: post-processing, at no cost.
+"""The use of public points where releases are mostly noise: post-processing, at no cost.
 
 Every release has a known noise, and the server's points say beforehand what it may be near. Each
 estimate is the public one plus the part of the difference that noise does not explain (empirical
@@ -82,7 +82,8 @@ def spikes(values: np.ndarray, sd: float) -> np.ndarray:
 
 
 def posterior_weights(weights: np.ndarray, sd: float) -> np.ndarray:
-    """What public points weigh, all positive, given noisy weights: all alike where noise rules.
+    """Return the weights of public points, all positive, given noisy weights: all alike where noise
+    rules.
 
     Released weights (m,), with noise of deviation `sd`. The prior: half of the points weigh
     nothing, the others exponentially distributed amounts with the mean 2 t, where t is the mean
@@ -223,8 +224,8 @@ def shrink_moves(
     error = math.sqrt(2 / dimension) * expected
     total = max(float(weights.sum()), 1e-300)
     pooled = max(0.0, float(weights @ excess - _POOLED * np.linalg.norm(weights * error)) / total)
-    own = min(1.0, dimension / _TRUSTED_AXES)
-    beyond = np.maximum(pooled, own * (excess - _OWN * error) + (1 - own) * pooled)
+    own_share = min(1.0, dimension / _TRUSTED_AXES)
+    beyond = np.maximum(pooled, own_share * (excess - _OWN * error) + (1 - own_share) * pooled)
     prior = np.minimum(doubt + beyond, np.square(longest) / dimension)
     gain = prior / np.maximum(prior + noise, 1e-300)
     moved = gain[:, None] * moved
@@ -251,7 +252,7 @@ _NEAREST = 0.75  # part of the held-out points that counts: outliers are not to 
 
 
 def is_faint(weights: np.ndarray, sd: float) -> bool:
-    """Whether released weights are so small against their noise that they tell next to nothing."""
+    """True if released weights are so small against their noise that they tell next to nothing."""
     mean = float(weights.sum()) / len(weights) - sd / math.sqrt(len(weights))
     return mean < _FAINT * sd
 
@@ -285,7 +286,7 @@ def own_start(
 
 
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
-    """Whether k-means in the points' own subspace predicts held-out points better, every time.
+    """True if k-means in the points' own subspace predicts held-out points better, every time.
     Points are public, about the center of the domain."""
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
@@ -303,9 +304,9 @@ def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Genera
 def _lifted(points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Centers by k-means in the leading axes of the points, lifted."""
     subspace = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :k].T
-    flat_points, alike = points @ subspace.T, np.ones(len(points))
-    flat = weighted_kmeans(flat_points, alike, k, rng, _STARTS)
-    return lift_points(points, flat_points, alike, flat, subspace).centers
+    flat_points, weights = points @ subspace.T, np.ones(len(points))
+    flat = weighted_kmeans(flat_points, weights, k, rng, _STARTS)
+    return lift_points(points, flat_points, weights, flat, subspace).centers
 
 
 def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:
@@ -342,13 +343,13 @@ def sphere_packing(
     x to the nearest corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
-    found: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
+    packing: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
     while high - low > 1e-3 * half_width * np.sqrt(n_features):
         middle = (low + high) / 2
         packed = _pack(n_clusters, n_features, half_width, middle, rng)
         low, high = (low, middle) if packed is None else (middle, high)
-        found = found if packed is None else packed
-    return found
+        packing = packing if packed is None else packed
+    return packing
 
 
 def _pack(

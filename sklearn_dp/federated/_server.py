@@ -1,4 +1,4 @@
-"""What the server does between two rounds: from released sums to the next message.
+"""The work of the server between two rounds: from released sums to the next message.
 
 1. `first_message` puts public points on the grid and asks for the first round.
 2. Whoever carries messages (`_engines`, or a system of your own) sends ``state.message`` to all
@@ -145,7 +145,7 @@ def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Ar
 
 
 def message_of(state: State) -> Arrays:
-    """What clients need to know for the present round, but for `shares` and `noise`."""
+    """Return the message to clients for the present round, without `shares` and `noise`."""
     setup, kind = state.setup, state.kind
     message = empty_message(setup.n_features, state.domain, state.round)
     if state.origin is not None:
@@ -176,7 +176,8 @@ def message_of(state: State) -> Arrays:
 
 
 def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
-    """What residuals are taken about where bounds are made for them: integers (k, d).
+    """Return the points that residuals are relative to where bounds are made for them: integers (k,
+    d).
 
     `anchors` are what clients are told to take residuals about, in a round that asks for averages;
     they stay the same for rows as the unit, and in Lloyd rounds.
@@ -258,14 +259,16 @@ def client_shares(state: State, message: Arrays, session: PrivacySession) -> dic
 def _simulated_shares(state: State, message: Arrays, rng: np.random.Generator) -> dict[str, float]:
     """Median norms of clients whose rows are drawn from the server's points, with replacement."""
     X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
-    bounds, found = row_bounds(state.kind, message), []
+    bounds, answers = row_bounds(state.kind, message), []
     if message["anchors"].size:
         message = message | {"anchors": bound_anchors(state, message["anchors"])}
     whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
     for _ in range(_SIMULATED):
         answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])
-        found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
-    shares = np.maximum(np.median(found, axis=0), _LEAST_SHARE)
+        answers.append(
+            [norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()]
+        )
+    shares = np.maximum(np.median(answers, axis=0), _LEAST_SHARE)
     return dict(zip(bounds, shares.tolist(), strict=True))
 
 
@@ -282,7 +285,7 @@ def round_of(state: State) -> ClientRound:
 
 
 def _rho_of(entry: Any) -> float:
-    """What one of the releases of a plan entry costs."""
+    """Return the cost of one of the releases of a plan entry."""
     return math.nextafter(entry.rho / entry.uses, 0.0)
 
 

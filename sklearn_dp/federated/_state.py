@@ -1,4 +1,4 @@
-"""What is public about a federated fit, and what the server knows after some rounds of it.
+"""Public facts about a federated fit, and the state of the server after some rounds.
 
 `Setup` holds parameters and public facts; it never changes during a fit. `State` holds releases,
 and what follows from them; each round makes a new one. Both are frozen: a value that is in a state
@@ -58,7 +58,7 @@ class Setup:
 
     @property
     def asks_reach(self) -> bool:
-        """Whether clients are asked how long their vectors are: where no public point can say."""
+        """True if clients are asked how long their vectors are: where no public point can say."""
         ours = self.residuals and not (self.local_means or self.margin)
         return self.server is None and self.per_client and ours and self.shares is None
 
@@ -122,7 +122,7 @@ class SealedMessage:
 
 @dataclass(frozen=True)
 class State:
-    """What the server knows after some rounds: public facts and releases. Arrays are None before
+    """The state of the server after some rounds: public facts and releases. Arrays are None before
     the round that learns them."""
 
     setup: Setup
@@ -174,7 +174,8 @@ class State:
 
     @property
     def message(self) -> Any:
-        """What the clients are to answer, in memory of its own; None when all is done."""
+        """Return the message that the clients answer, in memory of its own; None when all is
+        done."""
         return None if self.sealed is None else self.sealed.open()
 
     @property

@@ -126,8 +126,8 @@ class BudgetDisplay(Display):
         numbers = f"ε = {report.epsilon:.3g}, δ = {report.delta:.2g}"
         heading = f"Fit: {'no guarantee' if report.problems else numbers}"
         # A report of a plan has spent nothing yet.
-        left = None if report.noise == "planned" else max(0.0, 1 - report.spent_rho / whole)
-        return cls(labels, shares, heading, left).plot(ax=ax)
+        rest = None if report.noise == "planned" else max(0.0, 1 - report.spent_rho / whole)
+        return cls(labels, shares, heading, rest).plot(ax=ax)
 
     @classmethod
     def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None) -> Self:

@@ -154,7 +154,7 @@ class ClusterDisplay(Display):
                 "the picture shows private rows: it is not private, so do not publish it",
                 PrivacyWarning,
             )
-        seen = getattr(
+        columns = getattr(
             estimator, "feature_names_in_", [f"feature {i}" for i in range(max(pair) + 1)]
         )
         report = estimator.privacy_report_
@@ -164,7 +164,7 @@ class ClusterDisplay(Display):
             getattr(estimator, "cluster_weights_", getattr(estimator, "weights_", None)),
             None if rows is None else rows[:, pair],
             f"{type(estimator).__name__}: centers at ε = {report.epsilon:.3g}",
-            (str(seen[pair[0]]), str(seen[pair[1]])),
+            (str(columns[pair[0]]), str(columns[pair[1]])),
             "public rows" if private_rows is None else "private rows: do not publish",
         ).plot(ax=ax)
 
@@ -351,15 +351,15 @@ class HierarchyDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         tree, (clusters, sizes) = self.hierarchy, self._nodes()
         shown = self._shown()
-        found = dendrogram(
+        drawn = dendrogram(
             tree.linkage_, p=shown, truncate_mode="lastp", no_plot=True, link_color_func=str
         )
-        leaves, nodes = found["leaves"], [int(node) for node in found["color_list"]]
+        leaves, nodes = drawn["leaves"], [int(node) for node in drawn["color_list"]]
         # In the order of the picture, so that neighbors differ.
         order = list(dict.fromkeys(clusters[leaves].tolist()))
         colors = {cluster: _OF_CLUSTERS[i % len(_OF_CLUSTERS)] for i, cluster in enumerate(order)}
         colors[_ABOVE] = MUTED
-        brackets = zip(found["dcoord"], found["icoord"], nodes, strict=True)
+        brackets = zip(drawn["dcoord"], drawn["icoord"], nodes, strict=True)
         self.branches_: Any = [
             ax.plot(x, y, color=colors[clusters[node]], lw=1.5)[0] for x, y, node in brackets
         ]
@@ -518,9 +518,9 @@ class TopicDisplay(Display):
         sizes = np.array([max(topic.size, 0.0) for topic in self.topics])
         errors = np.array([1.96 * topic.size_std_error for topic in self.topics])
         places = np.arange(len(sizes))[::-1]
-        lost = [topic.status == "noise" for topic in self.topics]
+        noisy = [topic.status == "noise" for topic in self.topics]
         self.bars_: Any = ax.barh(
-            places, sizes, height=0.62, color=[PALE if each else ACCENT for each in lost]
+            places, sizes, height=0.62, color=[PALE if each else ACCENT for each in noisy]
         )
         low = np.minimum(errors, sizes)
         self.errors_: Any = ax.errorbar(
@@ -581,11 +581,11 @@ def _line(topic: Topic, largest: float) -> str:
         f"<span>{escape(word)} <small>{noisy_number(count, topic.count_std_error)}</small></span>"
         for word, count in pairs
     )
-    told, lost = _WORDS.get(topic.status, ""), "sk-dp-lost" * (topic.status == "noise")
+    told, style = _WORDS.get(topic.status, ""), "sk-dp-lost" * (topic.status == "noise")
     width = 100 * min(max(topic.size, 0.0) / largest, 1.0)
     return (
         f"<b>{escape(topic.label)}</b>"
-        f'<div class="{lost}">'
+        f'<div class="{style}">'
         f'<i style="width:{width:.1f}%"></i>'
         f"<small>{noisy_number(topic.size, topic.size_std_error)} "
         f"± {1.96 * topic.size_std_error:,.0f}</small></div>"

@@ -177,9 +177,9 @@ def yardstick(
     if metric is not None:
         if not callable(metric):
             raise TypeError("metric must be None or a function of a fitted estimator and rows.")
-        found = math.nan if twin is None else _number(metric(twin, X))
+        score = math.nan if twin is None else _number(metric(twin, X))
         name = getattr(metric, "__name__", "metric").strip("<>")
-        return Yardstick(name.replace("_", " "), lambda model: _number(metric(model, X)), found)
+        return Yardstick(name.replace("_", " "), lambda model: _number(metric(model, X)), score)
     if twin is None or not hasattr(twin, "score"):
         raise TypeError(f"metric must be given: {type(estimator).__name__} has no score.")
     with np.errstate(all="ignore"):  # what overflows is refused by name
@@ -452,7 +452,7 @@ def plan_at(estimator: BaseDPEstimator, epsilon: float, n_features: int) -> Priv
 
 
 def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
-    """Whether public rows of another number can stand for the private ones.
+    """True if public rows of another number can stand for the private ones.
 
     They can where all noise is Gaussian and belongs to sums over all rows. Other noise has laws
     that do not scale with n mu. And an aggregate of blocks has noise for the number of blocks,
@@ -495,12 +495,12 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
     """Refuse a budget at which the estimator would take another way than the private fit. Some
     estimators choose their algorithm by the budget, and a scaled one is no real budget."""
     try:
-        found = scaled.privacy_plan(n_features)
+        scaled_plan = scaled.privacy_plan(n_features)
     except ValueError as error:
         raise ValueError(
             "n_units and epsilons: together too small or too large for the rows of X_public."
         ) from error
-    if _releases(found) != _releases(plan):
+    if _releases(scaled_plan) != _releases(plan):
         raise ValueError(
             f"X_public: {type(scaled).__name__} uses a different algorithm at the scaled budget; "
             "give n_units rows instead."

@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def has_matplotlib() -> bool:
-    """Whether pictures can be drawn."""
+    """True if pictures can be drawn."""
     return importlib.util.find_spec("matplotlib") is not None
 
 

@@ -35,7 +35,7 @@ class BaseMean(BaseByDays):
         self._show(result, units)
 
     def _before(self, units):
-        """What earlier days have shown, if there were any."""
+        """Return the state of earlier days, if there were any."""
         today = self._today
         if today is None or not today.days:
             return None

@@ -242,7 +242,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         return super()._domain(n_features) if ends is None or ends.closed.all() else None
 
     def _scaled(self):
-        """Whether columns are put into comparable units: lengths that are given are the table's."""
+        """True if columns are put into comparable units: lengths that are given are the table's."""
         given = self.diameter is not None or self._range() != RADII
         by_default = isinstance(self.locate, str) and self.locate == "auto"
         return isinstance(self.refine, bool | np.bool_) and self.refine and by_default and not given
@@ -312,7 +312,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         self._keep(result, table.units)
 
     def _known(self):
-        """What is public of the points."""
+        """Return the public facts of the points."""
         return {
             "diameter": self.diameter and float(self.diameter),
             "radii": self._radii(),

@@ -347,10 +347,10 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         if self.method not in ("auto", "coreset"):
             raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
 
-    def _fit_parts(self, found):
-        if found.weighted:  # by `fit_partitions`, too
+    def _fit_parts(self, source):
+        if source.weighted:  # by `fit_partitions`, too
             self._check_weighted()
-        return super()._fit_parts(found)
+        return super()._fit_parts(source)
 
     def fit_predict(
         self,

@@ -147,8 +147,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             if np.square(whitened).max() * np.finfo(np.float64).eps > _FAR:
                 mixture.covariance_type = "full"
                 for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-                    own = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
-                    setattr(mixture, name, own[:, :, None] * np.eye(d))
+                    array = np.broadcast_to(np.reshape(getattr(mixture, name), (k, -1)), (k, d))
+                    setattr(mixture, name, array[:, :, None] * np.eye(d))
         if hasattr(self, "feature_names_in_"):
             mixture.feature_names_in_ = self.feature_names_in_
         return mixture
@@ -262,8 +262,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         bic : float
             Lower is better.
         """
-        found = self.score_samples(X)
-        return -2 * float(found.sum()) + self._n_parameters() * math.log(len(found))
+        densities = self.score_samples(X)
+        return -2 * float(densities.sum()) + self._n_parameters() * math.log(len(densities))
 
     @row_guard
     def aic(self, X: ArrayLike) -> float:
@@ -324,13 +324,13 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
 def _half_squares(rows: np.ndarray, parts: list[tuple[np.ndarray, Any]]) -> np.ndarray:
     """Half of the squared whitened lengths (n, k) of rows about some means: of each row alone, as
     sums go one column after the other."""
-    found = np.zeros((len(rows), len(parts)))
+    squares = np.zeros((len(rows), len(parts)))
     for j, (mean, factor) in enumerate(parts):
         offsets = rows - mean
         white = products(offsets, factor) if np.ndim(factor) == 2 else offsets * factor
         for column in white.T:
-            found[:, j] += np.square(column) / 2
-    return found
+            squares[:, j] += np.square(column) / 2
+    return squares
 
 
 def _log_sums(parts: np.ndarray) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""What a search is going to fit, from public facts alone: steps, parameters, widths, plans.
+"""The fits that a search is going to make, from public facts alone: steps, parameters, widths,
+plans.
 
 Who calls: `_search_plan` for the searches of this package, and `_preflight`, which counts the fits
 of scikit-learn's searches.
@@ -65,9 +66,9 @@ def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, 
     if not all(isinstance(key, str) for each in spaces for key in each):
         raise TypeError(f"{name} must have names of parameters as keys.")
     try:
-        found = make(space) if spaces else ()
-        few = 1 <= len(found) <= MOST_CANDIDATES
-        candidates = list(found) if few else []
+        items = make(space) if spaces else ()
+        few = 1 <= len(items) <= MOST_CANDIDATES
+        candidates = list(items) if few else []
     except Exception as error:  # also of a distribution, which is the user's code
         raise ValueError(f"{name}: {error}") from error
     if not few:
@@ -92,7 +93,7 @@ def set_values(estimator: Any, params: dict[str, Any], grid: str) -> Any:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two values of parameters, arrays too, are the same; what cannot be compared is
+    """True if two values of parameters, arrays too, are the same; what cannot be compared is
     different."""
     if isinstance(one, BaseEstimator):
         return type(one) is type(two)  # their parameters are compared by their own names
@@ -192,12 +193,12 @@ def candidate(
     steps that are neither private, public nor free of fitting, and parameters that the search sets.
     """
     for name in params:
-        own = name.rpartition("__")[2]
-        if own in _OWN:
+        parameter = name.rpartition("__")[2]
+        if parameter in _OWN:
             curve = " To compare budgets, use sklearn_dp.inspection.utility_curve on public rows."
             raise ValueError(
                 f"{grid} sets {name}: the search sets the budgets, the ledger and the noise of "
-                "its fits." + curve * (own in ("epsilon", "delta", "rho"))
+                "its fits." + curve * (parameter in ("epsilon", "delta", "rho"))
             )
     if isinstance(estimator, Pipeline):
         named = _pipeline_steps(estimator, params, public_steps, grid)
@@ -304,7 +305,7 @@ def shared_prefix(candidates: Sequence[Candidate]) -> int:
 
 
 def _same(step: Step, other: Step | None) -> bool:
-    """Whether one fitted step serves both candidates: position, class, name and parameters agree,
+    """True if one fitted step serves both candidates: position, class, name and parameters agree,
     but for slices."""
     if other is None or type(step.estimator) is not type(other.estimator):
         return False
@@ -330,7 +331,7 @@ def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
 
 
 def _same_values(one: Any, two: Any, but: Any) -> bool:
-    """Whether two estimators agree in all parameters `but` some. Deep parameters, so those of
+    """True if two estimators agree in all parameters `but` some. Deep parameters, so those of
     nested estimators are compared under their own names."""
     first, second = one.get_params(), two.get_params()
     return first.keys() == second.keys() and all(
@@ -392,10 +393,10 @@ def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
     (2, 3, 4, 5)
     """
     if step.private:
-        found = {each for width in widths for each in _widths_of_private(step.estimator, width)}
+        results = {each for width in widths for each in _widths_of_private(step.estimator, width)}
     else:
-        found = {_width_of_answer(step, width) for width in widths}
-    return tuple(sorted(found))
+        results = {_width_of_answer(step, width) for width in widths}
+    return tuple(sorted(results))
 
 
 def _width_of_answer(step: Step, width: int) -> int:

@@ -177,13 +177,13 @@ def _charges(
     """Ledger and charge of each private step of one fit, and of those that are charged together. Of
     several possible widths the most expensive counts. A step without a known output width makes
     later costs unknown: an error, unless they are `paid` by a composition around them (ids)."""
-    found: list[tuple[Any, LedgerCharge]] = []
+    result: list[tuple[Any, LedgerCharge]] = []
     if paid is None and isinstance(estimator, ChargedTogether):
-        found, paid = _together(estimator, columns[0], unit)
+        result, paid = _together(estimator, columns[0], unit)
     paid = paid or frozenset()
     steps = {id(step) for step in private_steps(estimator)}
     if steps and steps <= paid:
-        return found
+        return result
     if isinstance(estimator, Guaranteed):
         unit = estimator._unit(unit == "group")
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
@@ -191,13 +191,13 @@ def _charges(
         return [(estimator.ledger, max(charges, key=attrgetter("epsilon")))]
     if isinstance(estimator, FeatureUnion):
         for _, part in estimator.transformer_list:
-            found += _charges(part, columns, unit, paid)
-        return found
+            result += _charges(part, columns, unit, paid)
+        return result
     if not isinstance(estimator, Pipeline):
         _check_none_inside(estimator)
-        return found
+        return result
     for place, (name, step) in enumerate(estimator.steps, 1):
-        found += _charges(step, columns, unit, paid)
+        result += _charges(step, columns, unit, paid)
         after = (each for _, later in estimator.steps[place:] for each in private_steps(later))
         if isinstance(step, BaseEstimator) and any(id(each) not in paid for each in after):
             private = isinstance(step, BaseDPEstimator)
@@ -208,7 +208,7 @@ def _charges(
                     f"search: the number of columns after step {name!r} is not known before it is "
                     "fitted."
                 ) from error
-    return found
+    return result
 
 
 def _together(
@@ -258,7 +258,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
             key, value = book.payers
             charge = replace(charge, key=key, value=value)
             books.setdefault(identity(book), (book, []))[1].append(charge)
-    left: dict[str, dict[str, float]] = {}
+    remaining: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
         # What is left is that of the units of a value, if any of the charges is theirs.
         payers = max(charge.payers for charge in charges)
@@ -275,8 +275,8 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
                 ) from None
             spent.append(state.terms.line(charge))
         after = replace(state, charges=(*state.charges, *charges))
-        left[_name(book, left)] = after.remaining
-    return left
+        remaining[_name(book, remaining)] = after.remaining
+    return remaining
 
 
 def _name(book: PrivacyLedger, taken: dict[str, Any]) -> str:

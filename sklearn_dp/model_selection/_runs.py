@@ -135,14 +135,14 @@ class Runner:
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
         ]
-        found = self._made(list(range(len(runs))), sessions)
-        scores = np.array([score for score, _ in found])
+        results = self._made(list(range(len(runs))), sessions)
+        scores = np.array([score for score, _ in results])
         index = int(np.argmax(scores))
         return Outcome(
             index,
-            found[index][1],
+            results[index][1],
             scores,
-            [fitted for _, fitted in found],
+            [fitted for _, fitted in results],
             _noise_of(sessions[index]),
         )
 
@@ -170,9 +170,9 @@ class Runner:
         if self._plan.best_of.constant_time:
             drawn += self._surplus(drawn)
         sessions = [self._inner("", runs[j].plan, f"run {t}") for t, j in enumerate(drawn)]
-        found = self._made(drawn, sessions)[:counted]
-        best = int(np.argmax([score for score, _ in found]))  # of equal scores, the earliest run
-        index, (score, winner) = drawn[best], found[best]
+        results = self._made(drawn, sessions)[:counted]
+        best = int(np.argmax([score for score, _ in results]))  # of equal scores, the earliest run
+        index, (score, winner) = drawn[best], results[best]
         scores = np.full(len(runs), math.nan)
         scores[index] = score
         return Outcome(index, winner, scores, None, _noise_of(sessions[best]))
@@ -206,20 +206,20 @@ class Runner:
             shares,
             n_jobs=self._n_jobs,
         )
-        found: list[Any] = [None] * len(numbers)
+        outcomes: list[Any] = [None] * len(numbers)
         for share, (results, error) in zip(shares, answers, strict=True):
             if error is not None:
                 raise error
             for t, result in zip(share, results, strict=True):
-                found[t] = result
-        return found
+                outcomes[t] = result
+        return outcomes
 
     def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
         """A run in silence; one that fails has the lowest score there is. That is private only if
         failures follow from releases, as those of this package do. An error that ended the search
         would tell that some run was made whose rows made it fail."""
-        found, error = attempt_silently(self._scored, number, session)
-        return found if error is None else (-math.inf, None)
+        outcome, error = attempt_silently(self._scored, number, session)
+        return outcome if error is None else (-math.inf, None)
 
     def _scored(self, number: int, session: PrivacySession) -> tuple[float, Fitted]:
         """Fit a candidate and release its noisy score, from one session: what Theorem 1 calls a

@@ -76,7 +76,7 @@ class PrivateScorer:
 
 @dataclass(frozen=True)
 class Scorer:
-    """What a search needs of a scorer.
+    """The protocol that a search needs of a scorer.
 
     `low` and `high`, the limits of a row's score, are constants of the scorer, never of the rows or
     of a fit. ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row
@@ -126,7 +126,7 @@ def check_can_be_scored(estimators: Sequence[Any], scoring: Any) -> None:
 
 
 def _has_one_center(estimator: Any) -> bool:
-    """Whether that is all a ball has, or a clusterer or mixture is asked for."""
+    """True if that is all a ball has, or a clusterer or mixture is asked for."""
     asked = getattr(estimator, "n_clusters", getattr(estimator, "n_components", None))
     one = is_integer(asked) and asked == 1
     return one or getattr(estimator, "_centers", None) == "center_"
@@ -239,7 +239,7 @@ def _log_density(limits: Limits) -> Scorer:
 
 
 def _accuracy(limits: Limits) -> Scorer:
-    """Whether a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
+    """Score 1 if a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
     doing, for all rows alike."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -254,14 +254,14 @@ def _accuracy(limits: Limits) -> Scorer:
     return Scorer("accuracy", 0.0, 1.0, values)
 
 
-def _hits(found: np.ndarray, y: Any) -> np.ndarray:
+def _hits(predicted: np.ndarray, y: Any) -> np.ndarray:
     """1.0 where a label is the one that was found, each entry by itself. Entries of an object array
     may be anything. One that has no truth value (a missing one), or whose comparison fails, must
     not decide about the other rows."""
     if y.dtype.kind != "O":
-        return (found == y).astype(np.float64)
+        return (predicted == y).astype(np.float64)
     hits = np.zeros(len(y))
-    for i, (one, other) in enumerate(zip(found, y, strict=True)):
+    for i, (one, other) in enumerate(zip(predicted, y, strict=True)):
         try:
             hits[i] = bool(np.all(one == other))
         except BaseException:  # of one row

@@ -43,7 +43,7 @@ _CLOSE = 2 * math.sqrt(2)
 
 
 def _answer_has(name: str) -> Callable[[Any], bool]:
-    """Whether the answer has a method: the fitted one, or what it is a copy of."""
+    """Return a check that the answer has a method: the fitted one, or what it is a copy of."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), name)
@@ -318,28 +318,28 @@ def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -
 
 
 def _status(outcome: Any, model: Any) -> Status:
-    """What the releases showed to be missing.
+    """Return the status of a search, from its releases.
 
     The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
     are the limit `_CLOSE`. The model's own status comes first: a model that is of no use is worse
     than an unclear choice.
     """
-    own = getattr(model, "messages_", Status())
-    if not own.trustworthy:
-        return own
+    messages = getattr(model, "messages_", Status())
+    if not messages.trustworthy:
+        return messages
     failed = int(np.isneginf(outcome.scores).sum())
     if np.isneginf(outcome.scores[outcome.index]):
         text = "no candidate could be scored, so the choice is arbitrary"
         action = "check that the estimator has what `scoring` needs"
-        return own.add(Message("no_score", text, (), action, "part"))
+        return messages.add(Message("no_score", text, (), action, "part"))
     if failed:
         text = f"{failed} of {len(outcome.scores)} candidates could not be fitted or scored"
-        return own.add(Message("failed_candidates", text, severity="part"))
+        return messages.add(Message("failed_candidates", text, severity="part"))
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
         text = "the top two candidates cannot be told apart at this budget"
-        return own.add(Message("unclear_choice", text, severity="part"))
-    return own
+        return messages.add(Message("unclear_choice", text, severity="part"))
+    return messages
 
 
 # -- search ----------------------------------------------------------------------------------------

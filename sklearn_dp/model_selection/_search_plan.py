@@ -152,12 +152,12 @@ def release_all(
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
     total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
     prefix = round_down(total * prefix_share)
-    left = round_down(total - prefix)
+    rest = round_down(total - prefix)
     if n_candidates == 1:  # nothing to choose: a plain fit
-        return BudgetSplit(prefix, 0.0, left, delta)
-    search = round_down(left * (shares.search if refit else 1.0))
+        return BudgetSplit(prefix, 0.0, rest, delta)
+    search = round_down(rest * (shares.search if refit else 1.0))
     run = round_down(search / n_candidates)
-    return BudgetSplit(prefix, run, round_down(left - search) if refit else 0.0, delta)
+    return BudgetSplit(prefix, run, round_down(rest - search) if refit else 0.0, delta)
 
 
 def release_best(
@@ -265,10 +265,12 @@ class Maker:
         are counted from the first; `size` of them are shared, and fitted elsewhere. `rho` is the
         split of a run, or of the last fit, which is not `scored`."""
         score = round_down(rho * self._score_share) if scored else None
-        left = sum_down([rho, -(score or 0.0)])
-        own = [step for step in steps[size:] if step.private]
-        total = sum(weights[step.name] for step in own)
-        shares = {step.name: round_down(left * weights[step.name] / total) for step in own}
+        rest = sum_down([rho, -(score or 0.0)])
+        private_steps = [step for step in steps[size:] if step.private]
+        total = sum(weights[step.name] for step in private_steps)
+        shares = {
+            step.name: round_down(rest * weights[step.name] / total) for step in private_steps
+        }
         return self._fit(steps, size, shares, score)
 
     def _fit(
@@ -277,7 +279,7 @@ class Maker:
         """Return the steps of a fit with their budgets, and its plan. Steps before `size` are
         walked over for their widths only. `rho` is that of each private step that this fit pays
         for, `score` that of the score."""
-        entries, own = [], []
+        entries, private_steps = [], []
         for step, columns in widths(steps, self._n_features):
             if step.private and step.name in rho:
                 # A copy: a candidate's run and its last fit have other budgets.
@@ -285,7 +287,7 @@ class Maker:
                 step = replace(step, estimator=budgeted)
                 plans = [plan_of(budgeted, width, self._unit) for width in columns]
                 entries.append(lump(step.name, plans))
-            own.append(step)
+            private_steps.append(step)
         if score is not None:
             entries.append(
                 PlanEntry(
@@ -298,7 +300,7 @@ class Maker:
         budget = PrivacyBudget(
             rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * self._delta
         )
-        return Fit(tuple(own[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
+        return Fit(tuple(private_steps[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
 
 
 def _kept(step: Step) -> tuple[float, ...]:
@@ -309,14 +311,14 @@ def _kept(step: Step) -> tuple[float, ...]:
 
 
 def releases_are_gaussian(step: Step, delta: float, columns: tuple[int, ...], unit: str) -> bool:
-    """Whether all that a step releases is Gaussian, whatever its number of columns,
+    """True if all that a step releases is Gaussian, whatever its number of columns,
     at any budget."""
     budgeted = with_budget(deepcopy(step.estimator), 1.0, delta)
     return all(only_gaussian(plan_of(budgeted, width, unit)) for width in columns)
 
 
 def only_gaussian(plan: PrivacyPlan) -> bool:
-    """Whether a plan is Gaussian as a whole, as Theorem 1 needs it: without a failure."""
+    """True if a plan is Gaussian as a whole, as Theorem 1 needs it: without a failure."""
     return plan.gaussian and not plan.delta_failure
 
 
@@ -510,7 +512,7 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
 
 
 def _final(search: Any, best_of: BestOf | None) -> bool:
-    """Whether the chosen candidate is fitted again: by default where all runs are released, as each
+    """True if the chosen candidate is fitted again: by default where all runs are released, as each
     had a small part."""
     check_choice("final", search.final, ("auto", "refit", "winner"))
     return search.final == "refit" or (search.final == "auto" and best_of is None)

@@ -224,26 +224,28 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         listed = not reset and lists_rows(X)
         given = Schema(self.n_features_in_) if listed else self._schema(X)
         see_columns(self, X, given, reset=reset)
-        found = columns(X, given, ragged=listed)
-        if not len(found[0]):
+        table = columns(X, given, ragged=listed)
+        if not len(table[0]):
             raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
-        return np.column_stack([object_array(values) for values in found])
+        return np.column_stack([object_array(values) for values in table])
 
     def _fit(self, X: np.ndarray, units: Units, session: PrivacySession, progress: Any) -> None:
         rows, entry = row_of_each_unit(X, units, session), session.plan["categories"]
         (size,) = session.release("size", rows.ask(UnitTotals()))
         rho, delta = (share / rows.n_features * _SAFE for share in (entry.rho, entry.delta))
-        found, unread = [], []
+        categories, unread = [], []
         for answer in rows.ask(CategoryCounts()):
             names, counts = release_names(session, "categories", answer, rho=rho, delta=delta)
             known = names != OTHER_TYPE
-            found.append(in_order(names[known].tolist(), counts[known]))
+            categories.append(in_order(names[known].tolist(), counts[known]))
             unread.append(counts[~known].sum())
             progress("categories")
         self.count_std_error_ = sigma_of(1.0, rho)
         self.threshold_ = stability_threshold(self.count_std_error_, delta)
         self.size_, self.size_std_error_ = float(size), sigma_of(1.0, session.plan["size"].rho)
-        self._keep([each[0] for each in found], [each[1] for each in found], np.array(unread))
+        self._keep(
+            [each[0] for each in categories], [each[1] for each in categories], np.array(unread)
+        )
 
     def _keep(
         self, categories: list[np.ndarray], counts: list[np.ndarray], unread: np.ndarray
@@ -251,11 +253,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """The fitted attributes, of what was released."""
         self.categories_, self.counts_ = categories, counts
         size, error = max(self.size_, self.size_std_error_), self.size_std_error_
-        seen = np.array([each.sum() for each in counts])
+        n_known = np.array([each.sum() for each in counts])
         noise = np.sqrt([error**2 + len(each) * self.count_std_error_**2 for each in counts])
-        lost = self.size_ < 2 * error
-        self.hidden_share_ = np.clip(1 - seen / size, 0.0, 1.0)
-        self.hidden_share_std_error_ = np.where(lost, np.inf, noise / size)
+        noisy = self.size_ < 2 * error
+        self.hidden_share_ = np.clip(1 - n_known / size, 0.0, 1.0)
+        self.hidden_share_std_error_ = np.where(noisy, np.inf, noise / size)
         none = np.array([not len(each) for each in counts])
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
@@ -285,8 +287,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        found = zip(names, self.categories_, strict=True)
-        return {name: values.tolist() for name, values in found if len(values)}
+        pairs = zip(names, self.categories_, strict=True)
+        return {name: values.tolist() for name, values in pairs if len(values)}
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:

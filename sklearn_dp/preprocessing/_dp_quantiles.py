@@ -160,23 +160,23 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         domain = self._domain(table.n_features)
         self._keep(fit_quantiles(session, table, self._levels(), domain), table, session)
 
-    def _keep(self, found: Quantiles, table: TableRows, session: PrivacySession) -> None:
+    def _keep(self, result: Quantiles, table: TableRows, session: PrivacySession) -> None:
         """The fitted attributes."""
-        self.quantiles_, self.quantiles_std_error_ = found.values, found.errors
-        self.rank_std_error_ = found.rank_errors
-        self.size_ = found.size * table.units.unit_weight
-        self.size_std_error_ = found.size_sd * table.units.unit_weight
-        hidden = found.hidden.any(axis=0) | (found.too_few > 1)
-        codes = np.where(hidden, "noise", np.where(found.at_bound.any(axis=0), "bound", "ok"))
+        self.quantiles_, self.quantiles_std_error_ = result.values, result.errors
+        self.rank_std_error_ = result.rank_errors
+        self.size_ = result.size * table.units.unit_weight
+        self.size_std_error_ = result.size_sd * table.units.unit_weight
+        hidden = result.hidden.any(axis=0) | (result.too_few > 1)
+        codes = np.where(hidden, "noise", np.where(result.at_bound.any(axis=0), "bound", "ok"))
         self.column_status_ = codes
-        self.messages_ = self._in_words(found, session.budget_for)
+        self.messages_ = self._in_words(result, session.budget_for)
 
-    def _in_words(self, found: Quantiles, budget: Budget) -> Status:
+    def _in_words(self, result: Quantiles, budget: Budget) -> Status:
         """The status: the trouble of the columns."""
-        if found.too_few > 1:
+        if result.too_few > 1:
             text = "too few rows for this budget: the ranks are mostly noise"
-            size = found.size if is_known(found.size, found.size_sd) else None
-            action = advice(found.too_few, budget, size)
+            size = result.size if is_known(result.size, result.size_sd) else None
+            action = advice(result.too_few, budget, size)
             return Status([Message("few_rows", text, (), action, "all")])
         codes, names = self.column_status_, self._column_names
         words, action = (

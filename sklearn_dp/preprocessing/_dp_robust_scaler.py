@@ -154,13 +154,13 @@ status_, messages_, privacy_report_ :
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be a bool.")
 
-    def _keep(self, found: Quantiles, table: TableRows, session: PrivacySession) -> None:
-        super()._keep(found, table, session)
+    def _keep(self, result: Quantiles, table: TableRows, session: PrivacySession) -> None:
+        super()._keep(result, table, session)
         low, _, high = self._levels()
         unit = float(norm.ppf(high) - norm.ppf(low)) if self.unit_variance else 1.0
-        width = found.values[2] - found.values[0]
-        seen = width > _NO_WIDTH * found.resolution
-        flat = ~seen & (self.column_status_ == "ok")
+        width = result.values[2] - result.values[0]
+        visible = width > _NO_WIDTH * result.resolution
+        flat = ~visible & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
         if not self.messages_:
             words, action = "all quantiles of these columns are equal", ""
@@ -168,10 +168,10 @@ status_, messages_, privacy_report_ :
                 words, action = f"{words}, or too close to tell apart", "use tighter bounds"
             about = words, self._column_names, flat, action
             self.messages_ = self.messages_.add_columns("single_value", *about)
-        error = np.hypot(found.errors[0], found.errors[2])
-        self.center_ = found.values[1].copy() if self.with_centering else None
-        self.center_std_error_ = found.errors[1].copy() if self.with_centering else None
-        self.scale_ = np.where(seen, width / unit, 1.0) if self.with_scaling else None
+        error = np.hypot(result.errors[0], result.errors[2])
+        self.center_ = result.values[1].copy() if self.with_centering else None
+        self.center_std_error_ = result.errors[1].copy() if self.with_centering else None
+        self.scale_ = np.where(visible, width / unit, 1.0) if self.with_scaling else None
         self.scale_std_error_ = error / unit if self.with_scaling else None
 
     def _center_and_scale(self) -> tuple[Any, Any]:

@@ -182,20 +182,20 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
 
     def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
         spreads, ends = bool(self.with_std), self._ends(table.n_features)
-        found = fit_moments(session, table, *ends, spreads=spreads)
+        moments = fit_moments(session, table, *ends, spreads=spreads)
         unit = table.units.unit_weight
-        self.size_, self.size_std_error_ = found.size * unit, found.size_sd * unit
-        self.mean_, self.mean_std_error_ = found.mean, found.error
+        self.size_, self.size_std_error_ = moments.size * unit, moments.size_sd * unit
+        self.mean_, self.mean_std_error_ = moments.mean, moments.error
         self.scale_ = self.scale_std_error_ = self.var_ = self.var_std_error_ = None
-        codes = codes_of_scales(found) if spreads else codes_of_means(found)
+        codes = codes_of_scales(moments) if spreads else codes_of_means(moments)
         if spreads:
-            constant = found.single & (codes == "constant")
-            self.scale_, self.scale_std_error_ = found.spread, found.spread_error
-            self.var_ = np.where(constant, 0.0, np.square(found.spread))
-            self.var_std_error_ = 2 * found.spread * found.spread_error
+            constant = moments.single & (codes == "constant")
+            self.scale_, self.scale_std_error_ = moments.spread, moments.spread_error
+            self.var_ = np.where(constant, 0.0, np.square(moments.spread))
+            self.var_std_error_ = 2 * moments.spread * moments.spread_error
         self.column_status_ = codes
         names = self._column_names
-        self.messages_ = status_of(found, codes, names, session.budget_for)
+        self.messages_ = status_of(moments, codes, names, session.budget_for)
 
     def _center_and_scale(self) -> tuple[Any, Any]:
         return (

@@ -53,7 +53,7 @@ class _Number:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that it becomes, and of those of the decoded table."""
+        """Names of the encoded columns, and of those of the decoded table."""
         return [f"{self.name}_missing", str(self.name)]
 
     decoded = names
@@ -120,7 +120,7 @@ class _Category:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that it becomes."""
+        """Names of the encoded columns."""
         return [f"{self.name}_{value}" for value in self.values]
 
     @property
@@ -187,24 +187,25 @@ class EncodedBounds(float):
 
     def told_of_fit(self, model: Any) -> None:
         """Say in the status of a fitted estimator what does not fit: all of it is released."""
-        found = _released_points(model, sum(len(column.names) for column in self.columns))
-        if found is None:
+        released = _released_points(model, sum(len(column.names) for column in self.columns))
+        if released is None:
             return
         ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
-        points, errors = (np.split(each, ends, axis=1) for each in found[:2])
+        points, errors = (np.split(each, ends, axis=1) for each in released[:2])
         blocks = list(zip(self.columns, points, errors, strict=True))
-        wrong = [_mismatch(*block, found[2]) for block in blocks]
+        wrong = [_mismatch(*block, released[2]) for block in blocks]
         model.messages_ = Status([*filter(None, wrong), *model.messages_])
-        alike = [_error_of_alike(*block, found[2]) for block in blocks]
-        hidden = np.flatnonzero([error is not None for error in alike])
+        errors_of_equal = [_error_of_alike(*block, released[2]) for block in blocks]
+        hidden = np.flatnonzero([error is not None for error in errors_of_equal])
         if not len(hidden):
             return
         # A narrower range has less noise, unless the range is what is wrong.
-        told = np.array([i for i in hidden if wrong[i] is None], dtype=int)
-        if len(told):
-            names = tuple(str(self.columns[i].name) for i in told)
+        reported = np.array([i for i in hidden if wrong[i] is None], dtype=int)
+        if len(reported):
+            names = tuple(str(self.columns[i].name) for i in reported)
             shown = [
-                f"{self.columns[i].name} (standard error {plain(alike[i] or 0)})" for i in told
+                f"{self.columns[i].name} (standard error {plain(errors_of_equal[i] or 0)})"
+                for i in reported
             ]
             text = f"noise could explain the differences between clusters in {in_short(shown)}"
             action = "use a narrower range, which has less noise"
@@ -487,12 +488,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
             raise TypeError("weights must be a dict of columns and numbers.")
         if not set(weights) <= set(schema):
             raise ValueError("weights: a column is not in the schema.")
-        found = [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
+        columns = [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
         shown = getattr(self, "feature_names_in_", ())
-        if isinstance(self.schema, Mapping) or len(shown) != len(found):
-            return found
+        if isinstance(self.schema, Mapping) or len(shown) != len(columns):
+            return columns
         # A list has no names; those of the data frame of the fit are shown.
-        return [replace(column, name=name) for column, name in zip(found, shown, strict=True)]
+        return [replace(column, name=name) for column, name in zip(columns, shown, strict=True)]
 
     def _names(self, X: Any, columns: list) -> list:
         """The names by which a data frame is read: of a list, which has none, its own in order."""
@@ -515,7 +516,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         return read_columns(X, *self._given(X, columns), ragged=True)
 
     def _given(self, X: Any, columns: list) -> tuple[Schema, list[int]]:
-        """What the type of a table tells, and where the columns of the schema are in it."""
+        """Return the declared columns of a table, and where the columns of the schema are in it."""
         fitted = hasattr(self, "n_features_in_")  # then a row of a list is one of its own
         listed = lists_rows(X) and fitted
         given = Schema(len(columns)) if listed else in_memory(X)

@@ -128,9 +128,9 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
 
     def _check_given(self, X: Any) -> Any:
         """The columns of a table that may be scaled; an error by its type alone."""
-        found = engine_of(X)
-        given: Any = in_memory(X) if found is None else found.columns
-        if found is None:
+        source = engine_of(X)
+        given: Any = in_memory(X) if source is None else source.columns
+        if source is None:
             check_numbers(given)
         by_name(self.bounds, given.names, "bounds")
         return given

@@ -63,9 +63,9 @@ def unnamed(estimator: Any, X: Any) -> Any:
     """
     if hasattr(type(X), "columns"):  # a lazy frame looks for its own, with a warning
         return estimator
-    found = copy(estimator)
-    found.__dict__.pop("feature_names_in_", None)
-    return found
+    unnamed_copy = copy(estimator)
+    unnamed_copy.__dict__.pop("feature_names_in_", None)
+    return unnamed_copy
 
 
 class Scaling(OneToOneFeatureMixin, TransformerMixin):

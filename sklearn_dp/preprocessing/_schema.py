@@ -77,30 +77,30 @@ class Schema(dict[Hashable, Any]):
         return schema
 
 
-def _fields(found: Any) -> dict[Hashable, Any]:
+def _fields(schema: Any) -> dict[Hashable, Any]:
     """The descriptions of columns by their names, in any of the formats."""
-    if not isinstance(found, Mapping):
+    if not isinstance(schema, Mapping):
         raise ValueError("it must be an object that describes the columns of one table.")
     for name in ("schema", "tableSchema"):
-        if isinstance(found.get(name), Mapping):
-            return _fields(found[name])
+        if isinstance(schema.get(name), Mapping):
+            return _fields(schema[name])
     for name in ("resources", "tables"):  # of a package, which may have one table
-        if isinstance(found.get(name), list):
-            if len(found[name]) != 1:
+        if isinstance(schema.get(name), list):
+            if len(schema[name]) != 1:
                 raise ValueError(f"{name} must have one table.")
-            return _fields(found[name][0])
+            return _fields(schema[name][0])
     for name in ("fields", "columns"):
-        fields = found.get(name)
+        fields = schema.get(name)
         if isinstance(fields, list) and all(isinstance(each, Mapping) for each in fields):
             named = {_name(each): each for each in fields}
             if None in named or len(named) < len(fields):
                 raise ValueError(f"{name} must have different names.")
             return named
-    return dict(found)
+    return dict(schema)
 
 
 def _name(field: Mapping[str, Any]) -> Hashable:
-    """What a column is called in the head of the table: in CSVW that is its title."""
+    """Return the name of a column in the head of the table: in CSVW that is its title."""
     title = field.get("titles", field.get("name"))
     while isinstance(title, Mapping | list) and title:  # titles by language, or several
         title = next(iter(title.values())) if isinstance(title, Mapping) else title[0]

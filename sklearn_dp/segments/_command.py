@@ -83,7 +83,7 @@ def _profile(arguments: argparse.Namespace) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)  # the same is printed
         try:
-            found = profile(
+            model = profile(
                 table,
                 schema,
                 arguments.segments,
@@ -100,11 +100,11 @@ def _profile(arguments: argparse.Namespace) -> str:
                 "same: whether there are rows is private, so it is looked at after the charge."
             ) from None
     if arguments.out:
-        found.save(arguments.out)
+        model.save(arguments.out)
     if arguments.officer:
-        privacy_report(found).save(arguments.officer)
-    told = [f"status: {found.status_}", *(f"* {each}" for each in found.messages_)]
-    return "\n".join([found._text(), "", *told, found.privacy_report_.spent])
+        privacy_report(model).save(arguments.officer)
+    lines = [f"status: {model.status_}", *(f"* {each}" for each in model.messages_)]
+    return "\n".join([model._text(), "", *lines, model.privacy_report_.spent])
 
 
 def _open_pages(arguments: argparse.Namespace) -> None:
@@ -157,10 +157,10 @@ def _places(head: list[str], names: list[Any], arguments: argparse.Namespace) ->
     missing = [name for name in names if name not in head]
     if not missing:
         return [head.index(name) for name in names]
-    alike = {text.strip().casefold(): text for text in head}
-    if all(name.strip().casefold() in alike for name in names):
-        own = alike[missing[0].strip().casefold()]
-        raise ValueError(f"{data} has no column {missing[0]!r} but {own!r}: write both alike.")
+    written = {text.strip().casefold(): text for text in head}
+    if all(name.strip().casefold() in written for name in names):
+        match = written[missing[0].strip().casefold()]
+        raise ValueError(f"{data} has no column {missing[0]!r} but {match!r}: write both alike.")
     for other in ";,\t|":
         line = [delimiter.join(head)]
         if set(names) <= set(next(csv.reader(line, delimiter=other), [])):

@@ -53,7 +53,7 @@ _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
 
 def _each_has(name: str) -> Callable[[Any], bool]:
-    """Whether the estimators of the segments have a method."""
+    """Return a check that the estimators of the segments have a method."""
 
     def check(self: Any) -> bool:
         getattr(self._inner(), name)
@@ -209,7 +209,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
 
     @property
     def max_weight(self):  # type: ignore[override]
-        """What a whole unit weighs where rows have weights: that of the estimator."""
+        """The weight of a whole unit where rows have weights: that of the estimator."""
         return getattr(self._inner(), "max_weight", None)
 
     def _listed(self):
@@ -264,9 +264,9 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
 
     def _pools(self):
-        """Whether a model of all rows is fitted too: the kind of model that segments borrow from.
-        "start" of centers, which the fits of the segments start from; "covariance" or "mixture",
-        which theirs are moved toward."""
+        """Return the kind of model of all rows that is fitted too, if any, and that segments borrow
+        from. "start" of centers, which the fits of the segments start from; "covariance" or
+        "mixture", which theirs are moved toward."""
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
@@ -302,7 +302,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return None, (each, each._make_plan(n_features, unit))
 
     def _common(self, each):
-        """What the fits of the segments start from, as released; None for nothing."""
+        """Return the model that the fits of the segments start from, as released; None for
+        nothing."""
         kind, pooled = self._pools(), self.pooled_
         if kind == "start":
             return CommonStart(pooled)
@@ -394,7 +395,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return self._fit_session(rows, cast(Any, units), session)
 
     def _check_key(self, by):
-        """Whether a key is given, and in one way: public."""
+        """Check that a key is given, and in one way: public."""
         self._listed()
         if isinstance(by, str):
             raise ValueError(
@@ -445,13 +446,15 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
                 setattr(estimator, name, getattr(self, name))
         estimator._fit_session(*rows, session)
         # What the fit kept for itself: the state of callbacks, and labels of training rows.
-        own = [name for name in vars(estimator) if name[0] == "_" and name not in _RELEASED]
-        for name in {*own, "labels_"} & {*vars(estimator)}:
+        private_names = [
+            name for name in vars(estimator) if name[0] == "_" and name not in _RELEASED
+        ]
+        for name in {*private_names, "labels_"} & {*vars(estimator)}:
             delattr(estimator, name)
         return estimator.set_params(n_jobs=self._inner().n_jobs)
 
     def _keep(self, fits):
-        """Of released values: which segments are suppressed, and what all of it is worth."""
+        """Keep released values: which segments are suppressed, and the status of all of it."""
         codes, of_each, useless = [], [], 0
         sizes = np.full((2, len(fits)), np.nan)
         for number, (value, model) in enumerate(fits.items()):
@@ -464,22 +467,22 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             useless += fits[value] is None or model.status_ == "unusable"
             sizes[:, number] = size
         self.sizes_, self.sizes_std_error_ = sizes
-        told = Status.of_parts(of_each)
+        messages = Status.of_parts(of_each)
         self.estimators_, self.segment_status_ = fits, np.array(codes)
         if bad := len(codes) - codes.count("ok"):
             # With problems in all of them there may be no rows.
-            seen = self.sizes_ > _SURE * self.sizes_std_error_
-            no_rows = self.values is not None and set(codes) == {"noise"} and not seen.any()
+            visible = self.sizes_ > _SURE * self.sizes_std_error_
+            no_rows = self.values is not None and set(codes) == {"noise"} and not visible.any()
             text = f"{bad} of {len(codes)} segments have problems or are suppressed"
             about = (), _NO_ROWS if no_rows else "", extent(useless, len(codes))
-            told.insert(0, Message("bad_segments", text, *about))
+            messages.insert(0, Message("bad_segments", text, *about))
         if hidden := [
             value for value, code in zip(fits, codes, strict=True) if code == "suppressed"
         ]:
             text = (
                 f"suppressed, as possibly of fewer than {self.min_size} units: {in_short(hidden)}"
             )
-            told.append(Message("suppressed_segments", text, severity="part"))
+            messages.append(Message("suppressed_segments", text, severity="part"))
         fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
         if partly := [
             value
@@ -487,8 +490,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             if any((getattr(fits[value], name, np.empty(0)) == "noise").any() for name in _CODES)
         ]:
             text = f"some numbers are noise: {in_short(partly)}"
-            told.append(Message("noisy_segments", text))
-        self.messages_ = Status(told)
+            messages.append(Message("noisy_segments", text))
+        self.messages_ = Status(messages)
 
     def _released_parts(self):
         """Segments share no rows; what is pooled has those of all."""
@@ -505,7 +508,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
     # -- methods of the fitted estimators -------------------------------------------------------
 
     def _routed(self, method, X, by):
-        """What a method of the estimators makes of the rows of their segments, in order."""
+        """Return the output of a method of the estimators for the rows of their segments, in
+        order."""
         check_is_fitted(self)
         self._check_key(by)
         X, key = without_column(X, self.by, by)

@@ -55,8 +55,8 @@ def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     which of them are numbers, not one of two values."""
     ranges = [hasattr(column, "beyond") for column in columns]
     numbers = [
-        own and i == 1  # after the flag of missing numbers
-        for column, own in zip(columns, ranges, strict=True)
+        end and i == 1  # after the flag of missing numbers
+        for column, end in zip(columns, ranges, strict=True)
         for i in range(len(column.names))
     ]
     flags = np.repeat([[0.0], [1.0]], sum(ranges), axis=1)
@@ -323,17 +323,17 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         """Means and variances of encoded columns, and of what is beyond their ranges, with standard
         errors. A column of two values has the variance that follows from its mean."""
         (low, high), numbers = _scaled(columns)
-        found = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
+        moments = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
         if numbers.any():
             scaler = fit(_SCALES, rows[:, numbers], units)
             for name in _MOMENTS:
-                getattr(found, name)[numbers] = getattr(scaler, name)
+                getattr(moments, name)[numbers] = getattr(scaler, name)
         flags = fit(_FLAGS, rows[:, ~numbers], units)
         low, high, mean, error = low[~numbers], high[~numbers], flags.mean_, flags.mean_std_error_
-        found.mean_[~numbers], found.mean_std_error_[~numbers] = mean, error
-        found.var_[~numbers] = (mean - low) * (high - mean)
-        found.var_std_error_[~numbers] = np.abs(low + high - 2 * mean) * error + error**2
-        return found
+        moments.mean_[~numbers], moments.mean_std_error_[~numbers] = mean, error
+        moments.var_[~numbers] = (mean - low) * (high - mean)
+        moments.var_std_error_[~numbers] = np.abs(low + high - 2 * mean) * error + error**2
+        return moments
 
     @staticmethod
     def _fitted(session: Any, stages: Any, name: str, rows: np.ndarray, units: Any) -> Any:
@@ -342,8 +342,8 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         model.n_features_in_ = rows.shape[1]
         with suppress_output():
             without_callbacks(model)._fit_session(rows, units, session.inner(name, plan, name))
-        own = {key for key in vars(model) if key[0] == "_"} - {"_provenance"}
-        for attribute in {"labels_", *own}:
+        private_names = {key for key in vars(model) if key[0] == "_"} - {"_provenance"}
+        for attribute in {"labels_", *private_names}:
             vars(model).pop(attribute, None)
         return model.set_params(n_jobs=None)
 

@@ -1,4 +1,4 @@
-"""What a profile says: figures in natural units, a status, a picture and a page.
+"""The results of a profile: figures in natural units, a status, a picture and a page.
 
 Everything here is computed from released values.
 """
@@ -92,21 +92,21 @@ class Balance:
         return np.hstack(parts)
 
     def variances(self, scales: Any) -> np.ndarray:
-        """Of the balanced coordinates of each column together."""
+        """Total variances of the balanced coordinates of each column."""
         mean, variance = (np.nan_to_num(each) for each in (scales.mean_, scales.var_))
-        found = []
+        sums = []
         for column, weight, middle, asked, block in self._each:
             square = float(np.maximum(variance[block], 0.0).sum())
             if hasattr(column, "beyond"):
                 unknown = float(np.clip(column.unknown(mean[None, block])[0], 0.0, 0.9))
                 square = float(variance[block][1] + mean[block][1] ** 2) - (1 - unknown) * middle**2
                 square = max(square, 0.0) + unknown * (1 - unknown) * (asked / weight) ** 2
-            found.append(square * weight**2)
-        return np.array(found)
+            sums.append(square * weight**2)
+        return np.array(sums)
 
     @property
     def radius(self) -> float:
-        """Of a ball around the origin that has all balanced rows."""
+        """The radius of a ball around the origin that has all balanced rows."""
         lengths = [
             np.hypot(max(column.square**0.5, abs(mean)) * weight, asked * hasattr(column, "beyond"))
             for column, weight, mean, asked, _ in self._each
@@ -126,7 +126,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the fits of a profile released. `means` are those of encoded rows."""
+    """The releases of the fits of a profile. `means` are those of encoded rows."""
 
     balance: Balance
     scales: Any  # the fitted `DPStandardScaler`
@@ -150,9 +150,9 @@ class Findings:
         shares = sizes[:, None] / sizes.sum() if sizes.sum() > 0 else np.full((len(sizes), 1), 0.0)
         means, errors = self.balance.rows(self.means), self.balance.errors(self.errors)
         apart, half = means - shares.T @ means, np.square(errors) / 2
-        found = self._sums(shares * (np.square(apart) - half))
+        sums = self._sums(shares * (np.square(apart) - half))
         noise = np.sqrt(self._sums(np.square(2 * shares * apart * errors)))
-        return np.clip(found, 0.0, self.total()[0]), noise + self._sums(shares * half)
+        return np.clip(sums, 0.0, self.total()[0]), noise + self._sums(shares * half)
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         """Sums over segments and the coordinates of each column."""
@@ -163,9 +163,9 @@ class Findings:
         variances = np.maximum(np.nan_to_num(self.scales.var_), 0.0)
         errors = np.nan_to_num(self.scales.var_std_error_, posinf=1e9)
         blocks = self.balance.blocks
-        found = np.array([variances[block].sum() for block in blocks])
+        sums = np.array([variances[block].sum() for block in blocks])
         noise = np.array([np.linalg.norm(errors[block]) for block in blocks])
-        relative = np.minimum(noise / np.maximum(found, 1e-12), 1.0)
+        relative = np.minimum(noise / np.maximum(sums, 1e-12), 1.0)
         return self.balance.variances(self.scales), relative
 
 
@@ -218,9 +218,9 @@ def _made_up(
 
 
 def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) -> Status:
-    """What is wrong: of the schema, of the ranges, of the segments, of the noise."""
+    """Return the status of a profile: of the schema, the ranges, the segments and the noise."""
     names = [str(column.name) for column in findings.columns]
-    told = []
+    messages = []
     numbers = [column for column in findings.columns if hasattr(column, "beyond")]
     beyond = findings.scales.mean_[findings.means.shape[1] :]
     errors = findings.scales.mean_std_error_[findings.means.shape[1] :]
@@ -231,9 +231,9 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
                 "range and were moved to its ends"
             )
             about = (str(column.name),), "use a wider range"
-            told.append(Message("rows_beyond_bounds", text, *about, severity="part"))
+            messages.append(Message("rows_beyond_bounds", text, *about, severity="part"))
     if len(findings.sizes) > 1:
-        told += _of_segments(findings, names, shares)
+        messages += _of_segments(findings, names, shares)
     noisy = _noisy(findings)
     if noisy.any():
         text, columns = (
@@ -244,24 +244,24 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
         action = "use fewer segments or a larger epsilon"
-        told.append(Message("noisy_columns", text, columns, action, severity))
-    return of_schema.add(*told)
+        messages.append(Message("noisy_columns", text, columns, action, severity))
+    return of_schema.add(*messages)
 
 
 def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]) -> list[Message]:
-    """What is wrong with the segments, and what limits what can be said of them."""
-    (found, own, without, other), told = shares, []
-    more, error = found - without, float(np.hypot(own, other))
+    """Return messages about the segments."""
+    (share, share_sd, without, without_sd), messages = shares, []
+    more, error = share - without, float(np.hypot(share_sd, without_sd))
     compared = (
-        f"the segments explain {100 * found:.0f}% of the spread, and segments of a table whose "
+        f"the segments explain {100 * share:.0f}% of the spread, and segments of a table whose "
         f"columns are independent would explain {100 * without:.0f}% (standard error of the "
         f"difference: {plain(100 * error)}%)"
     )
     if more <= min(error, _NO_MORE):
         text = f"no evidence of clusters: {compared}"
-        told.append(Message("no_clusters", text, severity="part"))
+        messages.append(Message("no_clusters", text, severity="part"))
     elif more <= _SURE * error:
-        told.append(
+        messages.append(
             Message("unclear_clusters", f"noise hides whether there are clusters: {compared}")
         )
     between = findings.between()[0]
@@ -272,13 +272,13 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
             f"the differences between them are in {names[most]}"
         )
         action = "leave it out, or give it a smaller weight"
-        told.append(Message("one_column_rules", text, (names[most],), action, "part"))
+        messages.append(Message("one_column_rules", text, (names[most],), action, "part"))
     empty = np.flatnonzero(findings.sizes < _SURE * findings.size_errors)
     if len(empty):
         text = f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}"
         severity = extent(len(empty), len(findings.sizes))
-        told.append(Message("empty_clusters", text, (), "use fewer segments", severity))
-    return told
+        messages.append(Message("empty_clusters", text, (), "use fewer segments", severity))
+    return messages
 
 
 def _noisy(findings: Findings) -> np.ndarray:
@@ -316,7 +316,7 @@ class ProfileDisplays:
         """Column, what is told of it, values and standard errors (n_segments,)."""
         check_is_fitted(self)
         unit = f"{self.privacy_report_.unit}s"
-        found = [("size", unit, self.sizes_, self.sizes_std_error_)]
+        figures = [("size", unit, self.sizes_, self.sizes_std_error_)]
         place = 0
         for column in self.encoder_._columns():
             block = slice(place, place + len(column.names))
@@ -326,11 +326,11 @@ class ProfileDisplays:
             kinds = ["missing", "mean"]
             if not hasattr(column, "beyond"):
                 kinds = [*map(str, column.values), column.decoded[-1][len(f"{column.name}_") :]]
-            told = [
+            rows = [
                 (str(column.name), kind, values[:, i], errors[:, i]) for i, kind in enumerate(kinds)
             ]
-            found += told[::-1] if hasattr(column, "beyond") else told
-        return found
+            figures += rows[::-1] if hasattr(column, "beyond") else rows
+        return figures
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -427,7 +427,7 @@ class ProfileDisplays:
 
 
 def _is_worth_showing(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> bool:
-    """Whether a figure is more than a share of missing values that is zero everywhere."""
+    """True if a figure is more than a share of missing values that is zero everywhere."""
     rest = kind in ("missing", "unlisted", "unlisted_")
     return not rest or bool((values > np.maximum(0.01, _SURE * errors)).any())
 

@@ -37,7 +37,8 @@ def checked_values(values: Any) -> list[Any]:
 
 
 def part_labels(values: Sequence[Any]) -> list[str]:
-    """What a report calls each segment: its value, without slashes; by number where two agree.
+    """Return the label of each segment in a report: its value, without slashes; by number where two
+    agree.
 
     >>> part_labels(["north", "east/west", 3]), part_labels(["a/b", "a|b"])
     (['north', 'east|west', '3'], ['segment 0', 'segment 1'])
@@ -84,10 +85,10 @@ def check_key(key: Any, values: Sequence[Any]) -> None:
     kind = kind_of(dtype_of(key))
     listed = {"text" if isinstance(value, str) else "number" for value in values}
     if kind not in {*listed, "object"}:
-        told = "texts" if listed == {"text"} else "numbers" if listed == {"number"} else "either"
+        types = "texts" if listed == {"text"} else "numbers" if listed == {"number"} else "either"
         raise TypeError(
-            f"by must hold what values lists ({told}): its type is {dtype_of(key)}. Turn dates and "
-            "intervals into text, in by and in values."
+            f"by must hold what values lists ({types}): its type is {dtype_of(key)}. Turn dates "
+            "and intervals into text, in by and in values."
         )
 
 
@@ -109,9 +110,9 @@ def units_in_one_segment(groups: Any, segment: np.ndarray) -> tuple[np.ndarray |
     )
     order = np.lexsort((pairs[1], -counts, pairs[0]))
     owner, first = np.unique(pairs[0, order], return_index=True)
-    own = np.full(int(units.max(initial=-1)) + 1, -1, dtype=np.int64)
-    own[owner] = pairs[1, order[first]]
-    return units, np.where(own[units] == segment, segment, -1)
+    segment_of_unit = np.full(int(units.max(initial=-1)) + 1, -1, dtype=np.int64)
+    segment_of_unit[owner] = pairs[1, order[first]]
+    return units, np.where(segment_of_unit[units] == segment, segment, -1)
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ def shrunk(
     part = np.where(known, variance, 0.0) / np.where(known, variance + between, 1.0)
     given = np.where(known, part * free.clip(0) / np.maximum(free + 2, 1), enough)
     doubt = 2 / np.maximum(free, 1) * np.square(given * (values - mean)) * known
-    own = np.where(known, (1 - given) * np.where(known, variance, 0.0), between)
-    moved_variance = own + doubt + np.square(given) * np.where(enough, mean_variance, 0.0)
+    within = np.where(known, (1 - given) * np.where(known, variance, 0.0), between)
+    moved_variance = within + doubt + np.square(given) * np.where(enough, mean_variance, 0.0)
     moved = np.where(given > 0, values + given * (mean - values), values)
     return moved * unit, np.sqrt(np.where(known | enough, moved_variance, np.inf)) * unit
 
@@ -82,11 +82,11 @@ def share_means(models: Sequence[Any]) -> None:
                 np.array([getattr(model, each) for model in models]) for each in (name, error)
             )
             bias = [getattr(model, "_clip_bias", np.zeros_like(sd[0])) for model in models]
-            own = np.where(np.isfinite(sd), np.minimum(bias, sd), 0.0)
+            hidden = np.where(np.isfinite(sd), np.minimum(bias, sd), 0.0)
             codes = [getattr(model, "column_status_", "") for model in models]
             fixed = [_of_one_value(*pair) for pair in zip(codes, sd, strict=True)]
-            moved, sd = shrunk(values, np.sqrt(np.square(sd) - np.square(own)), np.array(fixed))
-            for model, value, each in zip(models, moved, np.hypot(sd, own), strict=True):
+            moved, sd = shrunk(values, np.sqrt(np.square(sd) - np.square(hidden)), np.array(fixed))
+            for model, value, each in zip(models, moved, np.hypot(sd, hidden), strict=True):
                 setattr(model, name, value.astype(getattr(model, name).dtype))
                 setattr(model, error, each.astype(getattr(model, error).dtype))
 
@@ -111,7 +111,7 @@ def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarr
 
 
 def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
-    """The same of centers, each of which belongs to one of `pooled` (k, d)."""
+    """Move centers toward the common ones, each of which belongs to one of `pooled` (k, d)."""
     centers, errors, orders = matched_centers(models, pooled)
     names = ("cluster_centers_", "cluster_centers_std_error_")
     codes = [getattr(model, "cluster_centers_status_", "") for model in models]
@@ -135,11 +135,11 @@ class CommonStart:
         self._precision, self._excess = np.zeros((2, self.centers.shape[1]))
 
     def learn(self, model: Any) -> None:
-        """What the centers of another segment tell of the variance between segments, by column."""
-        found, errors, _ = (each[0] for each in matched_centers([model], self.centers))
+        """Update the variance between segments, by column, from the centers of another segment."""
+        centers, errors, _ = (each[0] for each in matched_centers([model], self.centers))
         variance = np.square(errors / self._unit) + np.square(self._errors)
         weight = 1 / np.maximum(variance, 1e-300)
-        offsets = (found - self.centers) / self._unit
+        offsets = (centers - self.centers) / self._unit
         self._precision += weight.sum(axis=0)
         self._excess += (weight * np.square(offsets) - np.isfinite(variance)).sum(axis=0)
 
@@ -199,7 +199,7 @@ def moved_covariances(
     clipped: np.ndarray | float = 0.0,
     common_clipped: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same for covariances (S, d, d), or variances (S, d), which stay positive definite.
+    """Move covariances (S, d, d), or variances (S, d), which stay positive definite.
 
     In coordinates where the common matrix is the identity, the logarithm of a matrix has about the
     relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
@@ -239,7 +239,7 @@ def moved_covariances(
 
 
 def _unknown(relative: np.ndarray, most: float = _UNKNOWN) -> np.ndarray:
-    """Whether variances (..., d) of these relative errors are all noise."""
+    """True where variances (..., d) of these relative errors are all noise."""
     return ~(_mean_of_known(np.square(relative)) < most**2)
 
 
@@ -258,8 +258,8 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """What makes powers (S,) of matrices, and the squared lengths (S,) of their logarithms. Both in
-    coordinates where the common matrix is the identity."""
+    """Return a function that makes powers (S,) of matrices, and the squared lengths (S,) of their
+    logarithms. Both in coordinates where the common matrix is the identity."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)
@@ -291,17 +291,17 @@ def _given(
     infinite gets the common value. Nobody gives up anything where hardly a segment is known.
     """
     known = np.isfinite(variance)
-    weight, own = 1 / variance, np.where(known, variance, 0.0)
+    weight, within = 1 / variance, np.where(known, variance, 0.0)
     total = weight.sum(axis=0)
-    excess = np.where(known, weight * (apart - own), 0.0).sum(axis=0)
+    excess = np.where(known, weight * (apart - within), 0.0).sum(axis=0)
     between = np.maximum(excess / np.maximum(total, 1e-300), least)
     free = known.sum(axis=0) * numbers - 2
     enough = (free > 0) & np.isfinite(between)
     between = np.where(enough, between, 0.0)
-    part = own / np.maximum(own + between, 1e-300) * free.clip(0) / np.maximum(free + 2, 1)
+    part = within / np.maximum(within + between, 1e-300) * free.clip(0) / np.maximum(free + 2, 1)
     given = np.where(known, part, 1.0) * enough
     doubt = np.where(known, 2 / np.maximum(free, 1) * np.square(given) * apart, 0.0)
-    stays = np.where(known, (1 - given) * own, np.inf)
+    stays = np.where(known, (1 - given) * within, np.inf)
     return given, np.where(known | ~enough, stays, between) + doubt
 
 
@@ -366,7 +366,8 @@ def _in_order(models: Sequence[Any], orders: Sequence[np.ndarray], form: str) ->
 
 
 def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What the models release under a name and with errors, moved; components in one order."""
+    """Return the values that the models release under a name and with errors, moved; components in
+    one order."""
     values, errors, *target = (
         np.array([getattr(model, f"{name}{end}") for model in models])
         for models in (models, [common])
@@ -402,7 +403,7 @@ def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, n
 
 
 def _noise_of_components(model: Any) -> np.ndarray:
-    """Whether the noise of the variances of each component (k,) also hides its place."""
+    """True where the noise of the variances of each component (k,) also hides its place."""
     form, k = model.covariance_type_, len(model.weights_)
     pair = model.covariances_std_error_, model.covariances_
     errors, values = (_diagonals(each, form in ("full", "tied")) for each in pair)
@@ -417,7 +418,8 @@ def _precision_factor(covariance: np.ndarray) -> np.ndarray:
 
 
 def _precision_factors(covariances: np.ndarray, form: str) -> np.ndarray:
-    """The same of a mixture: of each matrix, or of variances one by one."""
+    """Return the factors of the precisions of a mixture: of each matrix, or of variances one by
+    one."""
     if form == "full":
         return np.array([_precision_factor(each) for each in covariances])
     return _precision_factor(covariances) if form == "tied" else 1 / np.sqrt(covariances)

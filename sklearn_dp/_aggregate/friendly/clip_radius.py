@@ -94,18 +94,18 @@ def clip_radius(
         edges, candidate.clip * (candidate.ball / candidate.clip) ** (np.arange(1, more + 1) / more)
     )
     beyond, sd = _noisy_beyond(session, rows, edges, rho)
-    seen = Distances(edges, beyond, np.square(sd))
+    distances = Distances(edges, beyond, np.square(sd))
     empty = edges[:-1][beyond + _SURELY * sd < 1]
     # Points are whole, unless they have weights: less than one is none, where the budget is large.
     holds_all = float(empty[0]) if empty.size and facts.weight is None else math.inf
-    clip = _chosen(seen, candidate, facts, session.remaining("mean"), holds_all=holds_all)
+    clip = _chosen(distances, candidate, facts, session.remaining("mean"), holds_all=holds_all)
     if clip.radius < holds_all:
         return clip
     return Clip(holds_all, clip.square, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
 
 
 def counts_are_exact(session: PrivacySession) -> bool:
-    """Whether the noise of numbers of points, of half as many again as in one bin, is a fraction of
+    """True if the noise of numbers of points, of half as many again as in one bin, is a fraction of
     one: then none is hidden by it."""
     return 1.5 * _SURELY / math.sqrt(2 * session.remaining("distances")) < 1
 
@@ -130,21 +130,21 @@ def clip_of_days(
     past: Distances | None,
     earlier: float,
 ) -> tuple[Clip, Distances]:
-    """The same where distances of earlier days are known. `facts` are about the points of all of
-    these days, and a single mean with their noise. The excess is that of `earlier`, about which
-    points were clipped on other days, if this is smaller; infinite if the distances tell nothing.
-    """
+    """Choose the clip radius where distances of earlier days are known. `facts` are about the
+    points of all of these days, and a single mean with their noise. The excess is that of
+    `earlier`, about which points were clipped on other days, if this is smaller; infinite if the
+    distances tell nothing."""
     look, top = _look(facts), facts.diameter
     edges = np.concatenate([[0.0], top * 2.0**look.bins]) if past is None else past.edges
     beyond, sd = _noisy_beyond(session, rows, edges, session.remaining("distances"))
     variance = np.square(sd)
     if past is not None:
         beyond, variance = beyond + past.beyond, variance + past.variance
-    seen = Distances(edges, beyond, variance)
+    distances = Distances(edges, beyond, variance)
     clip = nothing = Clip.whole(candidate)
     if math.sqrt(variance[0]) <= facts.total / _FEWEST:
-        clip = _chosen(seen, candidate, facts, facts.rho, earlier)
-    return (clip._replace(excess=math.inf) if clip == nothing else clip), seen
+        clip = _chosen(distances, candidate, facts, facts.rho, earlier)
+    return (clip._replace(excess=math.inf) if clip == nothing else clip), distances
 
 
 def _look(facts: PublicFacts) -> _Look:
@@ -152,7 +152,7 @@ def _look(facts: PublicFacts) -> _Look:
 
 
 def _chosen(
-    seen: Distances,
+    distances: Distances,
     candidate: Candidate,
     facts: PublicFacts,
     rho: float,
@@ -161,7 +161,8 @@ def _chosen(
 ) -> Clip:
     """The radius by noisy numbers of points, for a mean that costs `rho`. There are no points
     beyond `holds_all`."""
-    look, edges, beyond, sd = _look(facts), seen.edges, seen.beyond, np.sqrt(seen.variance)
+    look, sd = _look(facts), np.sqrt(distances.variance)
+    edges, beyond = distances.edges, distances.beyond
     tail = tail_of(beyond, sd, edges)
     if tail is None:
         return Clip.whole(candidate)
@@ -182,7 +183,7 @@ def _chosen(
     spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
     # Next to a single value, no law tells what else there is. A clip must then save more than the
     # noisy numbers make it likely that there are points far out: at 10 standard deviations, surely.
-    odds = math.exp(min(_seen_far(tail.likely, seen), 10.0) ** 2 / 2) if spike else 0.0
+    odds = math.exp(min(_seen_far(tail.likely, distances), 10.0) ** 2 / 2) if spike else 0.0
     if spike:  # of its squares there is no spread to compare with
         whole, edges = min(whole, facts.farthest), np.minimum(edges, facts.farthest)
     if (noise * whole) ** 2 - clipped <= odds * (clipped + square / n):
@@ -218,10 +219,10 @@ def _noisy_beyond(
     return sums[0, ::-1], sd[::-1]
 
 
-def _seen_far(law: PowerLaw, seen: Distances) -> float:
+def _seen_far(law: PowerLaw, distances: Distances) -> float:
     """Standard deviations of noise by which points are seen where a law has next to none: by a
     filter matched to points in one bin, whichever shows most; 0 if none are."""
-    sd, places = np.sqrt(seen.variance), np.maximum(seen.edges[:-1], law.start)
+    sd, places = np.sqrt(distances.variance), np.maximum(distances.edges[:-1], law.start)
     far = np.flatnonzero(4 * law.beyond * (places / law.start) ** -law.power < sd)[::-1]
     if not far.size:
         return 0.0
@@ -229,13 +230,13 @@ def _seen_far(law: PowerLaw, seen: Distances) -> float:
     # bin are a column of the root of sums.
     noise = prefix_noise(len(sd))[: far.size, : far.size]
     root = np.linalg.solve(noise, np.tril(np.ones(noise.shape)))
-    matched = root.T @ np.linalg.solve(noise, seen.beyond[far]) / np.linalg.norm(root, axis=0)
+    matched = root.T @ np.linalg.solve(noise, distances.beyond[far]) / np.linalg.norm(root, axis=0)
     return max(float(matched.max()) / float(sd[far[0]]), 0.0)
 
 
 def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: PublicFacts) -> float:
     """Mean squared distance up to the farthest that counts stand out at: beyond is noise."""
-    seen = edges[1:] <= most * (1 + 1e-9)
-    squares = np.square((edges[1:] + edges[:-1]) / 2)[seen]
-    mean = float(counts[seen] @ squares) / max(float(counts[seen].sum()), facts.total / 4)
+    inside = edges[1:] <= most * (1 + 1e-9)
+    squares = np.square((edges[1:] + edges[:-1]) / 2)[inside]
+    mean = float(counts[inside] @ squares) / max(float(counts[inside].sum()), facts.total / 4)
     return min(max(mean, 0.01 * most**2 / len(counts)), most**2)

@@ -22,7 +22,7 @@ _LEAST = 1e-140  # of a standard error: squares of it are floats
 
 
 class DayMean(NamedTuple):
-    """What is averaged of a day."""
+    """The mean of one day."""
 
     mean: np.ndarray
     std_error: np.ndarray
@@ -34,7 +34,7 @@ class DayMean(NamedTuple):
 
 @dataclass(frozen=True)
 class Means:
-    """What some days have shown; of columns (d,), in the units of the table."""
+    """Means released by some days; of columns (d,), in the units of the table."""
 
     precision: np.ndarray  # of all days that count
     mean: np.ndarray
@@ -53,7 +53,8 @@ class Means:
 
     @classmethod
     def of(cls, fitted: Any, weight: float) -> Self:
-        """Of a fitted estimator, which tells no bias: all of its error may be one."""
+        """Build the means of a fitted estimator, which states no bias: all of its error may be
+        bias."""
         error = np.asarray(fitted.mean_std_error_, dtype=np.float64)
         known = np.isfinite(error)
         error = np.where(known, error, 0.0)
@@ -112,11 +113,11 @@ def combined(
     codes = np.where(by_days, np.where(hidden, "noise", "ok"), day.codes)
     of_day = told_of_single(Status(), day.codes, names)
     status = Status(each for each in day.status if each not in of_day)
-    lost = np.flatnonzero(codes == "noise")
-    if len(lost):
-        where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
-        more = "more days" if known[lost].any() else "days with more rows"
-        severity = extent(len(lost), len(codes))
+    noisy = np.flatnonzero(codes == "noise")
+    if len(noisy):
+        where = "" if len(noisy) == len(codes) else f" of these columns: {listed(names, noisy)}"
+        more = "more days" if known[noisy].any() else "days with more rows"
+        severity = extent(len(noisy), len(codes))
         columns = names_at(names, codes == "noise") if where else ()
         text = f"the means{where} are mostly noise in all days so far"
         status = Status([Message("noisy_columns", text, columns, f"add {more}", severity)])

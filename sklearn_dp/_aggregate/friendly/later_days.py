@@ -73,7 +73,8 @@ class Offsets:
 
     @classmethod
     def of(cls, sums: Sums, number: tuple[float, float], clip: float, unit: float) -> Self:
-        """Of a release with points clipped to a radius; `number` has a variance."""
+        """Build the offsets of a release with points clipped to a radius; `number` has a
+        variance."""
         n, of_number = number
         radius, variance = clip / unit, np.full(len(sums.total), (sums.sd / unit) ** 2)
         squares, fourths = sums.powers[0] * radius**2, sums.powers[-1] * radius**4
@@ -92,7 +93,7 @@ class Offsets:
         return replace(self, **{name: vars(self)[name] * factors[name] for name in factors})
 
     def plus(self, other: Self) -> Self:
-        """Of the points of both, from the same center."""
+        """Add the offsets of other points from the same center."""
         return replace(
             self, **{name: each + vars(other)[name] for name, each in vars(self).items()}
         )
@@ -112,7 +113,7 @@ class Offsets:
 
     @property
     def least(self) -> float:
-        """What to divide by: the number, or what noise may make of none."""
+        """The divisor: the number, or what noise may make of none."""
         return max(self.number, 2 * math.sqrt(self.number_variance), 1e-300)
 
     @property
@@ -131,8 +132,8 @@ class Offsets:
 
 @dataclass(frozen=True)
 class MeanDays:
-    """What some days have shown. Lengths are in coordinates of the columns, over the radius of the
-    bounds, so that no power of them overflows."""
+    """The released state of the days so far. Lengths are in coordinates of the columns, over the
+    radius of the bounds, so that no power of them overflows."""
 
     center: np.ndarray  # (d,)
     offsets: Offsets  # from there, of all days, weighted
@@ -149,7 +150,7 @@ class MeanDays:
 
     @classmethod
     def of(cls, first: FriendlyMeanResult) -> Self:
-        """Of the result of a fit."""
+        """Build the state after the first day from the result of its fit."""
         columns, unit, first = first.columns, _unit(first.columns), alone(first)
         center = columns.of_table(first.mean[None])[0] / unit
         error, bias = (each / (columns.scale * unit) for each in (first.std_error, first.bias))
@@ -260,8 +261,8 @@ def later_day(
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
-    found = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
-    return answer(session, end, found, points.columns, facts), new
+    facts_of_points = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
+    return answer(session, end, facts_of_points, points.columns, facts), new
 
 
 def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
@@ -278,7 +279,8 @@ def _spreads(known: Offsets, pooled: float) -> np.ndarray:
 def _rare(
     days: MeanDays, clipped: Candidate, clip: Clip, columns: Columns, unit: float
 ) -> np.ndarray | float:
-    """What the clip of a day may take of rare values. The first day keeps no fourth powers."""
+    """Return how much the clip of a day may remove from rare values. The first day keeps no fourth
+    powers."""
     if len(days.center) == 1:
         return 0.0
     known, radius = days.offsets, clip.radius / unit

@@ -103,8 +103,11 @@ def friendly_mean_entries(
                 max_rho=(0.3 if refine else 0.1) * rho,
             )
         )
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
-    rest = _refine_entries(left, delta, core, rho) if refine else fc_average_entries(left, delta)
+    remaining = sum_down([rho, *(-entry.rho for entry in entries)])
+    if refine:
+        rest = _refine_entries(remaining, delta, core, rho)
+    else:
+        rest = fc_average_entries(remaining, delta)
     if ends is not None:
         rest = (*rest, PlanEntry.gaussian(SQUARES, 0.0, "clipping radius", max_rho=rho))
     # The size comes first: the search for the diameter reads it.
@@ -112,8 +115,8 @@ def friendly_mean_entries(
 
 
 def _resolve(budget: Any, locate: str) -> str:
-    """What "auto" is known to mean before any release: a plan with cells only converts by the exact
-    Gaussian curve, which in an epsilon budget is worth more than the choice."""
+    """Resolve "auto" as far as possible before any release: a plan with cells only converts by the
+    exact Gaussian curve, which in an epsilon budget is worth more than the choice."""
     return "cells" if locate == "auto" and budget.rho is None else locate
 
 
@@ -174,8 +177,8 @@ def fit_friendly_mean(
         ends = ends.looked_at(session, points.rows, count.size, ~ends.known)
         if np.isfinite(ends.outer).any() or 2 * np.count_nonzero(ends.told) >= points.n_features:
             place = None if before is None else Place.known(ends, before.mean, before.spread)
-            found = measured(session, points.rows, count, ends, spreads=False, place=place)
-            return of_columns(found, names, session.budget_for)
+            moments = measured(session, points.rows, count, ends, spreads=False, place=place)
+            return of_columns(moments, names, session.budget_for)
     reach = None if columns.domain is None else columns.domain.radius
     facts = PublicFacts(
         max(count.number, 2.0),
@@ -210,18 +213,18 @@ def fit_friendly_mean(
     return result if ends is None else _of_one_unit(result, alike(end))
 
 
-def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
+def _of_one_unit(moments: FriendlyMeanResult, same_units: bool) -> FriendlyMeanResult:
     """One spread was released for all columns: which of them the noise hides is not known."""
-    d = len(found.mean)
+    d = len(moments.mean)
     if d == 1:
-        return found
-    if alike:
-        return found if found.status else replace(found, status=Status([_ONE_UNIT]))
-    status = found.status
+        return moments
+    if same_units:
+        return moments if moments.status else replace(moments, status=Status([_ONE_UNIT]))
+    status = moments.status
     if status.trustworthy:
         status = Status([replace(_ONE_UNIT, severity="part")])
     codes, none = np.full(d, "noise", dtype="<U8"), np.zeros(d)
-    return replace(found, status=status, codes=codes, spread=none)
+    return replace(moments, status=status, codes=codes, spread=none)
 
 
 def _diameter(
@@ -245,11 +248,11 @@ def _diameter(
         return None
     slack = max(_SLACK, resolution)
     far = points.pairs(session, size, radii).far
-    found = find_radius(session, "diameter", far, radii, slack=slack * most, rho=rho)
-    if found is None:
+    radius = find_radius(session, "diameter", far, radii, slack=slack * most, rho=rho)
+    if radius is None:
         return None
     # In a round Gaussian blob squared distances from the middle have a chi-square law, and those
     # between two points twice that. In one or two features a radius that leaves out half of the
     # pairs is so short that half as much again leaves out a tail of the points.
     d = points.n_features
-    return found * max(1.5, math.sqrt(chdtri(d, 0.01) / (2 * chdtri(d, slack))))
+    return radius * max(1.5, math.sqrt(chdtri(d, 0.01) / (2 * chdtri(d, slack))))

@@ -1,4 +1,4 @@
-"""What a mean says of its columns: short codes, and a status in words, of released values.
+"""Short codes and a status for the columns of a mean, from released values.
 
 * "ok".
 * "constant": one value is all that can be seen, and nothing bounds what else there may be.
@@ -35,29 +35,29 @@ _SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
-def of_columns(found: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
+def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
     """The result of means that were measured column by column."""
-    codes = codes_of_means(found)
+    codes = codes_of_means(result)
     return FriendlyMeanResult(
-        mean=found.mean,
-        radius=found.radius,
-        size=found.size,
-        size_sd=found.size_sd,
+        mean=result.mean,
+        radius=result.radius,
+        size=result.size,
+        size_sd=result.size_sd,
         diameter=math.nan,
         method="columns",
-        status=status_of(found, codes, names, budget),
-        std_error=found.error,
-        spread=np.maximum(found.least, 1e-300),  # days are compared with what is surely there
-        columns=Columns(found.mean, found.reach, True),
+        status=status_of(result, codes, names, budget),
+        std_error=result.error,
+        spread=np.maximum(result.least, 1e-300),  # days are compared with what is surely there
+        columns=Columns(result.mean, result.reach, True),
         codes=codes,
-        bias=found.bias,
+        bias=result.bias,
     )
 
 
 def answer(
     session: PrivacySession,
     end: Refined,
-    found: Found,
+    outcome: Found,
     columns: Columns,
     facts: PublicFacts,
 ) -> FriendlyMeanResult:
@@ -70,9 +70,19 @@ def answer(
     if status.trustworthy:
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
-    ends, told = (error, spread, columns), (codes, end.bias)
-    rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
-    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, *rest).in_table()
+    return FriendlyMeanResult(
+        mean=mean,
+        radius=end.clip,
+        **outcome._asdict(),
+        status=status,
+        std_error=error,
+        spread=spread,
+        columns=columns,
+        codes=codes,
+        bias=end.bias,
+        moments=(end.size, end.variance, end.variance_noise),
+        hidden=bool(end.hidden > _LEFT_OUT),
+    ).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:
@@ -80,8 +90,8 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
     # What a tail may add has nothing to do with how small a spread may be.
     error = np.sqrt(np.maximum(np.square(end.std_error) - np.square(end.bias), 0.0))
     least = _least_spread(end, facts)
-    seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
-    codes = np.where(seen, "ok", "noise").astype("<U8")
+    precise = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
+    codes = np.where(precise, "ok", "noise").astype("<U8")
     box, near = columns.box, np.zeros(facts.d, dtype=bool)
     if box is not None and box.low is not None and box.high is not None:
         mean, off = columns.to_table(end.mean), _NEAR * columns.scale * end.std_error
@@ -89,7 +99,7 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
         near = (below | above & (box.high != 0)) & (box.low < box.high)
         near &= np.abs(mean - box.center) > off  # else the mean may be anywhere
         cut = cut_by_bounds(box, mean, columns.scale * end.spread)
-        codes[seen & (near | cut)] = "bound"
+        codes[precise & (near | cut)] = "bound"
         codes[box.low == box.high] = "ok"
     return codes, near
 
@@ -103,8 +113,8 @@ def _least_spread(end: Refined, facts: PublicFacts) -> np.ndarray:
         # Columns of a ball are alike.
         half, variance = facts.reach / math.sqrt(facts.d), variance.mean()
         noise /= math.sqrt(facts.d)
-        seen = np.sqrt(np.maximum(variance - facts.surely * noise, 0.0))
-        spread = np.minimum(np.maximum(seen, half / _WIDEST), half)
+        least = np.sqrt(np.maximum(variance - facts.surely * noise, 0.0))
+        spread = np.minimum(np.maximum(least, half / _WIDEST), half)
     return np.minimum(spread, facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01))))
 
 
@@ -117,10 +127,10 @@ def _in_words(
     budget: Budget,
 ) -> Status:
     """The status: what there is to say of columns, by name; of those `near` a bound."""
-    lost = np.flatnonzero(codes == "noise")
-    if len(lost):
-        part = end.std_error[lost] / np.maximum(end.spread[lost], 1e-300)
-        where = names_at(names, codes == "noise") if len(lost) < facts.d else ()
+    noisy = np.flatnonzero(codes == "noise")
+    if len(noisy):
+        part = end.std_error[noisy] / np.maximum(end.spread[noisy], 1e-300)
+        where = names_at(names, codes == "noise") if len(noisy) < facts.d else ()
         what = f"these columns: {in_short(where)}" if where else "the rows"
         if np.isinf(part).any() and end.least > 0:
             unseen = (codes == "noise") & np.isinf(end.std_error / np.maximum(end.spread, 1e-300))
@@ -137,7 +147,7 @@ def _in_words(
 
 
 def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Message]:
-    """What rows far out may do to means, of columns that are not `single` values."""
+    """Return messages about rows far out, of columns that are not `single` values."""
     if end.hidden > _LEFT_OUT:
         text = (
             f"the mean covers at most about {100 * (1 - end.hidden):.0f}% of the rows: the "

@@ -1,4 +1,4 @@
-"""What the steps of a friendly mean know: public and released facts, and what they release."""
+"""Public and released facts of the steps of a friendly mean, and their releases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..shared.centering import Weights
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public or released when the route is chosen."""
+    """Facts that are public or released when the route is chosen."""
 
     size: float  # released number of points, at least 2
     d: int
@@ -33,7 +33,7 @@ class PublicFacts:
 
     @property
     def total(self) -> float:
-        """What sums are divided by: the weight of all points, or their number."""
+        """The divisor of sums: the weight of all points, or their number."""
         return self.size if self.weight is None else self.weight
 
     @property
@@ -43,8 +43,8 @@ class PublicFacts:
 
     @property
     def spread(self) -> float:
-        """What the norm of a standard normal vector, of mean below sqrt(d) and sd below 1, seldom
-        exceeds."""
+        """An upper limit that the norm of a standard normal vector, of mean below sqrt(d) and sd
+        below 1, seldom exceeds."""
         return math.sqrt(self.d) + 1
 
 
@@ -79,7 +79,7 @@ class Candidate:
 
 
 class Found(NamedTuple):
-    """What is known before the mean is: how many points there are, and how they were located."""
+    """The facts known before the mean: how many points there are, and how they were located."""
 
     size: float  # noisy number of points, or their weight in units
     size_sd: float
@@ -87,9 +87,10 @@ class Found(NamedTuple):
     method: str = ""  # how the location was found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FriendlyMeanResult:
-    """What a fit released: the mean in the units of the table, lengths in those of the columns."""
+    """The releases of a fit: the mean in the units of the table, lengths in those of the
+    columns."""
 
     mean: np.ndarray
     radius: float  # that points are clipped to about the estimate; inf if there is none
@@ -109,19 +110,25 @@ class FriendlyMeanResult:
     hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
 
     @classmethod
-    def missing(cls, columns: Columns, found: Found) -> FriendlyMeanResult:
+    def missing(cls, columns: Columns, outcome: Found) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"
         text = "no place was found that most rows are close to"
         status = Status([Message("no_location", text, (), action, "all")])
-        error = np.full(d, math.inf)
-        codes = np.full(d, "noise", dtype="<U8")
-        ends = error, np.ones(d)
-        return cls(np.zeros(d), math.inf, *found, status, *ends, columns, codes).in_table()
+        return cls(
+            mean=np.zeros(d),
+            radius=math.inf,
+            **outcome._asdict(),
+            status=status,
+            std_error=np.full(d, math.inf),
+            spread=np.ones(d),
+            columns=columns,
+            codes=np.full(d, "noise", dtype="<U8"),
+        ).in_table()
 
     def in_table(self) -> Self:
-        """The same in the units of the table, within its bounds."""
+        """Return a copy in the units of the table, within its bounds."""
         columns, domain = self.columns, self.columns.domain
         radius = self.radius if domain is None else min(self.radius, domain.radius)
         lengths = {

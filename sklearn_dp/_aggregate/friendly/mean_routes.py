@@ -2,7 +2,7 @@
 
 * :class:`Bounds`: the center of public bounds. Nothing is released.
 * :class:`ZCDPCore` and :class:`BasicCore`: the average of a friendly core
-  (:mod:`.core`, :mod:`.average`). Points are friends within the diameter of the data.
+  (:mod:`..._queries.cores`, :mod:`.average`). Points are friends within the diameter of the data.
 * :class:`HeaviestCell`: the cell of a random grid that holds most points.
 
 Each predicts from public and released facts what it costs and how large the first ball will be, and
@@ -88,7 +88,7 @@ class ZCDPCore(Route):
 
     @classmethod
     def _with_margin(cls, facts: PublicFacts, margin: float) -> ZCDPCore:
-        """What the filter has to cost for a margin, and the first ball that its average leads to.
+        """Return the cost of the filter for a margin, and the first ball that its average leads to.
 
         Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
         the average has noise for that, times the points there are over those sure to be kept: a
@@ -128,7 +128,7 @@ class BasicCore(Route):
 
     It needs a few hundred points where the zCDP filter needs thousands, as it draws no noise; but
     the average has to be several times as private as the whole
-    (:func:`.average.basic_average_budget`).
+    (:func:`..._queries.averages.basic_average_budget`).
     """
 
     name: ClassVar[str] = "basic"
@@ -208,8 +208,8 @@ class HeaviestCell(Route):
         d = facts.d
         share = min(d / 4, d / 12 + 3 * math.sqrt(d / 180))
         start = cls._width(facts) * math.sqrt(share) + facts.diameter
-        seen = level / math.sqrt(2 * rho) <= 0.45 * facts.size
-        return [cls(fixed=rho, start=start if seen else math.inf)]
+        detectable = level / math.sqrt(2 * rho) <= 0.45 * facts.size
+        return [cls(fixed=rho, start=start if detectable else math.inf)]
 
     @staticmethod
     def _width(facts: PublicFacts) -> float:
@@ -221,8 +221,10 @@ class HeaviestCell(Route):
     ) -> Candidate | None:
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
-        found = points.rows.ask(WideBoxes(width, shift))
-        names, values = release_names(session, "location", found, rho=self.fixed, delta=facts.delta)
+        box_names = points.rows.ask(WideBoxes(width, shift))
+        names, values = release_names(
+            session, "location", box_names, rho=self.fixed, delta=facts.delta
+        )
         if not len(names):
             return None
         cell = box_of(names[values.argmax()], facts.d)
@@ -264,18 +266,18 @@ def _predict(facts: PublicFacts, route: Route) -> Route:
     c^2 / rho_1. So `miss` = spread c sqrt(noise m / s), and the next c is hypot(diameter / sqrt(2),
     miss), as in :meth:`.mean_facts.Candidate.within`.
     """
-    left = facts.rho - route.fixed
+    rest = facts.rho - route.fixed
     noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.total**2)
-    best = replace(route, error=math.inf, share=0.05 * left, steps=1)
+    best = replace(route, error=math.inf, share=0.05 * rest, steps=1)
     if not math.isfinite(route.start):
         return best
-    spends = 0.5 * left * np.geomspace(1e-3, 1, 40)
+    spends = 0.5 * rest * np.geomspace(1e-3, 1, 40)
     for steps in range(route.first, _MOST_APPROACHES + 1):
         clip = np.full(len(spends), float(route.start))
         for _ in range(steps):
             miss = facts.spread * clip * np.sqrt(noise * steps / spends)
             clip = np.hypot(facts.diameter / math.sqrt(2), miss)
-        errors = facts.d * noise * np.square(clip) / (left - spends * bool(steps))
+        errors = facts.d * noise * np.square(clip) / (rest - spends * bool(steps))
         i = int(errors.argmin())
         if errors[i] < best.error:
             best = replace(

@@ -10,7 +10,7 @@ and then spends all that is left (:func:`refine`).
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +41,9 @@ _PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 
 
-class Refined(NamedTuple):
-    """What :func:`refine` returns: see there."""
+@dataclass(frozen=True, kw_only=True)
+class Refined:
+    """The result of :func:`refine`."""
 
     mean: np.ndarray
     clip: float
@@ -64,7 +65,8 @@ def rows_about(points: Points, candidate: Candidate) -> GridRows:
 
 
 class Sums(NamedTuple):
-    """What :func:`released_sums` releases of the points in a ball, clipped about its center."""
+    """The releases of :func:`released_sums` about the points in a ball, clipped about its
+    center."""
 
     total: np.ndarray  # (d,), of their offsets
     number: float
@@ -75,7 +77,7 @@ class Sums(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """What a release of :func:`released_sums` costs, and for what, in squared sensitivity."""
+    """The costs of a release of :func:`released_sums`, by purpose, in squared sensitivity."""
 
     rho: float
     weight: float  # for the number of points
@@ -184,24 +186,33 @@ def refine(
     offset = end.center - candidate.center
     noise = area / (n * math.sqrt(2 * rho * powers[0]))
     if clip.spike:
-        own = np.maximum(squares - offset**2, noise)
+        own_squares = np.maximum(squares - offset**2, noise)
     else:
-        own = spreads_of(squares - offset**2, clip.square / facts.d, noise)
+        own_squares = spreads_of(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
-    fourths = np.clip(fourths, np.square(own / area), own / area)
+    fourths = np.clip(fourths, np.square(own_squares / area), own_squares / area)
     fourths_noise = 1 / (n * math.sqrt(2 * rho * powers[-1]))
     longest = tail_shares(fourths, fourths_noise)
-    bias, wide = BIAS * clip.excess * longest, own + clip.likely_excess * longest
+    bias, wide = BIAS * clip.excess * longest, own_squares + clip.likely_excess * longest
     if facts.reach is not None and facts.d > 1:
         box = points.columns.domain
         rare = taken_of_rare(box, candidate, end, of_powers, fourths_noise, clip.beyond)
         bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
-    error, spread = np.sqrt(variance), np.sqrt(wide)
-    found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden
-    far = clip.open and not clip.spike and facts.reach is None
-    return Refined(*found, bias, squares - offset**2, noise, far)
+    return Refined(
+        mean=end.center,
+        clip=clip.radius,
+        std_error=np.sqrt(variance),
+        spread=np.sqrt(wide),
+        size=end.size,
+        least=end.least,
+        hidden=clip.hidden,
+        bias=bias,
+        variance=squares - offset**2,
+        variance_noise=noise,
+        open=clip.open and not clip.spike and facts.reach is None,
+    )
 
 
 def taken_of_rare(
@@ -212,8 +223,9 @@ def taken_of_rare(
     noise: float,
     beyond: tuple[float, float],
 ) -> np.ndarray | float:
-    """What the clip may take from the means (d,) of columns that have a few rows at the far end of
-    a box, which no law of distances tells: as of a flag that is zero in nearly all rows.
+    """Return how much the clip may remove from the means (d,) of columns that have a few rows at
+    the far end of a box, which no law of distances tells: as of a flag that is zero in nearly all
+    rows.
 
     That is nothing unless the mean is near an end, for the spread that is seen. Of how many rows it
     can be, the squares and the fourth powers tell, and the mean, which is as far from the near end
@@ -243,7 +255,7 @@ def taken_of_rare(
 
 
 def alike(end: Refined) -> bool:
-    """Whether columns have about the same spread, as far as the noise of many variances tells: the
+    """True if columns have about the same spread, as far as the noise of many variances tells: the
     mean of its d squares has the standard deviation sqrt(2 / d)."""
     d, variances = len(end.variance), end.variance / end.variance_noise
     mean = max(float(variances.mean()), 0.0)
@@ -263,9 +275,9 @@ def about_middle(
 
 
 def number_weight(miss: float, clip: float, d: int) -> float:
-    """Of a release, in squared sensitivity, for the number of points: its noise moves the mean
-    along its offset from the center, about `miss` long, so this minimizes d clip^2 / (1 - w) +
-    miss^2 / w."""
+    """Return the weight, of all that a release spends in squared sensitivity, for the number of
+    points: its noise moves the mean along its offset from the center, about `miss` long, so this
+    minimizes d clip^2 / (1 - w) + miss^2 / w."""
     return min(0.5, max(1e-3, miss / (miss + math.sqrt(d) * clip)))
 
 

@@ -117,8 +117,8 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
         # In many directions hardly any cell has parent and child above the noise: one level.
         depths = np.array([tuning.sparse_depth * full])
     else:
-        seen = max(1, int(size.signal / (n_clusters * tuning.level_signal)))
-        levels = tuning.levels - 1 if q > 3 else min(tuning.levels, seen)
+        visible = max(1, int(size.signal / (n_clusters * tuning.level_signal)))
+        levels = tuning.levels - 1 if q > 3 else min(tuning.levels, visible)
         depths = np.linspace(tuning.first_depth * full, full, levels)
         depths[-1] = max(depths[-1], fewest)
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
@@ -340,9 +340,9 @@ def _guess_weight(weights: np.ndarray, facts: SizedFacts) -> float:
 
 def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: float) -> Leaves:
     """The leaves, and far cells of rows that are in none of them."""
-    found = context.rows.ask(FarCounts(shells.n_cells))
+    far_counts = context.rows.ask(FarCounts(shells.n_cells))
     threshold = detection_threshold(shells.n_cells, context.tuning) * noise_sd(rho)
-    cells, counts = context.released_cells(CELLS, found, threshold, rho)
+    cells, counts = context.released_cells(CELLS, far_counts, threshold, rho)
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
     context.rows.apply(FarLeaves(index))
@@ -418,8 +418,8 @@ def release_location(run: Run, mu: float) -> Context:
     """The rows of a run, moved to a released center, with their released number and radius. `mu` is
     the GDP parameter of all that is still to come, by which the signal (`Size`) goes."""
     entry = run.name(CENTER)
-    left = run.left(CENTER)
-    center = center_and_count(run.session, entry, run.rows, left)
+    budget = run.left(CENTER)
+    center = center_and_count(run.session, entry, run.rows, budget)
     run.rows.recenter(center.origin)
     radius, size = mean_radius(run, center.number, center.variance, mu)
     return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
@@ -543,8 +543,8 @@ class Line(Coreset):
     def beyond(self, centers: np.ndarray, caps: np.ndarray) -> float:
         """About the most that caps (k,) take of the squared distances to centers (k, d): of the
         rows that are seen, and of those that noise may hide at an end."""
-        seen, weights = self.leaves
-        points = np.concatenate([seen, np.array(self.ends)[:, None]])
+        leaves, weights = self.leaves
+        points = np.concatenate([leaves, np.array(self.ends)[:, None]])
         near, squares = nearest_centers(points, self.axes.flatten(centers))
         taken = np.maximum(squares - np.square(caps[near]), 0.0)
         return float(weights @ taken[:-2] + self.sd * taken.max())
@@ -607,8 +607,8 @@ def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: flo
     # The errors of neighbors cancel: those of a cluster's bins together are that of a rank.
     noise = sd / np.sqrt(max(1.0, len(leaf) / context.n_clusters))
     points, widths = centers[leaf, None], widths[leaf, None]
-    found = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
-    return Line(**vars(found), ends=ends, sd=float(sd))
+    leaf_points = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
+    return Line(**vars(leaf_points), ends=ends, sd=float(sd))
 
 
 def _edges(radius: float, low: float, high: float) -> np.ndarray:

@@ -153,23 +153,23 @@ class StreamState:
         return stream
 
     @classmethod
-    def of_result(cls, found: EngineResult, domain: Domain) -> Self:
+    def of_result(cls, result: EngineResult, domain: Domain) -> Self:
         """Return the state of a stream after the engine's result. Rows that were seen far out are
         left out: components have no inertia, and wait until a status is trustworthy."""
-        quality = cast("Quality", found.quality)
-        errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
+        quality = cast("Quality", result.quality)
+        errors = np.broadcast_to(np.asarray(result.centers_sd).T, result.centers.T.shape).T
         fitted = SimpleNamespace(
-            cluster_centers_=found.centers,
+            cluster_centers_=result.centers,
             cluster_centers_std_error_=errors,
-            radius_=found.radius,
-            cluster_weights_=found.weights,
-            _weights_errors=(np.asarray(found.weights_sd), np.asarray(found.weights_drift)),
+            radius_=result.radius,
+            cluster_weights_=result.weights,
+            _weights_errors=(np.asarray(result.weights_sd), np.asarray(result.weights_drift)),
             inertia_=quality.inertia,
             inertia_std_error_=quality.inertia_sd,
-            size_=found.size,
-            size_std_error_=found.size_sd,
+            size_=result.size,
+            size_std_error_=result.size_sd,
             explained_=quality.explained,
-            messages_=found.status,
+            messages_=result.status,
         )
         stream = cls.of(fitted, domain, 1.0)
         stream.now = stream.state
@@ -177,7 +177,7 @@ class StreamState:
 
     @property
     def settled(self) -> bool:
-        """Whether enough windows have shown nothing to merge or split, which two never are."""
+        """True if enough windows have shown nothing to merge or split, which two never are."""
         quiet = self.quiet >= _QUIET or len(self.state.centers) <= 2
         return quiet and self.n_windows >= _QUIET
 
@@ -203,24 +203,25 @@ def fit_day(
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep, prefix)
     spread = len(centers) > 2 and context.pays(ERRORS)
-    seen = observe(context, centers, context.budget, spread=spread, last=True)
-    stream.distances = seen.clip.distances
+    observed = observe(context, centers, context.budget, spread=spread, last=True)
+    stream.distances = observed.clip.distances
     # A row is in one cluster: counts add up to the number of the day.
-    n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2
+    n, variance = float(observed.counts.sum()), len(centers) * observed.counts_sd**2
     # The number of units of a day, from a noisy one and that of a day before, accurate to 50%.
-    own, other = 1 / variance, 1 / (context.size.n / 2) ** 2
-    likely = max((own * n + other * context.size.n) / (own + other), 1.0)
+    own_precision, other = 1 / variance, 1 / (context.size.n / 2) ** 2
+    likely = max((own_precision * n + other * context.size.n) / (own_precision + other), 1.0)
     fade = keep * stream.days / (stream.days + _FADE)
     stream.days = keep * stream.days + 1
     stream.size = keep * stream.size + n
     stream.size_variance = keep**2 * stream.size_variance + variance
     stream.squares = keep**2 * stream.squares + likely
-    stream.window = seen if stream.window is None else _together(stream.window, seen, stream)
+    earlier = stream.window
+    stream.window = observed if earlier is None else _together(earlier, observed, stream)
     stream.window_days, stream.window_n = stream.window_days + 1, stream.window_n + likely
     since, weighed = _update(context, stream, fade, keep)
     day = replace(context, size=replace(context.size, n=likely))
     final = _final(stream, likely)
-    final = replace(final, distances=seen.clip.norms(likely))
+    final = replace(final, distances=observed.clip.norms(likely))
     known = measured(day, final, domain, len(centers), domain)
     if keep < 1:  # rows that the first day has shown far out may be forgotten
         known = known._replace(lost=(0.0, 0.0))
@@ -296,33 +297,34 @@ def _update(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move the centers by what the window shows; where it ends, merge and split clusters too.
     Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
-    seen, before, tuning = stream.window, stream.state, context.tuning
-    assert seen is not None
+    observed, before, tuning = stream.window, stream.state, context.tuning
+    assert observed is not None
     counts = np.maximum(before.count, 0.0)
     # So many clusters of about the same size hold the rows: early on it may be a single one.
-    alike = float(counts.sum()) ** 2 / max(float(counts @ counts), 1e-300)
-    ends = stream.window_n > _WINDOW * max(alike, 1.0) * seen.counts_sd
+    effective = float(counts.sum()) ** 2 / max(float(counts @ counts), 1e-300)
+    ends = stream.window_n > _WINDOW * max(effective, 1.0) * observed.counts_sd
     ends = ends and stream.window_days >= _LONGER * stream.days
     since = fade * stream.since
     weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
-    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, before.centers
-    state.count = fade * before.count + seen.counts
-    state.count_sd = np.hypot(fade * before.count_sd, seen.counts_sd)
+    state.farthest, state.excess = observed.clip.reach, observed.clip.excess
+    state.counted = before.centers
+    state.count = fade * before.count + observed.counts
+    state.count_sd = np.hypot(fade * before.count_sd, observed.counts_sd)
     n, _ = state.certain_counts(tuning.certain_count_sd)
     # Sums are of the window, and counts of all days: as if the sums were of as many rows.
     times = max(float(np.maximum(state.count, 0.0).sum()), 1.0) / stream.window_n
     # The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate.
     spread = np.where(_known(state), state.spread, stream.width**2)
-    sampling = np.square(seen.clip.gain) * n / times * spread / context.rows.n_features
-    sums_sd = times * np.sqrt(np.square(seen.sums_sd) + sampling)
-    seen = replace(seen, sums=times * seen.sums, sums_sd=sums_sd)
-    _, way = update(state, seen, tuning, relax=False)
+    sampling = np.square(observed.clip.gain) * n / times * spread / context.rows.n_features
+    sums_sd = times * np.sqrt(np.square(observed.sums_sd) + sampling)
+    observed = replace(observed, sums=times * observed.sums, sums_sd=sums_sd)
+    _, way = update(state, observed, tuning, relax=False)
     if ends:
         stream.n_windows += 1
-        if seen.errors is not None:
-            errors, errors_sd = (times * each for each in seen.errors)
+        if observed.errors is not None:
+            errors, errors_sd = (times * each for each in observed.errors)
             moves = move_clusters(context, state, errors, errors_sd, way)
             stream.quiet = 0 if moves else stream.quiet + 1
             known = n * _known(state)

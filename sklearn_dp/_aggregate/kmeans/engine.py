@@ -115,12 +115,12 @@ _TIMES = 4  # as many features as a projection has: from there on it may pay
 
 
 def many_features(n_features: int, tuning: Tuning) -> bool:
-    """Whether there are so many features that a fit may look for its clusters in a projection."""
+    """True if there are so many features that a fit may look for its clusters in a projection."""
     return n_features >= _TIMES * tuning.projection_features
 
 
 def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
-    """Whether there are many features, and more clusters than the axes of a cell tree could tell
+    """True if there are many features, and more clusters than the axes of a cell tree could tell
     apart."""
     return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
 
@@ -184,7 +184,7 @@ def _projected(rows: GridRows, basis: np.ndarray) -> GridRows:
 
 
 def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> bool:
-    """Whether axes of mean squares (q,) are more uneven, and more so to one side, than the centers
+    """True if axes of mean squares (q,) are more uneven, and more so to one side, than the centers
     of clusters make them.
 
     The logarithm of their mean over their geometric mean is about half of their relative variance.
@@ -458,7 +458,7 @@ def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None =
 
 
 def _still_rules(context: Context, coreset: Coreset) -> bool:
-    """Whether what clusters along an axis leave is more than what is off it."""
+    """True if what clusters along an axis leave is more than what is off it."""
     points, weights = coreset.leaves
     _, squares = nearest_centers(points, coreset.axes.flatten(solved_start(context, coreset)))
     left = float(weights @ squares) / max(float(weights.sum()), 1e-300)
@@ -476,7 +476,7 @@ def _initial_budget_fraction(facts: SizedFacts) -> float:
 
 
 def _misleads(facts: SizedFacts, start: Start) -> bool:
-    """Whether a start of the fit's own is better than one where some centers may be misplaced. A
+    """True if a start of the fit's own is better than one where some centers may be misplaced. A
     misplaced center costs what half a cluster does or more, an own start what the noise hides: as
     much where the noise is so large that looking for it gets the least (`lean_noise`)."""
     most = 2 * facts.tuning.lean_noise * math.sqrt(start.misplaced)
@@ -493,7 +493,7 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(facts: SizedFacts, axes: Axes, rho: float) -> bool:
-    """Whether to look once more, with coarse cells, at rows that are in no cell.
+    """True if to look once more, with coarse cells, at rows that are in no cell.
 
     Where axes are measured, that pays where the tail is longer than that of one round cluster. In
     more than `wide_features` it has to be longer than the searched box, and the data not small.

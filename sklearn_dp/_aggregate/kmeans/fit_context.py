@@ -1,4 +1,4 @@
-"""What all steps of one run of the k-means engine share, in one argument.
+"""The state that all steps of one run of the k-means engine share, in one argument.
 
 What a step may do shows in what it takes. :class:`Facts` are public: whoever takes them computes
 with what has been released. A :class:`Run` also has rows to be asked and a session that releases
@@ -266,7 +266,7 @@ class SizedFacts(Facts):
 
     @property
     def coarse(self) -> bool:
-        """Whether coarser choices pay, see `coarse_pays`."""
+        """True if coarser choices pay, see `coarse_pays`."""
         return coarse_pays(self, self.size)
 
     @property
@@ -295,7 +295,7 @@ class Run(Facts):
         return self.prefix + entry
 
     def pays(self, entry: str) -> bool:
-        """Whether the plan has an entry for it."""
+        """True if the plan has an entry for it."""
         return self.name(entry) in self.session.plan
 
     def left(self, entry: str) -> float:
@@ -319,7 +319,7 @@ class Context(Run, SizedFacts):
 
 
 def coarse_pays(facts: Facts, size: Size) -> bool:
-    """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
+    """True if coarser choices pay: in small data, but for several clusters in a plane or so.
 
     Up to 3 features cells are fine enough to show a cluster each, in small data too
     (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget shows none, and then finer
@@ -330,7 +330,7 @@ def coarse_pays(facts: Facts, size: Size) -> bool:
 
 
 def long_tail(facts: SizedFacts) -> bool:
-    """Whether the last rows are farther out, in median distances, than those of a round cluster:
+    """True if the last rows are farther out, in median distances, than those of a round cluster:
     their squared lengths have the law of gamma."""
     half_d = facts.rows.n_features / 2
     round_tail = gammaincinv(half_d, max(facts.tuning.inside)) / gammaincinv(half_d, 0.5)
@@ -338,7 +338,7 @@ def long_tail(facts: SizedFacts) -> bool:
 
 
 def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
-    """Whether one center is a better answer than several, with `budget` for Lloyd's iterations.
+    """True if one center is a better answer than several, with `budget` for Lloyd's iterations.
 
     Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes into
     one iteration. It is no pure loss: of k centers that lie anywhere one is nearer to a row than

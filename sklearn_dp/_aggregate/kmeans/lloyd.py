@@ -70,14 +70,14 @@ def move_clusters(
     state.update_spread(spread, errors_sd / n, tuning.memory)
     noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
     state.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
-    likely, likely_sd, seen = likely_counts(context, state)
+    likely, likely_sd, visible = likely_counts(context, state)
     # Up to 3 features the tree has cells for each cluster. With more, a cell may hold several, and
     # its count would make two centers that share it expensive to merge, so use counts.
     fine = context.coreset is not None and context.coreset.axes.basis is None
     state.likely = likely if fine else state.count
     state.likely_sd = likely_sd if fine else state.count_sd
     # A center on its way to a light cluster may be next to no leaf yet.
-    state.unseen = ~seen & (state.count < state.count_sd) if fine else ~seen
+    state.unseen = ~visible & (state.count < state.count_sd) if fine else ~visible
     excess = state.spread - np.median(state.spread)
     sd = n * np.sqrt(state.spread_variance)
     # About what dividing a typical round cluster in two would save; a pair that costs less shares
@@ -255,10 +255,10 @@ class _Mergers:
             kept = cost[split].copy(), cost[:, split].copy()
             cost[split], cost[:, split] = np.where(self._light, cost[split], np.inf), np.inf
         a, b = divmod(int(np.argmin(cost)), len(cost))
-        found = (a, b), float(cost[a, b])
+        pair_and_cost = (a, b), float(cost[a, b])
         if split is not None:
             cost[split], cost[:, split] = kept
-        return found
+        return pair_and_cost
 
 
 def _merge(state: LloydState, a: int, b: int) -> None:
@@ -306,9 +306,9 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)
     sd = float(np.mean(state.count_sd))
-    likely, _, seen = likely_counts(context, state)
+    likely, _, visible = likely_counts(context, state)
     # A center where neither cells nor counts show a row must not cost two that are close.
-    floor = np.where(seen, tuning.reduce_floor, tuning.least_count)
+    floor = np.where(visible, tuning.reduce_floor, tuning.least_count)
     weight = np.maximum(likely, floor * sd)
     # A floor keeps a cluster whose count happens to be negative in the game.
     groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
@@ -437,15 +437,16 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
     spread = asked and not last
     moves = state.precise and not last
-    seen = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
-    state.farthest, state.excess, state.counted = seen.clip.reach, seen.clip.excess, state.centers
-    state.distances = seen.clip.norms(context.size.n)
-    state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
+    observed = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
+    state.farthest, state.excess = observed.clip.reach, observed.clip.excess
+    state.counted = state.centers
+    state.distances = observed.clip.norms(context.size.n)
+    state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last
-    drift, displacement = update(state, seen, tuning, relax=relax, low_signal=low)
+    drift, displacement = update(state, observed, tuning, relax=relax, low_signal=low)
     n_moves = 0
-    if seen.errors is not None:
-        n_moves = move_clusters(context, state, *seen.errors, displacement)
+    if observed.errors is not None:
+        n_moves = move_clusters(context, state, *observed.errors, displacement)
     if len(state.centers) > context.n_clusters:
         reduce_centers(context, state)
         return False
@@ -477,18 +478,18 @@ def observe(
     clip = clip_radius(context, near.distances, scales, distances_rho, width)
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
-    found = rows.ask(ClusterSums(clip.radius, cap if spread else None))
+    cluster_sums = rows.ask(ClusterSums(clip.radius, cap if spread else None))
     errors, share = None, tuning.moves_share if moves else tuning.count_share
     if spread:
         spread_rho = share * budget
-        squares = context.released(ERRORS, found.squares, spread_rho) / rows.unit**2
+        squares = context.released(ERRORS, cluster_sums.squares, spread_rho) / rows.unit**2
         errors = squares, cap * noise_sd(spread_rho)
         budget -= spread_rho
     counts_rho = share * budget
     counts = context.released(_COUNTS, near.counts, counts_rho)
     # The last iteration spends all that is left, rounding errors of the shares too.
     sums_rho = _left(context) if last else budget - counts_rho
-    sums = context.released(_SUMS, found.residuals, sums_rho) / rows.unit
+    sums = context.released(_SUMS, cluster_sums.residuals, sums_rho) / rows.unit
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
     )

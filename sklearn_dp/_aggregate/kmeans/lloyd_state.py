@@ -1,4 +1,4 @@
-"""What the iterations of one run of Lloyd's algorithm share, and what they know of the centers.
+"""The state that the iterations of one run of Lloyd's algorithm share, and the state of centers.
 
 :func:`.lloyd.lloyd` makes a :class:`LloydContext` from a :class:`.fit_context.Context`. What
 changes from one iteration to the next is a :class:`LloydState`: post-processing of releases. The
@@ -86,7 +86,7 @@ class LloydFacts(SizedFacts):
         return 1 / (1 + self.most_iterations)
 
     def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
-        """Whether the spread of the clusters is released: two of them have no pair to merge."""
+        """True if the spread of the clusters is released: two of them have no pair to merge."""
         return (
             self.moves
             and iteration <= self.tuning.few_iterations
@@ -313,8 +313,8 @@ class ClipRadii:
         """The histogram, as of n units."""
         if self.distances is None:
             return None
-        found = self.distances.faded(n / max(self.distances.n, 1.0))
-        return NoisyNorms(found.counts, found.edges, found.sd)
+        distances = self.distances.faded(n / max(self.distances.n, 1.0))
+        return NoisyNorms(distances.counts, distances.edges, distances.sd)
 
 
 @dataclass(frozen=True)
@@ -352,10 +352,10 @@ def clip_radius(
     """
     tuning, edges = context.tuning, distance_edges(context)
     counts, n_bins = context.released(DISTANCES, distances, rho), len(edges) - 1
-    seen, earlier = Distances(counts, edges, noise_sd(rho), context.size.n), context.earlier
+    lengths, earlier = Distances(counts, edges, noise_sd(rho), context.size.n), context.earlier
     if earlier is not None and len(earlier.counts) == n_bins:
-        seen += earlier
-    counts, sd, n = seen.counts, seen.sd, seen.n
+        lengths += earlier
+    counts, sd, n = lengths.counts, lengths.sd, lengths.n
     radius = None
     if sd * math.sqrt(n_bins) <= tuning.bins_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
@@ -376,7 +376,7 @@ def clip_radius(
     gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
     middles = (edges[1:] + edges[:-1]) / 2
     excess = max(float(counts @ np.maximum(middles - radius, 0.0)), 0.0) / max(most, 1.0)
-    return ClipRadii(radius * scales, gain, reach, excess * scales, seen)
+    return ClipRadii(radius * scales, gain, reach, excess * scales, lengths)
 
 
 def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:
@@ -417,9 +417,9 @@ def update(
     """
     d, gain = observed.sums.shape[1], observed.clip.gain
     n, _ = state.certain_counts(tuning.certain_count_sd)
-    seen = observed.sums / (gain * n)[:, None]
+    mean_offsets = observed.sums / (gain * n)[:, None]
     noise = np.square(observed.sums_sd / (gain * n))
-    length = np.einsum("ij,ij->i", seen, seen)
+    length = np.einsum("ij,ij->i", mean_offsets, mean_offsets)
     expected = noise + state.variance
     drift, drift_sd = _drift(length, expected, n, observed.clip.radius, d)
     # A mean of d squared normal numbers scatters by sqrt(2 / d) of its expectation.
@@ -428,7 +428,7 @@ def update(
     prior = state.variance + np.maximum(excess, 0.0)
     weight = prior / (prior + noise)
     far = tuning.overshoot if relax and drift > tuning.certain_count_sd * drift_sd else 1.0
-    state.centers = state.centers + far * weight[:, None] * seen
+    state.centers = state.centers + far * weight[:, None] * mean_offsets
     state.variance = (1 - weight) * prior
     drifting = drift >= tuning.certain_count_sd * drift_sd
     return drifting, np.square(far * weight) * length

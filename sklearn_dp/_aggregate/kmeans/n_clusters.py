@@ -105,8 +105,8 @@ def gap_of_points(
     `inner` is the sum of squares of what the points stand for, about them."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
-    points, weights, lost = _fewer(points, weights, rng, _MOST_POINTS)
-    values = gaps(points, weights, inner + lost, candidates, rng, tuning)
+    points, weights, loss = _fewer(points, weights, rng, _MOST_POINTS)
+    values = gaps(points, weights, inner + loss, candidates, rng, tuning)
     best = best_gap(values, points.shape[1], tuning)
     return judged(best, values, candidates, tuning.choice_margin)
 
@@ -123,9 +123,9 @@ def _fewer(
     mass = np.bincount(label, weights, minlength=most)
     sums = [np.bincount(label, weights * x, minlength=most) for x in points.T]
     mean = np.stack(sums, axis=1) / np.maximum(mass, 1e-300)[:, None]
-    lost = float(weights @ np.square(points - mean[label]).sum(axis=1))
+    loss = float(weights @ np.square(points - mean[label]).sum(axis=1))
     full = mass > 0
-    return mean[full], mass[full], lost
+    return mean[full], mass[full], loss
 
 
 def gaps(
@@ -193,12 +193,12 @@ def likelihood_choice(
     Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
     would be clusters. And a cluster has to gain more than noise of a count may seem to.
     """
-    points, weights, lost = _fewer(*coreset.leaves, rng, _MOST_POINTS)
+    points, weights, loss = _fewer(*coreset.leaves, rng, _MOST_POINTS)
     q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
     high = min(high, len(points))
     costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.few_iterations)
     beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
-    logs = np.log(inner + lost + beside + np.minimum.accumulate(costs[0]) + 1e-300)
+    logs = np.log(inner + loss + beside + np.minimum.accumulate(costs[0]) + 1e-300)
     bar = tuning.choice_noise * (q + 1) / 3 * coreset.noise / n
     return 1 + int(np.argmax(-q / 2 * logs - entropies[0] - bar * np.arange(high)))
 
@@ -415,8 +415,14 @@ def release_surplus(
     for iteration in range(n_iterations):
         _look(run, state, budget / n_iterations, relax=iteration > 0)
     kept = state.count > tuning.evidence * state.count_sd
-    found = state.centers, state.variance, state.count, state.count_sd, state.count * state.spread
-    return SurplusCenters(*(values[kept] for values in found))
+    statistics = (
+        state.centers,
+        state.variance,
+        state.count,
+        state.count_sd,
+        state.count * state.spread,
+    )
+    return SurplusCenters(*(values[kept] for values in statistics))
 
 
 def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -> None:
@@ -424,11 +430,11 @@ def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -
     tuning = run.tuning
     state.centers = run.rows.inside(state.centers)
     # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
-    seen = observe(run, state.centers, budget, spread=True)
-    assert seen.errors is not None
-    state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
-    _, displacement = update(state, seen, tuning, relax=relax, low_signal=run.size.small)
-    (errors, sd), (n, _) = seen.errors, state.certain_counts(tuning.certain_count_sd)
+    observed = observe(run, state.centers, budget, spread=True)
+    assert observed.errors is not None
+    state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
+    _, displacement = update(state, observed, tuning, relax=relax, low_signal=run.size.small)
+    (errors, sd), (n, _) = observed.errors, state.certain_counts(tuning.certain_count_sd)
     spread = np.maximum(errors / n - displacement, 0.0)
     state.update_spread(spread, sd / n, tuning.memory)
 
@@ -556,9 +562,10 @@ def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
     slices = row_slices(len(counts), centers.size)
     away = [np.square(surplus.centers[each, None] - centers).sum(axis=2) for each in slices]
     away = np.maximum(np.concatenate(away) - d * surplus.variance[:, None] - noise, 0.0)
-    own = away[np.arange(len(labels)), labels]
-    own[np.bincount(labels, minlength=k)[labels] == 1] = 0.0  # a center that is its cluster
+    own_distances = away[np.arange(len(labels)), labels]
+    alone = np.bincount(labels, minlength=k)[labels] == 1  # a center that is its cluster
+    own_distances[alone] = 0.0
     away[np.arange(len(labels)), labels] = np.inf
     spread = surplus.within.sum() / counts.sum()
-    ratio = np.sqrt((spread + own) / np.maximum(spread + away.min(axis=1), 1e-300))
+    ratio = np.sqrt((spread + own_distances) / np.maximum(spread + away.min(axis=1), 1e-300))
     return float(np.average(1 - ratio, weights=counts))

@@ -117,11 +117,11 @@ def build_private_coreset(
         context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
     )
     status = coreset_in_words(signs, status, n_clusters, context.tuning, session.budget_for)
-    found = _in_lengths(context, coreset, domain, status)
+    in_lengths = _in_lengths(context, coreset, domain, status)
     if norms is None:
-        return found
+        return in_lengths
     beyond = upper_bound_outside(norms, domain.radius, context.size.n, context.size.sd)
-    return replace(found, beyond=beyond)
+    return replace(in_lengths, beyond=beyond)
 
 
 def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
@@ -208,8 +208,8 @@ def choose_separately(
         return gap_choice(coreset, candidates, session.rng("references"))
     plan = session.plan.entries
     surplus = [entry.rho for entry in plan if entry.name.startswith(prefix + PREFIX)]
-    found = release_surplus(context, coreset, candidates, sum_down(surplus) * _SAFE)
-    return surplus_choice(found, candidates, rule)
+    surplus_state = release_surplus(context, coreset, candidates, sum_down(surplus) * _SAFE)
+    return surplus_choice(surplus_state, candidates, rule)
 
 
 # -- communication cost ----------------------------------------------------------------------------
@@ -243,42 +243,44 @@ class KMeansPasses:
         q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
         may = may_project(d, k, TUNING) and not self.started and not size.small
         p = TUNING.projection_features if may else 0
-        found = self._located(work)
+        passes = self._located(work)
         if may:
-            found.append(_pass("projected moment", d * p, p * p))
+            passes.append(_pass("projected moment", d * p, p * p))
         if not self.started:
-            found += [_pass("moment", d, d * d)] * (d > 3)
-            found += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
+            passes += [_pass("moment", d, d * d)] * (d > 3)
+            passes += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
         k0 = round(TUNING.start_surplus * k) if q > 3 and not self.started else k
         if may:
-            found += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
+            passes += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
         most = TUNING.few_iterations if size.small else TUNING.most_iterations
-        found += _lloyd(d, k0, k, work.n_iter, most)
-        found.append(_pass("quality", k * (d + 1) + d + 2, 2))
-        found += _columns(d, k, *self.columns)
+        passes += _lloyd(d, k0, k, work.n_iter, most)
+        passes.append(_pass("quality", k * (d + 1) + d + 2, 2))
+        passes += _columns(d, k, *self.columns)
         row_bytes = float(work.row_bytes or 4 * d)
-        return CommunicationCost(tuple(found), work.n_parts, work.n_rows, work.n_workers, row_bytes)
+        return CommunicationCost(
+            tuple(passes), work.n_parts, work.n_rows, work.n_workers, row_bytes
+        )
 
     def _located(self, work: Workload) -> list[Pass]:
         """Return the passes that open the table and find where its rows are."""
         d, digests = self.n_features, _DIGESTS * work.n_parts
-        found, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
+        passes, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
         if self.grouped:
             ids = _GROUP * (work.n_rows if work.n_groups is None else work.n_groups)
             up = _WORDS + min(_GROUP * _rows_of_a_part(work), ids)
-            found.append(Pass("groups", _WORDS, up, ids))
+            passes.append(Pass("groups", _WORDS, up, ids))
         if not self.bounds_known:
-            found.append(_pass("bound", 2 * d, _NORMS))
-        found += [
+            passes.append(_pass("bound", 2 * d, _NORMS))
+        passes += [
             _pass("totals", 2 * d, d + 1),
             _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
         ]
         # Digests of all parts travel with the pass after the first, and the sizes of all groups
         # with the pass after that which has counted them.
-        found[1] = replace(found[1], down=found[1].down + digests)
+        passes[1] = replace(passes[1], down=passes[1].down + digests)
         if self.grouped:
-            found[2] = replace(found[2], down=found[2].down + ids)
-        return found
+            passes[2] = replace(passes[2], down=passes[2].down + ids)
+        return passes
 
 
 def _rows_of_a_part(work: Workload) -> int:
@@ -287,42 +289,42 @@ def _rows_of_a_part(work: Workload) -> int:
 
 def _columns(d: int, k: int, scales: float, refined: float) -> list[Pass]:
     """Units of columns, and centers that are refined in them."""
-    found = []
+    passes = []
     if scales:  # the second one, of columns far from zero, is repeated where they are very far
-        found += [_pass("octaves", 404 * d, 401 * d), _pass("column bins", 66 * d, 64 * d)]
+        passes += [_pass("octaves", 404 * d, 401 * d), _pass("column bins", 66 * d, 64 * d)]
     if refined:
         up = k * (d + 1) + 2 * d
         for name in ("columns", "columns again")[: 1 + (k > 1)]:
-            found.append(_pass(name, 3 * k * d + 4 * d, up))
-    return found
+            passes.append(_pass(name, 3 * k * d + 4 * d, up))
+    return passes
 
 
 def _tree(axes: int, q: int, work: Workload, depths: list[int]) -> list[Pass]:
     """The levels of the cell tree, and the sums of its leaves: a cell is a leaf at the most."""
     most = min(work.n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
     cells = most if work.n_cells is None else min(work.n_cells, most)
-    found, nodes = [], 2
+    passes, nodes = [], 2
     for number in range(len(depths)):
         down = nodes + (axes + 3 * q if number == 0 else 2 * cells)  # slots; axes, or new nodes
         up, total = _CELL * min(_rows_of_a_part(work), cells), _CELL * cells
         name = f"level {number + 1}"
-        found.append(Pass(name, 3 * _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
+        passes.append(Pass(name, 3 * _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
         nodes += cells
-    return [*found, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
+    return [*passes, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
 
 
 def _lloyd(d: int, k0: int, k: int, n_iter: int | None, most: int, where: str = "") -> list[Pass]:
     """Two passes for each iteration, the first of them from surplus centers."""
     n_iter = most if n_iter is None else min(n_iter, most)
-    found = []
+    passes = []
     for step, centers, times in (("start", k0, 1), ("iteration", k, n_iter - 1)):
         name = where + step
         down, bins = centers * (d + 1), TUNING.clip_bins
-        found += [
+        passes += [
             _pass(f"{name} a", down + bins + 1, bins + centers, times),
             _pass(f"{name} b", down + centers, centers * (d + 1), times),
         ]
-    return [one for one in found if one.times]
+    return [one for one in passes if one.times]
 
 
 def _pass(name: str, down: int, up: int, times: int = 1) -> Pass:

@@ -184,10 +184,10 @@ def far_limits(
     if not sure.any():
         return np.full(len(final.centers), np.inf)
     typical = weighted_quantile(spread[sure], final.counts[sure], 0.25)
-    seen = tuning.far_part * n * typical / (tuning.certain_count_sd * count_sd)
+    visible = tuning.far_part * n * typical / (tuning.certain_count_sd * count_sd)
     # Rows at the edge of a wide cluster are far from no center.
     width = np.maximum(1.0, final.reach / np.median(final.reach))
-    limits = np.sqrt(np.maximum(seen, typical * np.square(tuning.far_least * width)))
+    limits = np.sqrt(np.maximum(visible, typical * np.square(tuning.far_least * width)))
     return np.where(limits > radius, np.inf, limits)
 
 
@@ -220,20 +220,20 @@ def missed_in_words(
     bar = tuning.certain_count_sd if light else tuning.far_sure
     few = bar * far.sd < far.count < tuning.far_part * n
     if few and far.cost > tuning.far_part * (near[0] - 2 * near[1]):
-        seen = (
+        remark = (
             f"about {plain(far.count)} units are at least {plain(far.distance)} from every center "
             f"and add at least {plain(far.cost)} to the cost, compared with {plain(near[0])} for "
             "all others"
         )
     elif lost[1] > tuning.far_part * (near[0] - lost[1]):
-        seen = (
+        remark = (
             f"rows are seen about {plain(lost[0])} or more from the center of all, more than twice "
             "as far as any cluster reaches"
         )
     else:
         return None
     return (
-        f"clusters may be missing: {seen}; these are outliers, or small clusters that were not "
+        f"clusters may be missing: {remark}; these are outliers, or small clusters that were not "
         "found"
     )
 
@@ -311,22 +311,22 @@ def caps_of(
     rows, lengths = facts.rows, facts.size.lengths
     most = facts.tuning.one_center_reach * facts.radius
     there = None if at_ends is None else at_ends.seen
-    if (seen := seen_beyond(lengths, most) or there) is not None:
-        most = min(max(seen[1], most), 2.0 * rows.ball)
+    if (interval := seen_beyond(lengths, most) or there) is not None:
+        most = min(max(interval[1], most), 2.0 * rows.ball)
     if moved is not None:
         most = min(most + moved, 2 * rows.ball)
     caps = np.minimum(reach, most)
     reached = _reached(facts, steps, caps)
-    if (seen := seen_beyond(lengths, reached) or there) is None:
+    if (interval := seen_beyond(lengths, reached) or there) is None:
         return caps, most, (0.0, 0.0)
     # Rows are seen that are in reach of no center; one center cannot miss a cluster.
-    lost = 0.0, 0.0
-    if len(steps) > 1 and lengths is not None and seen[0] > 2 * reached:
-        first, last = np.searchsorted(lengths.edges, seen)
+    uncovered = 0.0, 0.0
+    if len(steps) > 1 and lengths is not None and interval[0] > 2 * reached:
+        first, last = np.searchsorted(lengths.edges, interval)
         number = float(lengths.counts[first:last].sum())
-        least = seen[0] - _reached(facts, steps, np.zeros(len(steps)))
-        lost = seen[0] * rows.unit, number * (least * rows.unit) ** 2
-    return np.maximum(caps, min(seen[1], most)), most, lost
+        least = interval[0] - _reached(facts, steps, np.zeros(len(steps)))
+        uncovered = interval[0] * rows.unit, number * (least * rows.unit) ** 2
+    return np.maximum(caps, min(interval[1], most)), most, uncovered
 
 
 def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float] | None:
@@ -344,9 +344,11 @@ def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float]
     sums = np.concatenate([[0.0], np.cumsum(lengths.counts[first:])])
     best, width = (-1, -1), 1
     while width < len(sums):
-        found = np.flatnonzero(sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width))
-        if found.size and found[-1] > best[0]:
-            best = int(found[-1]), int(found[-1]) + width
+        places = np.flatnonzero(
+            sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width)
+        )
+        if places.size and places[-1] > best[0]:
+            best = int(places[-1]), int(places[-1]) + width
         width *= 2
     if best[0] < 0:
         return None
@@ -354,7 +356,7 @@ def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float]
     return float(low), float(high)
 
 
-def beyond_cap(seen: NoisyNorms, cap: float, limit: float, *, heavy: bool = False) -> float:
+def beyond_cap(lengths: NoisyNorms, cap: float, limit: float, *, heavy: bool = False) -> float:
     """About the most that squared distances exceed that of a cap by, in all.
 
     By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
@@ -362,18 +364,19 @@ def beyond_cap(seen: NoisyNorms, cap: float, limit: float, *, heavy: bool = Fals
     stand out together: the last bin has no end. `heavy`: whether the tail may be a long one,
     whatever the numbers say.
     """
-    if cap >= seen.edges[-1]:
+    if cap >= lengths.edges[-1]:
         return 0.0
-    first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
+    first, half, last = np.searchsorted(lengths.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
     first = max(first, 1)  # the first bin begins at zero
-    noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
-    near, beyond = max(float(seen.counts[first:last].sum()), 0.0), float(seen.counts[first:].sum())
+    noise = lengths.sd * np.sqrt(np.maximum([last - first, len(lengths.counts) - first], 1))
+    near = max(float(lengths.counts[first:last].sum()), 0.0)
+    beyond = float(lengths.counts[first:].sum())
     clear = beyond > _CLEAR * noise[1]
     beyond = max(near + noise[0], beyond if clear else 1e-300)
-    start, end = float(seen.edges[first]), float(seen.edges[-1])
+    start, end = float(lengths.edges[first]), float(lengths.edges[-1])
     end = max(end, limit) if clear else end
-    fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
-    power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
+    fall = math.log(max(float(lengths.counts[half:].sum()) / beyond, 1.0))
+    power = fall / math.log(start / lengths.edges[half]) if first > half > 0 else 0.0
     least = _LEAST_POWER if clear else _LIKELY_POWER
     power = _HEAVY_POWER if heavy else max(power, least)
     # The integral of 2 r times the number beyond r, from the start to the end.

@@ -105,8 +105,8 @@ def in_words(signs: Diagnostics, status: Status, tuning: Tuning, budget: Budget)
     """The status: what was missing before (`status`), or what is now and what would help."""
     if status:
         return status
-    found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
-    return status if found is None else status.add(found.with_remedy(signs, tuning, budget))
+    trouble = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
+    return status if trouble is None else status.add(trouble.with_remedy(signs, tuning, budget))
 
 
 def coreset_in_words(
@@ -118,20 +118,20 @@ def coreset_in_words(
     n_leaves = signs.n_leaves or 0
     if n_leaves == 0:
         text = "one point for all rows: no dense region stands out from the noise"
-        found = _Trouble("no_structure", text)
+        trouble = _Trouble("no_structure", text)
     elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
         text = "too few rows for this budget: the points are mostly noise"
-        found = _Trouble("few_rows", text)
+        trouble = _Trouble("few_rows", text)
     elif n_leaves < n_clusters:
         text = f"fewer points than n_clusters were released: {n_leaves}"
-        found = _Trouble("few_points", text, severity="part")
+        trouble = _Trouble("few_points", text, severity="part")
     else:
         return status
-    return status.add(found.with_remedy(signs, tuning, budget))
+    return status.add(trouble.with_remedy(signs, tuning, budget))
 
 
 def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
-    """Whether released points are where noise is: of very few rows, or of few in many features."""
+    """True if released points are where noise is: of very few rows, or of few in many features."""
     faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
     lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
     return signs.signal < tuning.useless_signal or faint or lone
@@ -159,19 +159,19 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     """
     assert signs.loss is not None
     if signs.one_center:
-        found = "only one center was released: the noise would have hidden several"
-        return _Trouble("one_center", found, figure="at least")
+        text = "only one center was released: the noise would have hidden several"
+        return _Trouble("one_center", text, figure="at least")
     shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
-    alike = not shown and signs.explained_sd < tuning.unexplained_sd
-    if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
-        found = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
+    unexplained = not shown and signs.explained_sd < tuning.unexplained_sd
+    if signs.loss > (tuning.useless_loss_alike if unexplained else tuning.useless_loss):
+        text = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
         figure = "about" if signs.loss < _NEARLY_ALL else "at least"
-        return _Trouble("mostly_noise", found, figure=figure)
+        return _Trouble("mostly_noise", text, figure=figure)
     if signs.missed is not None:
         # Nobody knows how small a cluster is that was not found.
         other = (*_MORE, "more clusters")
         return _Trouble("missing_clusters", signs.missed, other, "none", "part")
-    if alike:
+    if unexplained:
         # About as good as one center, and nobody is in most of the clusters.
         empty = signs.light >= tuning.rowless
         return _empty("no_clusters", "no clusters shown", signs) if empty else None
@@ -191,8 +191,8 @@ def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Tr
     if signs.light > 0 and (faint or not shown):
         return _empty("empty_clusters", "mostly noise", signs)
     if not shown and signs.loss > tuning.doubtful_loss:
-        found = "no evidence of clusters: the centers explain no more than noise would"
-        return _Trouble("no_clusters", found)
+        text = "no evidence of clusters: the centers explain no more than noise would"
+        return _Trouble("no_clusters", text)
     partial = signs.explained - signs.explained_sd < tuning.partial
     if plain and signs.light > 0 and signs.uneven > tuning.uneven:
         # Some centers have no visible rows; wide clusters probably absorbed others.
@@ -201,11 +201,11 @@ def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Tr
     if plain and partial and signs.light >= tuning.rowless:
         return _empty("missing_clusters", "clusters may be missing", signs)
     if shown and faint and partial and signs.loss > tuning.doubtful_loss:
-        found = (
+        text = (
             "some clusters may be missing: with so few rows, the centers explain only part of the "
             "spread"
         )
-        return _Trouble("missing_clusters", found, severity="part")
+        return _Trouble("missing_clusters", text, severity="part")
     return None
 
 
@@ -213,12 +213,12 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
     """How many clusters may be empty. More rows help if these are too few for so many
     clusters, even of the same size."""
     k, empty = signs.n_clusters, round(signs.light * signs.n_clusters)
-    found = f"{trouble}: {empty} of {k} clusters may be empty{more}"
+    text = f"{trouble}: {empty} of {k} clusters may be empty{more}"
     other = ("tighter bounds", _FEWER) if signs.loose else (_FEWER,)
     if more and not signs.even > 1:  # small clusters may be within the wide ones
         other = (*_MORE, *other)
     severity = "all" if code == "no_clusters" else extent(empty, k)
-    return _Trouble(code, found, other, severity=severity)
+    return _Trouble(code, text, other, severity=severity)
 
 
 def _part(part: float) -> str:
@@ -350,8 +350,8 @@ def build_result(
     clustered. A quality has the rows beyond `bounds`.
     """
     paid = context.pays(QUALITY)
-    found = measured(context, final, domain, n_leaves, bounds, line) if paid else None
-    return assembled(context, final, domain, status, n_leaves, found)
+    measured_quality = measured(context, final, domain, n_leaves, bounds, line) if paid else None
+    return assembled(context, final, domain, status, n_leaves, measured_quality)
 
 
 def assembled(
@@ -360,21 +360,23 @@ def assembled(
     domain: Domain,
     status: Status,
     n_leaves: int | None,
-    found: Measured | None,
+    measurement: Measured | None,
 ) -> EngineResult:
     """Build the result, with or without a measured quality."""
     unit = context.rows.unit
-    points = _points(final.centers, context.rows, domain) if found is None else found.points
-    signs = _signs(context, final, points, n_leaves, found)
+    points = (
+        _points(final.centers, context.rows, domain) if measurement is None else measurement.points
+    )
+    signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
-    told = in_words(signs, status, context.tuning, context.session.budget_for)
+    messages = in_words(signs, status, context.tuning, context.session.budget_for)
     lengths = context.size.lengths
     result = EngineResult(
         points,
         final.counts,
         context.radius * unit,
-        context.size.weights.told(told),
+        context.size.weights.told(messages),
         final.n_iterations,
         final.error * unit**2,
         square=context.size.weights.square,
@@ -382,12 +384,12 @@ def assembled(
         size_sd=context.size.sd,
         lengths=lengths and (lengths, context.rows.origin + context.size.middle),
     )
-    if found is None:
+    if measurement is None:
         return result
-    centers_sd, since = _errors(context, final, domain, found)
+    centers_sd, since = _errors(context, final, domain, measurement)
     known = replace(
         result,
-        quality=found.quality,
+        quality=measurement.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
         weights_drift=since,
@@ -400,7 +402,7 @@ def _signs(
     final: LloydResult,
     points: np.ndarray,
     n_leaves: int | None,
-    found: Measured | None,
+    measurement: Measured | None,
 ) -> Diagnostics:
     """Return the diagnostics of the answer `points` (k, d)."""
     k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
@@ -411,43 +413,43 @@ def _signs(
     signs = Diagnostics(
         signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size
     )
-    if found is None:
+    if measurement is None:
         return signs
-    seen, loss = found.quality, found.loss * facts.rows.unit**2
+    quality, loss = measurement.quality, measurement.loss * facts.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
-    near = (seen.near, seen.near_sd)
+    near = (quality.near, quality.near_sd)
     # How many times the units there should be for k clusters of the same size to stand out of the
     # noise of their counts.
     least = _SURELY * float(np.max(final.counts_sd))
     # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = seen.total < facts.tuning.certain_count_sd * seen.total_sd
+    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
     return replace(
         signs,
-        loss=loss / max(seen.inertia, seen.inertia_sd),
+        loss=loss / max(quality.inertia, quality.inertia_sd),
         even=least * facts.n_clusters / facts.size.n,
-        loose=lost or seen.total < facts.size.n * square,
+        loose=lost or quality.total < facts.size.n * square,
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         uneven=_uneven(final, tuning),
-        explained=seen.explained,
-        explained_sd=seen.explained_sd,
-        missed=missed_in_words(seen.far, near, facts.size.n, light, tuning, found.lost),
+        explained=quality.explained,
+        explained_sd=quality.explained_sd,
+        missed=missed_in_words(quality.far, near, facts.size.n, light, tuning, measurement.lost),
     )
 
 
 def _errors(
-    facts: SizedFacts, final: LloydResult, domain: Domain, found: Measured
+    facts: SizedFacts, final: LloydResult, domain: Domain, measurement: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
-    rows, unit, seen = facts.rows, facts.rows.unit, found.quality
-    inertia = seen.near / unit**2, seen.near_sd / unit**2
+    rows, unit, quality = facts.rows, facts.rows.unit, measurement.quality
+    inertia = quality.near / unit**2, quality.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
     sd = _centers_sd(final, *inertia, facts.size, facts.tuning, sphere) * unit
     # The rows were counted next to the centers before the last update.
-    after, before = _steps(found.points, rows, domain), final.counted
+    after, before = _steps(measurement.points, rows, domain), final.counted
     if sphere:
-        sd = _directions_sd(sd, (final.centers + rows.origin) * unit, found.points)
+        sd = _directions_sd(sd, (final.centers + rows.origin) * unit, measurement.points)
         before = _steps(_points(before, rows, domain), rows, domain)
     return sd, changed_sides(before, after, final.counts)
 
@@ -479,18 +481,18 @@ def measured(
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
-    found = measure_quality(
+    measurement = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
     taken = taken_by_caps(final, caps, rows.limit, tuning, at_ends)
     if line is not None:  # which shows rows at any distance
         taken = max(taken, line.beyond(steps, caps))
-    found = replace(found, taken=taken * rows.unit**2)
+    measurement = replace(measurement, taken=taken * rows.unit**2)
     # What noise is expected to have added to the sum of squares: where it moves the mean of n
     # rows by e, n |e|^2, which is n d times the variance of a coordinate.
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     loss = final.centers.shape[1] * float(counts @ final.variance)
-    return Measured(points, found, loss, lost)
+    return Measured(points, measurement, loss, lost)
 
 
 def shrink_to_mean(
@@ -563,10 +565,10 @@ def _centers_sd(
     d = max(1, final.centers.shape[1] - on_sphere)
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
-    own = 1 / final.spread_variance
+    own_precision = 1 / final.spread_variance
     prior = 1 / max(common**2 + noise**2, 1e-300)
-    spread = (own * final.spread + prior * common) / (own + prior)
-    spread = np.maximum(spread, 1 / np.sqrt(own + prior))
+    spread = (own_precision * final.spread + prior * common) / (own_precision + prior)
+    spread = np.maximum(spread, 1 / np.sqrt(own_precision + prior))
     # Rows that come to another center by the last move pull it on, by about seven tenths of that
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance

@@ -44,7 +44,7 @@ _NOTHING = 1e6  # noise of a whitened second moment that nothing is known of
 
 @dataclass(frozen=True)
 class MixtureDays:
-    """What a later day starts from, all of it released."""
+    """The state that a later day starts from, all of it released."""
 
     size: float  # units that count ...
     size_variance: float  # ... and the variance of its noise
@@ -83,11 +83,11 @@ class MixtureDays:
         extra = self.margins.extra / rows.unit**2
         rounds = MomentRounds(session, rows, settings.form, extra=extra)
         ends, moments = self.moments.and_one(rounds, domain.center, part, by_label=by_label)
-        seen = np.array([end.seen for end in ends])
+        visible = np.array([end.seen for end in ends])
         days = self._counted(keep, part, _size(self.moments), _size(moments))
-        centers = None if seen.all() else self.centers
+        centers = None if visible.all() else self.centers
         steps = self.steps + (not by_label)
-        return ends, seen, replace(days, moments=moments, centers=centers, steps=steps)
+        return ends, visible, replace(days, moments=moments, centers=centers, steps=steps)
 
     def _of_clusters(
         self,
@@ -97,19 +97,19 @@ class MixtureDays:
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], Self]:
-        """The same, of a day of k-means."""
+        """Return the components and state of one more day, from a day of k-means."""
         stream, before, table = self.stream, (0.0, 0.0), rows.table
         if stream is None:
-            found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
-            stream = clusters.StreamState.of_result(found, domain)
+            result = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
+            stream = clusters.StreamState.of_result(result, domain)
         else:
             before = stream.size, stream.size_variance
-            found, stream = clusters.fit_day(
+            result, stream = clusters.fit_day(
                 session, table, domain, stream, keep=keep, prefix=PREFIX
             )
-        ends = _balls(found, stream, rows, domain, settings.form)
+        ends = _balls(result, stream, rows, domain, settings.form)
         days = self._counted(keep, keep, before, (stream.size, stream.size_variance))
-        if not found.status.trustworthy or not stream.settled:
+        if not result.status.trustworthy or not stream.settled:
             return ends, replace(days, stream=stream)
         known = [_unknown(end, stream.days) for end in ends]
         moments = EarlierDays(known, rows.unit, domain.center)
@@ -132,19 +132,19 @@ def _size(moments: EarlierDays) -> tuple[float, float]:
 
 
 def _balls(
-    found: EngineResult, stream: clusters.StreamState, rows: GridRows, domain: Domain, form: str
+    day: EngineResult, stream: clusters.StreamState, rows: GridRows, domain: Domain, form: str
 ) -> list[Ellipsoid]:
     """Components as wide as clusters, whose shapes nothing is known of."""
     d, state = rows.n_features, stream.now
-    centers = in_ball((found.centers - domain.center) / rows.unit, rows.ball)
-    errors = np.broadcast_to(np.asarray(found.centers_sd).T, centers.T.shape).T / rows.unit
-    sds = np.broadcast_to(np.asarray(found.weights_sd), len(centers))
+    centers = in_ball((day.centers - domain.center) / rows.unit, rows.ball)
+    errors = np.broadcast_to(np.asarray(day.centers_sd).T, centers.T.shape).T / rows.unit
+    sds = np.broadcast_to(np.asarray(day.weights_sd), len(centers))
     known = np.isfinite(state.spread_variance) & (state.spread > 0) & (form != "tied")
     widths = np.sqrt(np.where(known, state.spread, stream.width**2) / d)
     square, unseen = 1.5 * normal_quantile(0.9, d), np.full(d, math.inf)
     balls = [
         Ellipsoid.ball(center, width, square, max(float(weight), 1.0))
-        for center, width, weight in zip(centers, widths, found.weights, strict=True)
+        for center, width, weight in zip(centers, widths, day.weights, strict=True)
     ]
     return [
         replace(ball, errors=Errors(error / ball.scales, unseen, float(sd)), hidden=d)
@@ -153,7 +153,8 @@ def _balls(
 
 
 def _unknown(ball: Ellipsoid, n_days: float) -> MomentDays:
-    """Of a component before the first day of moments: where to look for it, and nothing else."""
+    """Return a component before its first day of moments: it says where to look, and nothing
+    else."""
     d = len(ball.center)
     guess, nothing = replace(ball, weight=max(ball.weight / n_days, 1.0)), np.zeros(d)
     clips = same_clips(math.sqrt(ball.square), [ball])

@@ -177,7 +177,7 @@ def fit_from_others(
     others: Mixture,
     progress: Callable[[str], None],
 ) -> MixtureResult:
-    """The same by rounds from the components of other rows, within public bounds."""
+    """Fit a mixture by rounds from the components of other rows, within public bounds."""
     here, domain, rows = clipped = _in_bounds(table, domain, others.margins)
     centers = (here.columns.of_table(others.means) - domain.center) / rows.unit
     square = np.outer(here.scale, here.scale) * rows.unit**2
@@ -204,7 +204,7 @@ def fit_day(
     earlier: MixtureDays,
     keep: float,
 ) -> MixtureResult:
-    """The same of all days, with the rows of one more."""
+    """Fit a mixture to all days, with the rows of one more."""
     _, domain, rows = clipped = _in_bounds(table, domain, earlier.margins)
     ends, seen, days = earlier.and_one(session, rows, domain, settings, keep)
     return _of_bounds(session, clipped, "coreset", (ends, seen), days)
@@ -322,8 +322,8 @@ def _result(
     parts: Parts,
     here: Margins,
 ) -> MixtureResult:
-    """Of components by decreasing released weight; the number of units is that of the location, of
-    all rows."""
+    """Build the result: components by decreasing released weight; the number of units is that of
+    the location, of all rows."""
     unit, origin = parts.rows.unit, place.domain.center
     counts = np.array([e.weight for e in ends])
     means = here.to_table(origin + unit * np.array([e.center for e in ends]))

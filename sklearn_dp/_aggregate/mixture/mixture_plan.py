@@ -35,8 +35,8 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
-    """What of delta is for failures of what is no Gaussian mechanism: all, if the `whole` budget is
-    in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
+    """Return the part of delta for failures of mechanisms that are not Gaussian: all, if the
+    `whole` budget is in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
     partition = settings.method == "partition" and not settings.spherical
@@ -57,25 +57,26 @@ def mixture_entries(
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
         return (*location, *moment_entries(rest))
-    halves, found = _split_entries(rho, rest, delta, n_features, settings)
+    halves, entries = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
     words = "a unit adds 1 to the histograms of distances from its center"
     radii = dataclasses.replace(PlanEntry.gaussian(RADII, _RADII_SHARE * rho, words), paths=paths)
-    spent = [-entry.rho for entry in found if entry.paths == paths]
-    left = sum_down([rest, *spent, -radii.rho])
+    spent = [-entry.rho for entry in entries if entry.paths == paths]
+    remaining = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
     most = sum_down([rest, -radii.rho])
     moments = [
         dataclasses.replace(entry, paths=paths, max_rho=most)
-        for entry in moment_entries(left, tails=False)
+        for entry in moment_entries(remaining, tails=False)
     ]
-    return (*location, *found, radii, *moments)
+    return (*location, *entries, radii, *moments)
 
 
 def _split_entries(
     rho: float, rest: float, delta: float, n_features: int, settings: Settings
 ) -> tuple[bool, tuple[PlanEntry, ...]]:
-    """Whether there are two halves of units, and the entries of the partition, of the `rest`."""
+    """Return whether there are two halves of units, and the entries of the partition, of the
+    `rest`."""
     if settings.spherical:
         second = _SPHERICAL_SHARE * rho
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)

@@ -1,4 +1,4 @@
-"""What the ways to split a Gaussian mixture into its components have in common.
+"""The parts that all ways to split a Gaussian mixture into its components have in common.
 
 Each way takes a :class:`MixtureContext` and gives :class:`Parts`: one released center for each
 component, a label for each row, and the session through which everything else about these rows is
@@ -46,22 +46,22 @@ class Settings:
 
     @property
     def scaled(self) -> bool:
-        """Whether columns may have any units: balls, and the published ways, have one for all."""
+        """True if columns may have any units: balls, and the published ways, have one for all."""
         one_metric = self.form == "spherical" or self.method != "coreset"
         return not one_metric or (self.n_components == 1 and self.form != "spherical")
 
     def margins_released(self, n_features: int) -> bool:
-        """Whether a fit releases what each column is like by itself."""
+        """True if a fit releases what each column is like by itself."""
         several = self.n_components != 1 and n_features > 1
         return self.scaled and several and not self.ball
 
     def columns_released(self, n_features: int) -> bool:
-        """Whether a fit releases the scales of columns alone, which no bounds tell."""
+        """True if a fit releases the scales of columns alone, which no bounds tell."""
         return self.scaled and self.n_components == 1 and not self.bounded and n_features > 1
 
     @property
     def spherical(self) -> bool:
-        """Whether the bounded spherical case of "partition" applies."""
+        """True if the bounded spherical case of "partition" applies."""
         return self.method == "partition" and self.form == "spherical" and self.bounded
 
 
@@ -108,9 +108,9 @@ class MixtureContext:
     def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
         domain, k, rows = self.place.domain, self.settings.n_components, self.rows
-        found = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
+        clusters = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
         self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
-        return replace(self.by_nearest(found.centers, path), choice=found.choice)
+        return replace(self.by_nearest(clusters.centers, path), choice=clusters.choice)
 
 
 def in_ball(points: np.ndarray, radius: float) -> np.ndarray:

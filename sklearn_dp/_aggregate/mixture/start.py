@@ -74,7 +74,8 @@ def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
 
 
 def least_weight(session: PrivacySession, k: int, size: float) -> float:
-    """What a component without rows seldom seems to weigh after the first round, by the plan."""
+    """Return a weight that a component without rows seldom seems to exceed after the first round,
+    by the plan."""
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
     return max(_EMPTY * size / k, 2 * sd)
 
@@ -86,16 +87,16 @@ def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) 
     maximization has no way to move a center through the void. Each that weighs less than
     `least_weight` is half of a long one now, as long as there are any.
     """
-    found = list(ellipsoids)
-    for _ in found:
-        empty = int(np.argmin([e.weight for e in found]))
-        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
-        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
+    split = list(ellipsoids)
+    for _ in split:
+        empty = int(np.argmin([e.weight for e in split]))
+        usual = _lower_median([_lower_median(e.scales) for e in split if e.weight > least_weight])
+        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in split]
         longest = int(np.argmax(length))
-        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
+        if split[empty].weight > least_weight or length[longest] < _LONG * usual:
             break
-        found[empty], found[longest] = _halves(found[longest], usual, ball)
-    return found
+        split[empty], split[longest] = _halves(split[longest], usual, ball)
+    return split
 
 
 def _lower_median(values: list[float] | np.ndarray) -> float:

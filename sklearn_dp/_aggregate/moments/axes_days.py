@@ -35,7 +35,7 @@ _INSIDE = 0.99  # of the rows of a normal law, the part that is not clipped
 
 @dataclass(frozen=True)
 class ReleasedAxes:
-    """What all days have shown, in grid steps."""
+    """The axes that all days have shown, in grid steps."""
 
     covariance: np.ndarray  # (d, d), symmetric
     # (d, d), positive semidefinite: the noise of the covariance is that of H G H, for H the root of
@@ -49,7 +49,7 @@ class ReleasedAxes:
 
 @dataclass(frozen=True)
 class AxesDays:
-    """What some days have shown, in grid steps; released values."""
+    """The released state of the days so far, in grid steps."""
 
     by: Ellipsoid  # that rows were whitened by
     second: np.ndarray  # (d, d), their second moment there
@@ -76,9 +76,9 @@ class AxesDays:
         taken: float,
         square: float,
     ) -> Self:
-        """Of a first day: second moments about an integer center, divided by `size`, and `noise`
-        that of an entry. Its weights multiply sampling variances by `square`; those of later days,
-        which are not known, by 1 at the most."""
+        """Build the state of a first day: second moments about an integer center, divided by
+        `size`, and `noise` that of an entry. Its weights multiply sampling variances by `square`;
+        those of later days, which are not known, by 1 at the most."""
         by, part = Ellipsoid.ball(center, 1.0), Part(first.size / size, first.size_sd / size)
         variance = max(float(np.trace(second)), 0.0) / len(center)
         level = math.hypot(noise, with_sampling(0.0, size, square) * variance)
@@ -88,21 +88,21 @@ class AxesDays:
 
     @cached_property
     def guess(self) -> Ellipsoid:
-        """What the rows of a next day are whitened by; most fits have none."""
+        """The ellipsoid that whitens the rows of the next day; most fits have none."""
         known = self.second / self.part.known, self.level / self.part.known
         return _between(self.by, *known, self.center, self.count)
 
     def and_one(
         self, session: PrivacySession, rows: GridRows, keep: float
     ) -> tuple[ReleasedAxes, Self]:
-        """What is known with the rows of one more day; a part `keep` of what earlier ones have
+        """Return the state with the rows of one more day; a part `keep` of what earlier ones have
         shown counts."""
         guess = self.guess
         clips = self._clips(session, rows, keep)
-        alike = clips._replace(reaches=[None])  # nothing asks for fourth powers
-        left = session.remaining(MOMENTS) * (1 - 1e-9)
+        same_clips = clips._replace(reaches=[None])  # nothing asks for fourth powers
+        budget = session.remaining(MOMENTS) * (1 - 1e-9)
         rounds = MomentRounds(session, rows)
-        release = rounds.released([guess], alike, left, about=True)
+        release = rounds.released([guess], same_clips, budget, about=True)
         mean, size = release.means[0], float(release.sizes[0])
         second, noise = release.seconds[0] + np.outer(mean, mean), float(release.noise[0])
         # What the day itself shows must not weigh it: a long tail would count less.
@@ -149,11 +149,11 @@ class AxesDays:
 
     def _clips(self, session: PrivacySession, rows: GridRows, keep: float) -> Clips:
         """Chosen for all days as one: their rows, and noise that adds up."""
-        guess, alike = self.guess, self._alike
+        guess, same_clips = self.guess, self._alike
         of_all = replace(guess, weight=max(keep * self.means.size, 0.0) + guess.weight)
-        own = session.remaining(DISTANCES)
-        rho = (session.remaining(MOMENTS) - own) * guess.weight / of_all.weight + own
-        past = (None if alike is None else alike[0]), keep
+        budget = session.remaining(DISTANCES)
+        rho = (session.remaining(MOMENTS) - budget) * guess.weight / of_all.weight + budget
+        past = (None if same_clips is None else same_clips[0]), keep
         return last_clips(session, rows, [of_all], math.sqrt(guess.square), "full", rho, past)
 
     def _means(self, release: MomentRelease, clips: Clips, keep: float) -> Means:
@@ -186,8 +186,8 @@ class AxesDays:
 
 
 def _by_clips(clips: Clips, squares: int) -> tuple[float, float]:
-    """What clips take of squared lengths that are so many on average, in parts of them, and what
-    they may of tails that noise hides: infinite where tails are seen."""
+    """Return the share that clips remove from squared lengths, given their average, and the share
+    that they may remove from tails that noise hides: infinite where tails are visible."""
     (reach,) = clips.reaches
     if reach is None:
         return 0.0, clips.unseen[0][1] / squares
@@ -195,7 +195,8 @@ def _by_clips(clips: Clips, squares: int) -> tuple[float, float]:
 
 
 def _of_center(center: np.ndarray, guess: Ellipsoid, errors: np.ndarray) -> float:
-    """What the errors (d,) of a mean add to the noise of an entry of moments about it, at most.
+    """Return how much the errors (d,) of a mean add to the noise of an entry of moments about it,
+    at most.
 
     In whitened coordinates, from those about the center there was, which is at the distance o, o
     o^T is taken off. With the error e of o this is off by o e^T + e o^T + e e^T.
@@ -208,8 +209,9 @@ def _of_center(center: np.ndarray, guess: Ellipsoid, errors: np.ndarray) -> floa
 def _between(
     by: Ellipsoid, second: np.ndarray, level: float, center: np.ndarray, weight: float
 ) -> Ellipsoid:
-    """What the rows of the next day are whitened by, halfway between a ball and their covariance,
-    of second moments as whitened by another ellipsoid, with the noise `level` of an entry.
+    """Return the ellipsoid that whitens the rows of the next day, halfway between a ball and their
+    covariance, of second moments as whitened by another ellipsoid, with the noise `level` of an
+    entry.
 
     It is as wide as makes the squared lengths those of a chi-square law. Of v_i along the axes,
     with variances that sum to t and have squares that sum to s, that law has t^2 / s degrees.

@@ -68,7 +68,7 @@ def codes_of(ellipsoid: Ellipsoid, known: np.ndarray | bool = False) -> np.ndarr
 
 
 def is_lost(codes: np.ndarray) -> bool:
-    """Whether noise hides half of the columns (d,) that have more than one value: of two, both."""
+    """True if noise hides half of the columns (d,) that have more than one value: of two, both."""
     hidden = np.count_nonzero(np.isin(codes, ("noise", "variance")))
     number = int(np.count_nonzero(codes != "constant"))
     return bool(hidden and 2 * hidden >= max(number, min(number + 1, 3)))

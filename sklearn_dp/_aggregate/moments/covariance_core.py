@@ -55,7 +55,7 @@ class CoreStage:
         return noise_of_core(size, self.distance, d, *matrix)
 
     def suffices(self, d: int) -> bool:
-        """Whether blocks that agree would most probably give an answer: a public prediction.
+        """True if blocks that agree would most probably give an answer: a public prediction.
 
         A block with 95% of the others for friends has to pass the noisy threshold nine times in
         ten, and nine tenths of the blocks have to do, if the released size is two standard
@@ -79,10 +79,10 @@ class CoreStage:
     def run(self, session: PrivacySession, rows: GridRows, *, centered: bool) -> Ellipsoid | None:
         """The covariance of the core with noise, as a start for others; None if it is too small."""
         budgets = [(name, self.rho[name], self.delta[name]) for name in _WORDS]
-        found = covariance_of_core(
+        core = covariance_of_core(
             session, rows, budgets, self.n_blocks, self.distance, centered=centered
         )
-        return None if found is None else _ellipsoid(found)
+        return None if core is None else _ellipsoid(core)
 
 
 def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:

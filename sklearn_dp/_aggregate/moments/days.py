@@ -28,7 +28,7 @@ from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 
 @dataclass(frozen=True)
 class MomentDays:
-    """What some days have shown of a component, in grid steps."""
+    """The released state of a component after some days, in grid steps."""
 
     source: Source
     # (d, d), positive semidefinite, where rows of the source were whitened: noise and sampling are
@@ -46,7 +46,8 @@ class MomentDays:
 
     @classmethod
     def of(cls, first: Ellipsoid, square: float, j: int = 0) -> Self:
-        """Of the `j`-th component of a fit; `square` is that of the weights of rows."""
+        """Build the state of the `j`-th component of a fit; `square` is that of the weights of
+        rows."""
         errors, source = first.errors, first.source
         assert errors is not None and source is not None
         taken, clips = _taken(errors), source.clips
@@ -110,8 +111,8 @@ class MomentDays:
 
 @dataclass(frozen=True)
 class EarlierDays:
-    """What a later day starts from, all of it released. The squares of its weights are not: 1
-    bounds what they multiply its sampling variances by."""
+    """The state that a later day starts from, all of it released. The squares of its weights are
+    not: 1 bounds what they multiply its sampling variances by."""
 
     days: list[MomentDays]  # of each component
     unit: float  # a step of the grid
@@ -120,7 +121,7 @@ class EarlierDays:
 
     @classmethod
     def of(cls, ends: list[Ellipsoid], square: float, unit: float, origin: np.ndarray) -> Self:
-        """Of the result of a fit; `square` is that of the weights of its rows."""
+        """Build the state of all components; `square` is that of the weights of the fit's rows."""
         days = [MomentDays.of(end, square, j) for j, end in enumerate(ends)]
         return cls(days, unit, origin)
 
@@ -159,8 +160,8 @@ def later_day(
         for guess in [each.source.guess]
     ]
     part = sum(each.source.guess.weight for each in days) / sum(e.weight for e in guesses)
-    own = session.remaining(DISTANCES)
-    all_days = (session.remaining(MOMENTS) - own) * part
+    budget = session.remaining(DISTANCES)
+    all_days = (session.remaining(MOMENTS) - budget) * part
     narrow = np.array([guess.hidden == 0 for guess in guesses])
     radius = last_radius(guesses, rows.n_features, all_days, narrow)
     clips = last_clips(
@@ -169,7 +170,7 @@ def later_day(
         guesses,
         radius,
         form,
-        all_days + own,
+        all_days + budget,
         (_distances(days), keep),
         rounds.extra,
     )
@@ -178,17 +179,17 @@ def later_day(
     day = _Day(rounds, release, clips, guesses, keep)
     sizes = np.maximum(release.counts, 1.0)
     seconds = release.seconds + products(release.means, form, sizes)
-    found = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
+    averaged = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
     centers = np.array([guess.center for guess in guesses])
     if not rounds.centered:
-        centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in found])
+        centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in averaged])
     offsets = [
         (guess.axes / guess.scales).T @ (center - guess.center)
         for guess, center in zip(guesses, centers, strict=True)
     ]
-    sizes = np.maximum([each.means.size for each in found], 1.0)
+    sizes = np.maximum([each.means.size for each in averaged], 1.0)
     shifts = products(np.array(offsets), form, sizes)
-    ended = [day.ended(j, found[j], centers[j], shifts[j]) for j in range(len(days))]
+    ended = [day.ended(j, averaged[j], centers[j], shifts[j]) for j in range(len(days))]
     return [end for end, _ in ended], [each for _, each in ended]
 
 
@@ -202,7 +203,7 @@ def _distances(days: list[MomentDays]) -> Distances | None:
 
 @dataclass(frozen=True)
 class _Day:
-    """What a day has released, of components in an order that never changes."""
+    """The releases of a day, of components in an order that never changes."""
 
     rounds: MomentRounds
     release: MomentRelease
@@ -312,7 +313,8 @@ def _taken(errors: Errors) -> np.ndarray:
 
 
 def _variance(errors: Errors) -> np.ndarray:
-    """Of the errors of variances, in parts of them, without what clips take."""
+    """Return the relative variance of the errors of variances, without the part that clips
+    remove."""
     taken = np.square(_taken(errors)) + np.square(errors.unseen_second)
     return np.maximum(np.square(errors.second) - taken, 0.0)
 

@@ -61,7 +61,8 @@ class Errors:
 
 @dataclass(frozen=True)
 class Source:
-    """What a component has been made of, and what rows of a next round are whitened by."""
+    """The release that a component comes from, and the ellipsoid that whitens rows of the next
+    round."""
 
     by: Ellipsoid  # that rows were whitened by
     second: np.ndarray  # (d, d), their second moment there
@@ -89,7 +90,8 @@ class Ellipsoid:
     def ball(
         cls, center: np.ndarray, radius: float, square: float = 1.0, weight: float = 1.0
     ) -> Ellipsoid:
-        """The same deviation, `radius` in grid steps, in all directions about an integer center."""
+        """Build an ellipsoid with the same deviation, `radius` in grid steps, in all directions
+        about an integer center."""
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
@@ -107,7 +109,7 @@ class Ellipsoid:
         return cls(center, axes, scales, normal_quantile(0.9, len(center)), weight)
 
     def unknown(self) -> Ellipsoid:
-        """The same, of which only the number of units is known."""
+        """Return an ellipsoid of which only the number of units is known."""
         assert self.errors is not None
         return replace(self, errors=Errors.unknown(len(self.scales), self.errors.weight))
 
@@ -161,22 +163,23 @@ class Ellipsoid:
 
     @property
     def whitening(self) -> Whitening:
-        """What rows are whitened by."""
+        """The map that whitens rows."""
         return Whitening(self.center, self.axes, self.scales, float(self.weight))
 
     @property
     def least_weight(self) -> float:
-        """What its noise leaves of the number of units; where that is nothing, nothing is known."""
+        """The number of units less what noise may have added; where that is nothing, nothing is
+        known."""
         return self.weight - 2 * (math.inf if self.errors is None else self.errors.weight)
 
     @property
     def seen(self) -> bool:
-        """Whether no direction is hidden in the noise: what is a point in all rows is known."""
+        """True if no direction is hidden in the noise: what is a point in all rows is known."""
         return bool(self.hidden <= np.count_nonzero(self.scales <= NARROWEST))
 
     @property
     def constant(self) -> np.ndarray:
-        """Whether a column is one value, as far as grid and releases tell; of shape (d,)."""
+        """True where a column is one value, as far as grid and releases tell; of shape (d,)."""
         return self.deviations <= 2 * NARROWEST
 
     @property
@@ -251,6 +254,6 @@ def symmetric(matrix: np.ndarray) -> np.ndarray:
 
 
 def _of_tails(text: str, bias: float) -> Message:
-    """What tails may do to a component, where errors allow for so much bias."""
+    """Return a message about tails of a component, where errors allow for so much bias."""
     action = "use more rows or a larger epsilon"
     return Message("long_tails", text, (), action, "caution" if bias < _LARGE else "part")

@@ -28,8 +28,9 @@ def noise_norm(d: int, form: str) -> float:
 
 
 def noise_of_products(release: MomentRelease, j: int) -> tuple[float, float]:
-    """What taking off m m^T, of the mean m of a component, adds to the noise of its second moment:
-    to that of an entry on the diagonal, at most, and to the spectral norm, as by `noise_norm`.
+    """Return how much subtracting m m^T, of the mean m of a component, adds to the noise of its
+    second moment: to that of an entry on the diagonal, at most, and to the spectral norm, as by
+    `noise_norm`.
 
     The noise e of the mean gives m e^T + e m^T. That of the count, in parts of it, gives the same
     part of m m^T: the second moment is divided by the count once, m m^T twice. Where rows are
@@ -114,9 +115,9 @@ def pooled(
         cross = b @ b.T
         level = max(level, 1e-140)  # its square is a normal float
         spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
-        own = 2 / (spread + (0.0 if then is ellipsoid else drift**2))
-        total += own * (b @ moment @ b.T)
-        weight += own
+        own_precision = 2 / (spread + (0.0 if then is ellipsoid else drift**2))
+        total += own_precision * (b @ moment @ b.T)
+        weight += own_precision
     return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))
 
 

@@ -20,7 +20,7 @@ LIKE = 1.25, 2.0
 
 @dataclass(frozen=True)
 class Part:
-    """Of how many rows averaged second moments are, over what they were divided by.
+    """The number of rows behind averaged second moments, relative to what these were divided by.
 
     Moments of a day are divided by a number of rows that stands out from its noise, and are too
     small where there are fewer. On average over days the noise of the numbers goes, and so does
@@ -40,12 +40,12 @@ class Part:
 
     @property
     def known(self) -> float:
-        """What second moments are divided by."""
+        """The divisor of second moments."""
         return max(self.value, 2 * self.sd)
 
     @property
     def variance(self) -> float:
-        """Of the error of that, in parts of it."""
+        """The relative variance of the error of that ratio."""
         return (self.sd / self.known) ** 2
 
 
@@ -74,8 +74,8 @@ def averaged_entries(
     new: np.ndarray,
     old: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with noises (d, d) as in :class:`.days.MomentDays`, each entry by its own: with the
-    shares (d, d) of the new day, and the map from the coordinates there were."""
+    """Average second moments with noises (d, d) as in :class:`.days.MomentDays`, each entry by its
+    own: with the shares (d, d) of the new day, and the map from the coordinates there were."""
     across = (guess.axes / guess.scales).T @ before[0].factor
     old = across @ old @ across.T
     of_old, of_new = (
@@ -94,7 +94,8 @@ def about(center: np.ndarray, guess: Ellipsoid, second: np.ndarray, part: float)
 
 
 def with_sampling(noise: float, size: float, square: float) -> float:
-    """Of an entry on the diagonal of a normal second moment, near the identity."""
+    """Return the error of a diagonal entry of a normal second moment near the identity, with
+    sampling."""
     return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
 
 

@@ -108,14 +108,14 @@ def known_moments(
     return first, again
 
 
-def may_be_normal(found: Moments) -> bool:
-    """Whether rows may be of a normal law: no public end is within that of a column."""
-    near = np.minimum(found.mean - found.low, found.high - found.mean)
-    return not (found.public & (near < _INSIDE * found.spread)).any()
+def may_be_normal(moments: Moments) -> bool:
+    """True if rows may be of a normal law: no public end is within that of a column."""
+    near = np.minimum(moments.mean - moments.low, moments.high - moments.mean)
+    return not (moments.public & (near < _INSIDE * moments.spread)).any()
 
 
 def _share(d: int) -> float:
-    """Of the budget. Of many columns, correlations take the most."""
+    """Return the share of the budget. With many columns, correlations get most of it."""
     return float(np.clip(_SHARE[2] / (2 * d + 1), *_SHARE[:2]))
 
 
@@ -196,33 +196,33 @@ class KnownColumns:
     @property
     def scale(self) -> np.ndarray:
         """Standard deviations, about the origin if this is the mean."""
-        found = self.moments
-        spread = np.where(found.known | self.unseen, found.spread, 0.0)
-        return np.hypot(spread, found.mean) if self.centered else spread
+        moments = self.moments
+        spread = np.where(moments.known | self.unseen, moments.spread, 0.0)
+        return np.hypot(spread, moments.mean) if self.centered else spread
 
     @property
     def error(self) -> np.ndarray:
-        """Of variances, in parts of them."""
-        found = self.moments
-        errors = 2 * found.spread * found.spread_error
+        """Relative errors of the variances."""
+        moments = self.moments
+        errors = 2 * moments.spread * moments.spread_error
         if self.centered:
-            errors = np.hypot(errors, 2 * found.mean * found.noise)
+            errors = np.hypot(errors, 2 * moments.mean * moments.noise)
         return errors / np.square(self.scale)
 
     @property
     def _long(self) -> np.ndarray:
-        """Whether a column has long tails, for sure."""
+        """True where a column surely has long tails."""
         long = (self.apart > 0) | (self.moments.fourth > _HEAVY)
         return long & (self.error < _SEEN)
 
     @property
     def _hidden(self) -> np.ndarray:
-        """Whether a single value is seen of a column, and no spread."""
+        """True where a column shows a single value and no spread."""
         return self.moments.single & ~(self.error < 2 * _SURE)
 
     @property
     def columns(self) -> Columns:
-        """What rows are read in."""
+        """The columns in which rows are read."""
         origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
         return Columns(origin, np.where(self.unseen, np.inf, self.scale), True, self.box)
 
@@ -269,7 +269,7 @@ class KnownColumns:
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
     def all_as_wide(self, rows: GridRows, guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
-        """The same in every round."""
+        """Return guesses for every round, each as wide as its columns are known to be."""
         return [self.as_wide(guess, rows) for guess in guesses]
 
     def learned(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Self:
@@ -292,7 +292,7 @@ class KnownColumns:
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """The joint moments of :meth:`learned` columns and these themselves, weighted."""
-        found, scale = self.moments, self.scale
+        moments, scale = self.moments, self.scale
         errors = end.errors
         assert errors is not None
         stretch = rows.unit * self.factor[:, None]
@@ -300,9 +300,10 @@ class KnownColumns:
         mean = (origin + end.center * rows.unit + self.shift) * ~self.unseen
         second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
         joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
-        short, lost = self.apart > 0, ~self.unseen & np.isinf(second)
-        joint.second[short], joint.of_mean[short] = self.error[short], (found.error / scale)[short]
-        at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~lost & (not self.later))
+        short, unusable = self.apart > 0, ~self.unseen & np.isinf(second)
+        joint.second[short] = self.error[short]
+        joint.of_mean[short] = (moments.error / scale)[short]
+        at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~unusable & (not self.later))
         if len(at):
             self._weigh(joint, end, errors.mean, at)
         if not self.later:  # what the columns show is in these
@@ -311,9 +312,9 @@ class KnownColumns:
         errors = replace(errors, mean=mean_error, second=joint.second)
         end = joint.ended(end, errors, rows.unit, origin)
         codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
-        own = self.unseen | self._hidden
-        mean = np.where(own, found.mean, self.columns.origin + scale * joint.mean)
-        of_mean = np.where(self._hidden, found.error, joint.of_mean * scale)
+        by_column = self.unseen | self._hidden
+        mean = np.where(by_column, moments.mean, self.columns.origin + scale * joint.mean)
+        of_mean = np.where(self._hidden, moments.error, joint.of_mean * scale)
         covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
         second = joint.second + nothing
         return Joined(
@@ -329,18 +330,18 @@ class KnownColumns:
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
         """Bring columns `at` some places together with themselves, by inverse variances; `means`
         are errors of joint ones, in deviations."""
-        found, scale = self.moments, self.scale
-        sampled = found.weights.square / max(end.weight, 1.0)
+        moments, scale = self.moments, self.scale
+        sampled = moments.weights.square / max(end.weight, 1.0)
         deviations = _widths(joint.factor)[at]
-        spread, own = np.square(deviations), self.error[at]
+        spread, own_error = np.square(deviations), self.error[at]
         like = (joint.factor @ joint.factor.T)[np.ix_(at, at)] / np.outer(deviations, deviations)
-        prior, given = np.square(_noise(end)[at]), np.square(own)
+        prior, given = np.square(_noise(end)[at]), np.square(own_error)
         # Tails that noise may hide are at most as long as the column is known to be wide.
         hidden = np.maximum(np.square(joint.second[at]) - prior, 0.0)
-        told = found.public[at] & (own < _SEEN)
-        part = np.where(told | found.single[at], 0.0, _PART)
+        usable = moments.public[at] & (own_error < _SEEN)
+        part = np.where(usable | moments.single[at], 0.0, _PART)
         joint.unseen[at] = np.sqrt(part * np.maximum(hidden - 2 * sampled, 0.0))
-        hidden = np.where(told, np.minimum(hidden, given), _MORE * hidden)
+        hidden = np.where(usable, np.minimum(hidden, given), _MORE * hidden)
         change, after = _weighted(np.square(like), prior, given, -np.log(spread))
         more = np.square(np.log(spread)) - _LIKELY**2 * (prior + given)
         joint.second[at] = np.sqrt(after + np.maximum(hidden, 2 * sampled) + np.maximum(more, 0.0))
@@ -350,7 +351,7 @@ class KnownColumns:
         joint.factor = (joint.factor @ vectors) * np.exp(values / 2)
         joint.whitening = (joint.whitening @ vectors) * np.exp(-values / 2)
         prior = np.maximum(np.square(means[at]) - sampled, 0.0)
-        given = (np.square(found.noise) + np.square(found.bias))[at] / np.square(scale[at])
+        given = (np.square(moments.noise) + np.square(moments.bias))[at] / np.square(scale[at])
         change, after = _weighted(like, prior, given / spread, -joint.mean[at] / deviations)
         joint.mean[at] += deviations * (like @ change)
         joint.of_mean[at] = deviations * np.sqrt(after + sampled)
@@ -368,9 +369,9 @@ class KnownColumns:
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
         """Those of a component with the errors of both."""
-        seen = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
-        codes = codes_of(replace(end, hidden=0, hidden_in=None), seen)
-        together = codes_of(end, seen)
+        visible = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
+        codes = codes_of(replace(end, hidden=0, hidden_in=None), visible)
+        together = codes_of(end, visible)
         codes = np.where((codes == "ok") & (together == "variance"), "covariance", codes)
         # Noise that hides a variance makes it larger: no mean is compared with that.
         unknown = (codes == "variance") & (self.moments.least == 0)
@@ -393,35 +394,35 @@ class ColumnsAlone:
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """Means and variances of the columns, with correlations."""
-        known, found, errors, scale = self.known, self.known.moments, end.errors, self.scale
+        known, moments, errors, scale = self.known, self.known.moments, end.errors, self.scale
         assert errors is not None
-        own, joint, spread = known.error, errors.second, end.deviations
+        own_error, joint, spread = known.error, errors.second, end.deviations
         rough = np.hypot(joint, _TAKEN)
         away = 2 * np.log(spread * rows.unit)
-        like = (np.abs(away) < _ALIKE * np.hypot(own, rough)) & np.isfinite(joint)
+        like = (np.abs(away) < _ALIKE * np.hypot(own_error, rough)) & np.isfinite(joint)
         # Of a single value nothing else is known: its error is infinite.
-        part = np.where(like, 1 / (1 + np.square(rough / np.maximum(own, 1e-100))), 0.0)
+        part = np.where(like, 1 / (1 + np.square(rough / np.maximum(own_error, 1e-100))), 0.0)
         # What clips take of the joint ones is not known: they make none more certain.
-        second = np.hypot(own, part * away)
+        second = np.hypot(own_error, part * away)
         deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
         factor = end.factor * (deviations / spread)[:, None]
         covariance = symmetric(factor @ factor.T)
-        of_mean = found.error + np.where(known.unseen, math.inf, 0.0)
+        of_mean = moments.error + np.where(known.unseen, math.inf, 0.0)
         if known.centered:
             of_mean = np.zeros(len(scale))
-        codes = codes_of_scales(found)
+        codes = codes_of_scales(moments)
         codes = np.where(codes == "scale", "variance", codes)
         codes = np.where((codes == "ok") & ~(joint < _SEEN), "covariance", codes)
         codes[known._hidden] = "constant"
         second = second + np.where(known.unseen, math.inf, 0.0)
-        told = Errors(of_mean / deviations, second, errors.weight)
+        result = Errors(of_mean / deviations, second, errors.weight)
         return Joined(
             covariance,
             end.axes / (end.scales * (deviations / spread)[:, None]),
-            found.mean * (not known.centered),
+            moments.mean * (not known.centered),
             of_mean,
             codes,
-            replace(end, errors=told),
+            replace(end, errors=result),
             _errors_of_both(covariance, second, joint),
         )
 
@@ -466,8 +467,8 @@ class _Joint:
             source = replace(source, second=symmetric(white @ white.T))
         axes, scales, _ = np.linalg.svd(factor)
         center, scales = np.rint((self.mean - origin) / unit), np.maximum(scales, NARROWEST)
-        found = replace(end, center=center, axes=axes, scales=scales)
-        return replace(found, errors=errors, source=source)
+        result = replace(end, center=center, axes=axes, scales=scales)
+        return replace(result, errors=errors, source=source)
 
 
 def _widths(factor: np.ndarray) -> np.ndarray:
@@ -476,7 +477,7 @@ def _widths(factor: np.ndarray) -> np.ndarray:
 
 
 def _noise(end: Ellipsoid) -> np.ndarray:
-    """Of the variances of columns in joint moments, in parts of them."""
+    """Return the relative noise of the variances of columns in joint moments."""
     assert end.errors is not None
     return np.minimum(end.errors.second, math.inf if end.source is None else end.source.noise)
 
@@ -484,9 +485,9 @@ def _noise(end: Ellipsoid) -> np.ndarray:
 def _weighted(
     like: np.ndarray, prior: np.ndarray, given: np.ndarray, away: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of numbers (d,) with the variances `prior`, whose errors go together as `like` (d, d) says,
-    and which others of the variances `given` differ from by `away`: the change of each that all
-    differences are the work of, and the variances after it."""
+    """Return changes (d,) of numbers, and their variances after it. The numbers have variances
+    `prior`, their errors correlate as in `like` (d, d), and other numbers of variances `given`
+    differ from them by `away`."""
     level = float(np.median(prior))
     noise = level * like
     np.fill_diagonal(noise, prior)

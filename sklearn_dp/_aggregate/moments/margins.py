@@ -1,4 +1,4 @@
-"""What is known of each column by itself, before rows are looked at together.
+"""Facts about each column by itself, before rows are looked at together.
 
 A normal law is right for rows whose columns are alike. Real tables also have flags, codes, columns
 of one value, and amounts that are zero in nearly all rows. Rounds of clips that believe in a normal
@@ -73,12 +73,12 @@ class Bins(NamedTuple):
         (d,) that have surely far fewer rows, and others on both sides."""
         edges = self.origin + self.scale * _EDGES[:, None]
         below = ndtr((edges[:, None] - means) / np.maximum(sds, 1e-300))
-        told = np.diff(np.einsum("k,ekd->ed", weights, below), axis=0).T
-        seen = self.counts > _CLEAR * self.sd
-        inside = np.logical_or.accumulate(seen, axis=1)
-        inside &= np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
+        gaps = np.diff(np.einsum("k,ekd->ed", weights, below), axis=0).T
+        visible = self.counts > _CLEAR * self.sd
+        inside = np.logical_or.accumulate(visible, axis=1)
+        inside &= np.logical_or.accumulate(visible[:, ::-1], axis=1)[:, ::-1]
         most = (np.maximum(self.counts, 0.0) + _SURELY * self.sd) / self.size
-        return np.where(inside & (most < _GAP * told), told, 0.0).sum(axis=1)
+        return np.where(inside & (most < _GAP * gaps), gaps, 0.0).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,15 @@ class Margins:
         told; those without one are at zero, as in the unit of a value's last digits other entries
         would be farther out than all else."""
         whole = cls.of_table(table.n_features, domain)
-        found = look_at_columns(session, table) if COLUMNS in session.plan else None
-        if found is None or 2 * np.count_nonzero(found.known) < table.n_features:
+        profile = look_at_columns(session, table) if COLUMNS in session.plan else None
+        if profile is None or 2 * np.count_nonzero(profile.known) < table.n_features:
             return whole
-        columns, scale = found.columns, found.columns.scale
+        columns, scale = profile.columns, profile.columns.scale
         flat = scale <= np.maximum(_DIGITS * np.abs(columns.origin), _TINY)
-        single, lost = found.single & flat, ~found.known
-        single &= not (single | lost).all()
-        columns = replace(columns, scale=np.where(single | lost, np.inf, scale))
-        return replace(whole, columns=columns, single=single, lost=lost, scale=scale)
+        single, unknown = profile.single & flat, ~profile.known
+        single &= not (single | unknown).all()
+        columns = replace(columns, scale=np.where(single | unknown, np.inf, scale))
+        return replace(whole, columns=columns, single=single, lost=unknown, scale=scale)
 
     @property
     def unseen(self) -> np.ndarray:
@@ -129,7 +129,7 @@ class Margins:
 
     @property
     def domain(self) -> Domain | None:
-        """What holds the public bounds, in columns."""
+        """The region that holds the public bounds, in columns."""
         box = self.columns.box
         if box is None or self.columns.plain:
             return box
@@ -157,9 +157,10 @@ class Margins:
         total, whole = np.diag(matrix), np.square(self.spread / unit)
         noise = np.maximum(errors.second, 1e-150) * total
         known = np.square(whole) / (np.square(whole) + np.square(noise))
-        own, error = whole + (total - extra - whole) * known, whole / np.hypot(1.0, whole / noise)
+        own_number = whole + (total - extra - whole) * known
+        error = whole / np.hypot(1.0, whole / noise)
         least = np.maximum(_LEAST * np.minimum(error, whole), NARROWEST**2)
-        variance = np.where(added, np.maximum(own, least), total)
+        variance = np.where(added, np.maximum(own_number, least), total)
         axes, scales = end.axes, np.sqrt(variance)
         if np.count_nonzero(matrix) > len(matrix):
             axes, scales = _definite(matrix, variance, added)
@@ -193,16 +194,16 @@ class Margins:
         """The status, or which columns have not been found."""
         words = "no spread found in these columns"
         more = "use more rows, a larger epsilon or bounds"
-        found = Status().add_columns("no_spread", words, names, self.lost, more, "part")
-        return found or status
+        result = Status().add_columns("no_spread", words, names, self.lost, more, "part")
+        return result or status
 
 
 def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`margins`, worth `rho` in all."""
     words = "a unit adds 1 to two histograms of each column"
-    own = math.nextafter(_MARGINS_SHARE * rho, 0.0)
-    rest = math.nextafter(rho - own, 0.0)
-    return (*column_entries(rest), PlanEntry.gaussian(MARGINS, own, words))
+    rho_of_margins = math.nextafter(_MARGINS_SHARE * rho, 0.0)
+    rest = math.nextafter(rho - rho_of_margins, 0.0)
+    return (*column_entries(rest), PlanEntry.gaussian(MARGINS, rho_of_margins, words))
 
 
 def margins(session: PrivacySession, table: TableRows, domain: Domain | None) -> Margins:
@@ -210,9 +211,9 @@ def margins(session: PrivacySession, table: TableRows, domain: Domain | None) ->
     d, public = table.n_features, Columns.of(domain, table.n_features)
     if domain is not None:  # which rows are clipped to
         public.read(table, always=True)
-    found = look_at_columns(session, table)
-    known, single = found.known, found.single
-    origin, scale = np.where(known, found.center, 0.0), np.where(known, found.spread, 1.0)
+    profile = look_at_columns(session, table)
+    known, single = profile.known, profile.single
+    origin, scale = np.where(known, profile.center, 0.0), np.where(known, profile.spread, 1.0)
     counts, sd, size = _counted(session, table, origin, scale)
     if size > _ENOUGH * sd:
         values = [_few_values(each[:_HASHES], sd, size) for each in counts]
@@ -225,23 +226,23 @@ def margins(session: PrivacySession, table: TableRows, domain: Domain | None) ->
     few, all_few = (np.array(each) for each in zip(*values, strict=True))
     middle, spread, far = (np.array(each) for each in zip(*shapes, strict=True))
     middle, spread = origin + scale * np.where(single, 0.0, middle), scale * spread
-    single, lost = few & (far == 1), ~known & (domain is None)
-    unseen = single | lost
+    single, unknown = few & (far == 1), ~known & (domain is None)
+    unseen = single | unknown
     # The farthest rows of such a column are then where a clip of all columns leaves the others.
     reach = math.sqrt(normal_quantile(_INSIDE, d) - d)
     wider = np.where(few & (far > _FAR), np.maximum(far / reach, 1.0), 1.0)
-    own = spread * wider / np.where(few & ~few.all(), _COUNTED, 1.0)
+    own_reach = spread * wider / np.where(few & ~few.all(), _COUNTED, 1.0)
     extra = np.maximum(np.square(wider) - 1, np.where(few, _RESOLUTION**2, 0.0))
-    columns = Columns(middle, np.where(unseen, np.inf, own), True)
+    columns = Columns(middle, np.where(unseen, np.inf, own_reach), True)
     columns.read(table)
     return Margins(
         Columns(public.origin + public.scale * middle, public.scale * columns.scale, True, domain),
         single,
-        lost,
+        unknown,
         all_few & ~unseen,
-        public.scale * own,
-        np.where(unseen, 0.0, spread / own),
-        np.where(unseen, 1.0, np.square(spread / own) * extra),
+        public.scale * own_reach,
+        np.where(unseen, 0.0, spread / own_reach),
+        np.where(unseen, 1.0, np.square(spread / own_reach) * extra),
         Bins(public.origin + public.scale * origin, public.scale * scale, *binned),
     )
 
@@ -278,8 +279,8 @@ def _definite(
 
 
 def _few_values(counts: np.ndarray, sd: float, size: float) -> tuple[bool, bool]:
-    """Whether noisy counts of bins of values show that `size` rows have few of these; and whether
-    all have, but for those of the fullest bin."""
+    """Return whether noisy counts of bins of values show that `size` rows have few of these; and
+    whether all have, but for those of the fullest bin."""
     bins, most = len(counts), float(counts.max())
     squares = float(np.square(counts).sum()) - bins * sd**2
     noise = sd * math.sqrt(4 * max(squares, 0.0) + 2 * bins * sd**2)
@@ -295,21 +296,21 @@ def _shape(
     deviations the farthest of them are from the mean. Of rows in a single bin, or in none, nothing
     is known. The others of `size` rows are taken to be in the next bins."""
     clear = sd * math.sqrt(2 * math.log(len(counts) * n_columns / _CHANCE))
-    seen = np.zeros(len(counts), dtype=bool)
+    in_run = np.zeros(len(counts), dtype=bool)
     for length in _WINDOWS:
         held = np.convolve(counts, np.ones(length), "valid")
         for first in np.flatnonzero(held > clear * math.sqrt(length)):
-            if not seen[first : first + length].any():
-                seen[first : first + length] = True
-    if np.count_nonzero(seen) < 2:
-        return float(_MIDDLES[seen].sum()), 1.0, 1.0
-    weights = np.maximum(counts, 0.0) * seen
+            if not in_run[first : first + length].any():
+                in_run[first : first + length] = True
+    if np.count_nonzero(in_run) < 2:
+        return float(_MIDDLES[in_run].sum()), 1.0, 1.0
+    weights = np.maximum(counts, 0.0) * in_run
     weights /= weights.sum()
     mean = float(weights @ _MIDDLES)
     # Rows are anywhere in their bins.
     squares = np.square(_MIDDLES - mean) + np.square(np.diff(_EDGES)) / 12
-    low, high = int(np.argmax(seen)), len(seen) - 1 - int(np.argmax(seen[::-1]))
-    missing = float(np.clip(1 - counts[seen].sum() / size, 0.0, _MISSING))
+    low, high = int(np.argmax(in_run)), len(in_run) - 1 - int(np.argmax(in_run[::-1]))
+    missing = float(np.clip(1 - counts[in_run].sum() / size, 0.0, _MISSING))
     ends = mean - _EDGES[low], _EDGES[high + 1] - mean
     beside = squares[[max(low - 1, 0), min(high + 1, len(squares) - 1)]].mean()
     spread = math.sqrt((1 - missing) * float(weights @ squares) + missing * beside)

@@ -55,9 +55,9 @@ def moment_entries(
     )
     if not tails:
         return entries
-    own = math.nextafter(distances * rho * (1 - 1e-12), 0.0)
+    rho_of_distances = math.nextafter(distances * rho * (1 - 1e-12), 0.0)
     words = _WORDS[DISTANCES]
-    return (*entries, PlanEntry.gaussian(DISTANCES, own, words))
+    return (*entries, PlanEntry.gaussian(DISTANCES, rho_of_distances, words))
 
 
 def noise_entries(d: int, form: str) -> float:
@@ -84,7 +84,7 @@ class RoundShares:
 
 @dataclass(frozen=True)
 class MomentRelease:
-    """What a round shows of k components, in their whitened coordinates."""
+    """The releases of a round about k components, in their whitened coordinates."""
 
     counts: np.ndarray  # (k,), noisy, and possibly negative
     means: np.ndarray  # (k, d), of the clipped rows; 0 where the centers are known

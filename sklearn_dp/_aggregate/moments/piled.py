@@ -38,5 +38,5 @@ def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
 
 
 def _distances(guess: Ellipsoid, ends: np.ndarray) -> np.ndarray:
-    """Of the center from the near ends of a box and from the far ones, of shape (2, d)."""
+    """Return the distances (2, d) of the center from the near and far ends of a box."""
     return np.sort(np.abs(ends - guess.center), axis=0)

@@ -121,14 +121,14 @@ def refine_normal(
 def measured_once(rounds: "MomentRounds", guess: Ellipsoid) -> Ellipsoid:
     """One component, of whatever law, by one release of all of the plan: whitened by the guess, and
     clipped where the distances tell."""
-    left = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
-    radius = last_radius([guess], rounds.rows.n_features, left, np.ones(1))
+    budget = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
+    radius = last_radius([guess], rounds.rows.n_features, budget, np.ones(1))
     once = _Explored([guess], radius, [None])
     return once.ended(rounds, once.clips(rounds))[0][0]
 
 
 class _Explored(NamedTuple):
-    """What the rounds before the last one have come to."""
+    """The result of the rounds before the last one."""
 
     taken: list[Ellipsoid]
     radius: float  # the best one for normal laws
@@ -137,15 +137,15 @@ class _Explored(NamedTuple):
     def clips(self, rounds: "MomentRounds") -> Clips:
         """Those of the last round, by noisy counts of distances."""
         session, rows = rounds.session, rounds.rows
-        left = session.remaining(MOMENTS) * (1 - 1e-9)
+        budget = session.remaining(MOMENTS) * (1 - 1e-9)
         return last_clips(
-            session, rows, self.taken, self.radius, rounds.form, left, extra=rounds.extra
+            session, rows, self.taken, self.radius, rounds.form, budget, extra=rounds.extra
         )
 
     def ended(self, rounds: "MomentRounds", clips: Clips) -> tuple[list[Ellipsoid], np.ndarray]:
         """The last round."""
-        left = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
-        return rounds.round(self.taken, clips, left, self.pasts, last=True)[:2]
+        budget = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
+        return rounds.round(self.taken, clips, budget, self.pasts, last=True)[:2]
 
 
 def _as_they_are(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
@@ -163,7 +163,7 @@ def _explored(
 ) -> _Explored:
     """The rounds before the last one, as :func:`refine` says."""
     session, rows, form = rounds.session, rounds.rows, rounds.form
-    budget = left = session.remaining(MOMENTS)
+    budget = rest = session.remaining(MOMENTS)
     pasts: list[Any] = [[] if pool else None for _ in ellipsoids]
     before = math.inf
     for number in range(most_rounds):
@@ -176,11 +176,11 @@ def _explored(
         before = volume
         by_label = labeled and number == 0
         clips = same_clips(radius, taken)
-        ellipsoids, seen, open_ = rounds.round(taken, clips, part, pasts, by_label=by_label)
-        left = session.remaining(MOMENTS) * (1 - 1e-9)
-        if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
+        ellipsoids, visible, open_ = rounds.round(taken, clips, part, pasts, by_label=by_label)
+        rest = session.remaining(MOMENTS) * (1 - 1e-9)
+        if number + 1 >= least_rounds and not open_.any() or rest < (1 - _MOST_EXPLORED) * budget:
             break
-    radius = last_radius(ellipsoids, rows.n_features, left, seen)
+    radius = last_radius(ellipsoids, rows.n_features, rest, visible)
     return _Explored(repair(ellipsoids, number + 1), radius, pasts)
 
 
@@ -201,7 +201,7 @@ def _round_share(ellipsoids: list[Ellipsoid], d: int, form: str, budget: float) 
     return float(np.clip((level / _LEVEL) ** 2, *_ROUND_SHARES))
 
 
-def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarray) -> float:
+def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, visible: np.ndarray) -> float:
     """The clipping radius with the smallest predicted error.
 
     In units of the sampling error d (d + 1) / n of a covariance: clipping to the quantile q costs
@@ -209,7 +209,7 @@ def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarra
     divided by what clipping keeps of a deviation. Where directions are hidden, quantiles of a
     normal law mean nothing, and the radius stays that of the ellipsoids.
     """
-    if not all(seen):
+    if not all(visible):
         return math.sqrt(max(e.square for e in ellipsoids))
     n = float(np.median([e.weight for e in ellipsoids]))
 
@@ -221,7 +221,7 @@ def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarra
 
 
 class Shape(NamedTuple):
-    """What a second moment makes of a component; axes and scales in pairs."""
+    """The shape that a second moment gives a component; axes and scales in pairs."""
 
     answer: tuple[np.ndarray, np.ndarray]
     wide: tuple[np.ndarray, np.ndarray]  # where directions are hidden, as wide as the noise
@@ -260,20 +260,20 @@ def reshaped(
     wide = composed(ellipsoid, vectors, np.sqrt(upper), form)
     # What is hidden and no wider than a grid step is known: it is one value.
     hidden = int(np.count_nonzero(few))
-    seen = bool(hidden <= np.count_nonzero(wide[1] <= NARROWEST))
+    visible = bool(hidden <= np.count_nonzero(wide[1] <= NARROWEST))
     likely = np.where(few, np.minimum(values, widest), values)
-    square = normal_quantile(0.9, d) if seen else square_of(likely, level, upper)
+    square = normal_quantile(0.9, d) if visible else square_of(likely, level, upper)
     part, most = least
     narrow = np.maximum(values, np.minimum(most, part * level + 1e-9))
     answer = composed(ellipsoid, vectors, np.sqrt(narrow), form)
     along = np.square(ellipsoid.factor @ vectors)
     part = along @ (narrow * few) / (along @ narrow)
-    return Shape(answer, answer if seen else wide, square, hidden, seen, part)
+    return Shape(answer, answer if visible else wide, square, hidden, visible, part)
 
 
 @dataclass(frozen=True)
 class MomentRounds:
-    """What the rounds have in common."""
+    """The settings that all rounds have in common."""
 
     session: PrivacySession
     rows: GridRows
@@ -301,10 +301,10 @@ class MomentRounds:
         k, radius = len(ellipsoids), clips.moments
         release = self.released(ellipsoids, clips, rho, by_label=by_label)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last, clips, pasts[j]) for j in range(k)]
-        seen = np.array([result[1] for result in found])
-        hopeless = np.array([result[2] > 1.0 for result in found])
-        return [result[0] for result in found], seen, ~seen & ~hopeless
+        updated = [self._updated(j, clipped[j], release, last, clips, pasts[j]) for j in range(k)]
+        visible = np.array([result[1] for result in updated])
+        hopeless = np.array([result[2] > 1.0 for result in updated])
+        return [result[0] for result in updated], visible, ~visible & ~hopeless
 
     def released(
         self,
@@ -325,8 +325,8 @@ class MomentRounds:
         d, form = self.rows.n_features, self.form
         # A tied moment is divided by the units of all components: a k-th of the noise.
         entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
-        alike = {"centered": self.centered, "tails": fourths or about}
-        shares = round_shares(rho, clips.sums, d, entries, **alike)
+        same_for_all = {"centered": self.centered, "tails": fourths or about}
+        shares = round_shares(rho, clips.sums, d, entries, **same_for_all)
         return release_moments(self.session, sealed, asked, shares)
 
     def _updated(
@@ -355,8 +355,8 @@ class MomentRounds:
             release = replace(release, noise=np.hypot(release.noise, of_entry))
             level = math.hypot(level, of_norm)
         shape = reshaped(ellipsoid, shrunk(second, noise, d, form), level, form)
-        seen, hidden = shape.seen, shape.hidden
-        axes, scales = shape.answer if seen or last else shape.wide
+        visible, hidden = shape.seen, shape.hidden
+        axes, scales = shape.answer if visible or last else shape.wide
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
         weight = max(release.counts[j], 1.0)
@@ -370,21 +370,21 @@ class MomentRounds:
             release = replace(release, fourths=fourths[None], mean_noise=of_mean[None])
         if reach is None:
             # The noise of what is hidden in it is that of the larger guess before.
-            narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
+            narrower = np.ones(d) if visible else np.minimum(wider, 1.0)
             of_round = release, j, noise, ellipsoid.square
             errors = self.normal_errors(*of_round, narrower, clips.unseen[j])
         else:
             errors = self.tail_errors(release, j, wider, reach, clips.moments)
         # Values of a column are known to a grid step, and no better.
         step = NARROWEST / end.deviations
-        left = clips.left(j, ellipsoid)
-        errors = replace(errors, mean=np.maximum(errors.mean, step), clips=left)
+        share = clips.left(j, ellipsoid)
+        errors = replace(errors, mean=np.maximum(errors.mean, step), clips=share)
         if end.constant.any():
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
         guess = replace(end, axes=shape.wide[0], scales=shape.wide[1], errors=errors)
         source = Source(ellipsoid, second, noise, guess, clips)
-        found = replace(end, errors=errors, hidden=hidden, source=source)
-        return replace(found, hidden_in=shape.hidden_in), seen, level
+        updated = replace(end, errors=errors, hidden=hidden, source=source)
+        return replace(updated, hidden_in=shape.hidden_in), visible, level
 
     def with_extra(self, second: np.ndarray, by: Ellipsoid) -> np.ndarray:
         """A second moment of rows whitened by an ellipsoid, with the `extra` variances."""
@@ -411,13 +411,13 @@ class MomentRounds:
         squares has 2 / d. What clipping leaves of a deviation is divided by.
         """
         d = len(release.means[j])
-        left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / self.square
+        kept_share, n = kept(square, d + 2), max(release.sizes[j], 1.0) / self.square
         noise, of_squares = (noise / d, 2 / (n * d)) if self.form == "spherical" else (noise, 2 / n)
         count = max(release.counts[j], 1.0) / self.square
         of_mean, taken = unseen[0], unseen[1] / wider
         return Errors(
             np.sqrt((np.square(release.mean_noise[j]) + of_mean**2) / wider + 1 / count),
-            np.hypot(np.hypot(noise / wider, math.sqrt(of_squares)) / left, taken),
+            np.hypot(np.hypot(noise / wider, math.sqrt(of_squares)) / kept_share, taken),
             release.count_noise,
             unseen=of_mean / np.sqrt(wider),
             unseen_second=taken,
@@ -426,8 +426,8 @@ class MomentRounds:
     def tail_errors(
         self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach, radius: float
     ) -> Errors:
-        """The same for rows of any law, with what the clip may have taken: fourth powers tell how
-        uncertain a variance is, and which columns have the long tails that are clipped."""
+        """Return the errors for rows of any law, with what the clip may have removed: fourth powers
+        show how uncertain a variance is, and which columns have the long tails that are clipped."""
         assert release.fourths is not None  # as there is a reach
         those = slice(None) if self.form == "tied" else slice(j, j + 1)
         sizes = np.maximum(release.counts[those], 1.0)

@@ -90,7 +90,7 @@ class Clips(NamedTuple):
     beyond: list[tuple[np.ndarray, np.ndarray]] = []
 
     def left(self, j: int, by: Ellipsoid) -> tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray]:
-        """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
+        """Return what :class:`.ellipsoid.Errors` keep of the clips of a component whitened `by`."""
         unknown = np.array([math.inf]), np.array([_MOST_HIDDEN])
         by = replace(by, errors=None, source=None)
         return self.beyond[j] if self.beyond else unknown, by, np.array(self[:2])
@@ -110,37 +110,37 @@ def last_clips(
     `past` has the distances of earlier days, of which weights of ellipsoids and `rho` tell, too,
     and the part of them that counts. Rows do not have the variances `extra`."""
     k, d = len(ellipsoids), rows.n_features
-    own = min(session.remaining(DISTANCES), session.plan[DISTANCES].rho)
-    seen = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
-    sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
+    budget = min(session.remaining(DISTANCES), session.plan[DISTANCES].rho)
+    degrees = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
+    sd, least = noise_sd(budget), min(e.weight for e in ellipsoids)
     distances = None
     if past is not None or least >= _FEWEST * sd:
-        edges = _edges(rows, ellipsoids, max(seen))
+        edges = _edges(rows, ellipsoids, max(degrees))
         asked = WhitenedDistances(tuple(e.whitening for e in ellipsoids), edges)
-        counts = session.release(DISTANCES, rows.ask(asked), rho=own)
+        counts = session.release(DISTANCES, rows.ask(asked), rho=budget)
         distances = Distances(counts, sd).after(*(past or (None, 0.0)))
         counts, sd = distances
-        edges = _edges(rows, ellipsoids, max(seen), counts.shape[1])
+        edges = _edges(rows, ellipsoids, max(degrees), counts.shape[1])
     if distances is None or least < _FEWEST * sd:
-        squares = _unseen_squares(rows, ellipsoids, sd, radius, seen[0])
+        squares = _unseen_squares(rows, ellipsoids, sd, radius, degrees[0])
         unseen_of = [(_unseen(e.weight, sd, radius), squares) for e in ellipsoids]
         return Clips(radius, radius, [None] * k, unseen_of, distances)
-    each, noise = [*zip(ellipsoids, counts, seen, strict=True)], sd
+    each, noise = [*zip(ellipsoids, counts, degrees, strict=True)], sd
     beyond = [_share_beyond(row, edges, sd, radius, of) for _, row, of in each]
     if form == "tied":
-        counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
+        counts, sd, degrees = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(degrees)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
     # Components that share rows have no normal law each.
-    more = _heavier(counts[0], edges, sd, seen[0]) if k == 1 else 0.0
+    more = _heavier(counts[0], edges, sd, degrees[0]) if k == 1 else 0.0
     tails = [
         None
         if more < _DOUBT[past is not None] and _normal(row, edges, sd, of)
         else _tail_of(row, edges, sd)
-        for row, of in zip(counts, seen, strict=True)
+        for row, of in zip(counts, degrees, strict=True)
     ]
 
     def unseen(sums: float, moments: float, near: float) -> list[tuple[float, float]]:
-        squares = _unseen_squares(rows, ellipsoids, noise, moments, seen[0])
+        squares = _unseen_squares(rows, ellipsoids, noise, moments, degrees[0])
         squares *= max(more / _HIDDEN, 1.0)
         return [
             (_unseen(e.weight, noise, sums, _held(row, edges, noise, sums, near, of)), squares)
@@ -153,7 +153,7 @@ def last_clips(
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
-    entries, rest = noise_entries(d, form), rho - own
+    entries, rest = noise_entries(d, form), rho - budget
     sums = _radius(tails, sizes, choices, 1, d, rest)
     moments = _radius(tails, sizes, choices, 2, entries, rest)
     reaches = [
@@ -161,23 +161,24 @@ def last_clips(
         for tail, n in zip(tails, sizes, strict=True)
     ]
     hidden = unseen(sums, moments, _NEAR[1])
-    found = [
+    clips = [
         reach and reach._replace(excess=max(reach.excess, hidden[j][0]))
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
-    return Clips(sums, moments, found, hidden, distances, tails, beyond)
+    return Clips(sums, moments, clips, hidden, distances, tails, beyond)
 
 
 def _degrees(ellipsoid: Ellipsoid, extra: np.ndarray) -> int:
-    """Of a normal law: directions of one value, and those that are whitened to nothing, add nothing
-    to distances, nor do variances `extra`."""
+    """Return the degrees of freedom of squared lengths under a normal law. Directions of one value,
+    and those whitened to nothing, add nothing to distances, nor do variances `extra`."""
     part = float(extra @ np.square(ellipsoid.axes / ellipsoid.scales).sum(axis=1))
     return max(round(len(extra) - ellipsoid.hidden - part), 1)
 
 
 def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:
-    """What a tail beyond the radius may take from a mean, where it does not stand out of counts: of
-    as many rows as noise may hide in an octave, or a tenth of all, and what counts have `held`."""
+    """Return how much a tail beyond the radius may remove from a mean, where it does not stand out
+    of counts: of as many rows as noise may hide in an octave, or a tenth of all, and what counts
+    have `held`."""
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
     return _LIKELY * (excess + held) / max(size, 1.0)
@@ -210,18 +211,17 @@ def _share_beyond(
     whose distances are still known: the others had as many."""
     normal, size = _normal_counts(counts, edges, d), max(float(counts.sum()), 1.0)
     more = np.where((edges[1:] > radius) & (normal < sd), counts - normal, 0.0)
-    seen = np.maximum.accumulate(np.maximum(np.cumsum(more[::-1]), 0.0))[::-1]
+    at_least = np.maximum.accumulate(np.maximum(np.cumsum(more[::-1]), 0.0))[::-1]
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
-    return edges[1:], np.minimum((hidden + seen) / size, 1.0)
+    return edges[1:], np.minimum((hidden + at_least) / size, 1.0)
 
 
 def _unseen_squares(
     rows: GridRows, ellipsoids: list[Ellipsoid], sd: float, radius: float, d: int
 ) -> float:
-    """The same of a variance, in parts of it: of rows beyond nearly all of a normal law, or beyond
-    the radius, up to the farthest that there can be. Any column may have all of them. Those that a
-    component of a mixture does not have are others' rows.
-    """
+    """Return the part of a variance that may be missing: that of rows beyond nearly all of a normal
+    law, or beyond the radius, up to the farthest that there can be. Any column may have all of
+    them. Those that a component of a mixture does not have are others' rows."""
     if len(ellipsoids) > 1:
         return 0.0
     start, end = max(radius, math.sqrt(normal_quantile(0.99, d))), _far(rows, ellipsoids[0])
@@ -233,7 +233,7 @@ def _unseen_squares(
 
 
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
-    """What a tail of a component of that size has beyond two radii."""
+    """Return how far a tail of a component of that size reaches beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
     taken = _LIKELY * second / size
     return Reach(first / size, taken, tail.power < _HEAVY or taken > _MUCH)
@@ -242,7 +242,8 @@ def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
 def _edges(
     rows: GridRows, ellipsoids: list[Ellipsoid], d: int, bins: int | None = None
 ) -> np.ndarray:
-    """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
+    """Return the edges of bins of distances: quantiles of a normal law, then half octaves up to the
+    farthest rows."""
     near = np.sqrt([normal_quantile(q, d) for q in _QUANTILES])
     far = max(_far(rows, e) for e in ellipsoids)
     number = math.ceil(2 * math.log2(min(max(far / near[-1], 2.0), _FARTHEST)))
@@ -256,14 +257,14 @@ def _far(rows: GridRows, ellipsoid: Ellipsoid) -> float:
 
 
 def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
-    """Whether noisy counts of distances can be those of a normal law, of any scale."""
+    """True if noisy counts of distances can be those of a normal law, of any scale."""
     expected = _normal_counts(counts, edges, d)
     like = _LIKE * (1 - 2 / (3 * d))
     for width in _WINDOWS:
         ones = np.ones(width)
-        found, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
+        counted, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
         noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
-        if np.any(np.abs(found - normal) > _SURELY * noise):
+        if np.any(np.abs(counted - normal) > _SURELY * noise):
             return False
     return True
 
@@ -335,7 +336,7 @@ def _tail_of(counts: np.ndarray, edges: np.ndarray, sd: float) -> PowerLaw | Non
         places = (edges[:-1] >= low * (1 - 1e-9)) & (edges[1:] <= 2 * start * (1 + 1e-9))
         return float(counts[places].sum()), sd * math.sqrt(max(int(np.count_nonzero(places)), 1))
 
-    seen, noise = number(start)
-    far = max(seen, _HIDDEN * noise)
+    count, noise = number(start)
+    far = max(count, _HIDDEN * noise)
     power = float(np.clip(math.log2(max(number(start / 2)[0] / far, 1.0)), *_INDICES))
     return PowerLaw(start, far, power, max(end, start))

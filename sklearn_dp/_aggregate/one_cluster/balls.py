@@ -38,7 +38,7 @@ class Region(NamedTuple):
 
 
 class BallMean(NamedTuple):
-    """What :func:`ball_mean` returns: see there."""
+    """The result of :func:`ball_mean`."""
 
     mean: np.ndarray
     error: np.ndarray
@@ -101,5 +101,5 @@ def ball_radius(
     """Index of the square (m,) of a radius about a released center that holds about `target`
     active points; and their numbers within each square, which are not released."""
     crossing, epsilon = choice(target, len(squares), rho)
-    found: Any = rows.ask(BallCounts(center, squares, crossing))
-    return choose(session, entry, found.scores, epsilon=epsilon), found.counts
+    counts: Any = rows.ask(BallCounts(center, squares, crossing))
+    return choose(session, entry, counts.scores, epsilon=epsilon), counts.counts

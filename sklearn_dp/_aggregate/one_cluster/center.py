@@ -87,8 +87,8 @@ def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: flo
 def _principal(session: PrivacySession, entry: str, rows: GridRows) -> np.ndarray:
     """The released axes (4, d), integers in steps of 2**-20, along which the active rows reach
     farthest from the public center; random ones where the data say nothing against the noise."""
-    found = session.release(entry, rows.ask(Active(SecondMoment(rows.limit))))
-    _, axes = np.linalg.eigh(symmetric(found, rows.n_features) / rows.unit**2)
+    second_moment = session.release(entry, rows.ask(Active(SecondMoment(rows.limit))))
+    _, axes = np.linalg.eigh(symmetric(second_moment, rows.n_features) / rows.unit**2)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
 
@@ -128,8 +128,8 @@ def heavy_box(
         rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts, coins)),
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
     )
-    (found,) = rows.ask(NamedBoxes(grid, shifts[best], coins=coins, replace=replace))
-    box = heaviest(session, prefix + "box", found, grid.width(d))
+    (box_names,) = rows.ask(NamedBoxes(grid, shifts[best], coins=coins, replace=replace))
+    box = heaviest(session, prefix + "box", box_names, grid.width(d))
     if box is None:
         return None
     rows.apply(InBox(grid, shifts[best], box))
@@ -152,15 +152,15 @@ def heavy_point(
 ) -> np.ndarray | None:
     """A point of the grid (d,) that many rows are equal to, or None; pays as a box does. For a
     released radius of zero: the boxes are the integer rows themselves."""
-    (found,) = rows.ask(NamedBoxes(Boxes(None, 1.0), 0.0, coins=coins, replace=replace))
-    point = heaviest(session, prefix + "box", found, rows.n_features)
+    (point_names,) = rows.ask(NamedBoxes(Boxes(None, 1.0), 0.0, coins=coins, replace=replace))
+    point = heaviest(session, prefix + "box", point_names, rows.n_features)
     return None if point is None else point.astype(np.float64)
 
 
 def heaviest(
     session: PrivacySession,
     entry: str,
-    found: SealedNames,
+    candidates: SealedNames,
     width: int,
     rho: float | None = None,
     delta: float | None = None,
@@ -169,5 +169,5 @@ def heaviest(
     out. By default it costs what is left of rho, and all of delta."""
     rho = session.remaining(entry) if rho is None else rho
     delta = session.plan[entry].delta if delta is None else delta
-    names, values = release_names(session, entry, found, rho=rho, delta=delta)
+    names, values = release_names(session, entry, candidates, rho=rho, delta=delta)
     return box_of(names[values.argmax()], width) if len(names) else None

@@ -20,7 +20,7 @@ been seen to win.
 
 Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
 a sample. A unit that is in the sample with probability `rate` only is protected better (see
-:func:`.on_a_sample`); what is not needed is spent on less noise.
+:func:`..._privacy._composite_mechanism.on_a_sample`); what is not needed is spent on less noise.
 
 References
 ----------
@@ -103,7 +103,7 @@ def good_radius(
 
 @dataclass(frozen=True)
 class _Choice:
-    """What selectors share."""
+    """The fields that selectors share."""
 
     session: PrivacySession
     entry: str
@@ -119,7 +119,7 @@ class _Choice:
 
     @property
     def most(self) -> int:
-        """What t L may move by."""
+        """The most that t L may move by."""
         return 2 * self.t - 1
 
     def slack(self, points: float) -> int:
@@ -140,8 +140,8 @@ def _by_exponential(choice: _Choice) -> tuple[int, float]:
     """By the quality, which is at least half of the slack where the scores cross t^2."""
     epsilon = exponential_epsilon(choice.session.remaining(choice.entry))
     loss = 8 / epsilon * math.log(choice.n_radii / BETA)
-    found = choice.ask(choice.slack(loss))
-    return choose(choice.session, choice.entry, found.quality, epsilon=epsilon), loss * choice.t
+    qualities = choice.ask(choice.slack(loss))
+    return choose(choice.session, choice.entry, qualities.quality, epsilon=epsilon), loss * choice.t
 
 
 def _by_binary_search(choice: _Choice) -> tuple[int, float]:

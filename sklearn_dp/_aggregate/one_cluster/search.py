@@ -90,26 +90,26 @@ def one_cluster_entries(
     """
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
     entries = [PlanEntry.gaussian("count", count, "1 unit")]
-    left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
+    rest, leaves = sum_down([rho, -count, -inside, -final]), 0.0
     if search.center_method != "clip":
         leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
-        entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
-        left = sum_down([left, -entries[-1].rho])
+        entries += good_radius_entries(search.radius_method, 0.3 * rest, leaves * delta)
+        rest = sum_down([rest, -entries[-1].rho])
     if search.n_init > 1:
         entries.append(
             PlanEntry(
                 "choice",
                 Mechanism.EXPONENTIAL,
-                _CHOICE_SHARE * left,
+                _CHOICE_SHARE * rest,
                 sensitivity="1 unit in a ball",
             )
         )
-        left = sum_down([left, -entries[-1].rho])
+        rest = sum_down([rest, -entries[-1].rho])
     part = 1 / search.n_init * (1 - 1e-12)
     for number in range(search.n_init):
         entries += [
             dataclasses.replace(entry, name=search.start("", number) + entry.name)
-            for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)
+            for entry in _start_entries(part * rest, part * (1 - leaves) * delta, search)
         ]
     entries += [
         PlanEntry(
@@ -121,20 +121,21 @@ def one_cluster_entries(
 
 
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
-    """Of one search: a box, the means of all passes ("center"), their radii ("approach")."""
+    """Return the plan entries of one search: a box, the means of all passes ("center"), their radii
+    ("approach")."""
     entries: list[PlanEntry] = []
     if search.center_method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
     elif search.center_method != "clip":
         entries += grid_entries(5 / 14 * rho, delta, principal=search.center_method == "pca")
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
+    rest = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
-        PlanEntry.gaussian("center", 0.7 * left, "radius of a ball", uses=None),
+        PlanEntry.gaussian("center", 0.7 * rest, "radius of a ball", uses=None),
         PlanEntry(
             "approach",
             Mechanism.EXPONENTIAL,
-            0.3 * left * (1 - 1e-9),
+            0.3 * rest * (1 - 1e-9),
             uses=None,
             sensitivity="1 unit in a ball",
         ),
@@ -156,7 +157,7 @@ class Ball:
 
 
 class _Found(NamedTuple):
-    """What one search has found."""
+    """The result of one search."""
 
     center: np.ndarray  # (d,), integers
     error: np.ndarray  # as in `Ball`
@@ -166,7 +167,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Task:
-    """What all steps of one search share."""
+    """The state that all steps of one search share."""
 
     session: PrivacySession
     rows: GridRows  # of which the active ones are looked at
@@ -221,11 +222,11 @@ def seen_ball(ball: Ball, budget: Budget) -> Status:
     needed = points_needed(ball)
     if ball.status or ball.n_points > needed / 2:
         return ball.status
-    found = "few points in the ball: noise could explain their number"
+    text = "few points in the ball: noise could explain their number"
     if needed <= ball.target:  # as many as were looked for could be told from none
-        return _missed(found)
+        return _missed(text)
     more = f"a ball of at least {plain(needed)} points"
-    return _missed(found, f"use {either([*filter(None, [more, budget(needed / ball.target)])])}")
+    return _missed(text, f"use {either([*filter(None, [more, budget(needed / ball.target)])])}")
 
 
 def _missed(text: str, action: str = "") -> Status:
@@ -273,17 +274,17 @@ def _radius(task: _Task) -> Radius | None:
         coins = Coins.toss(session, entry, task.sizes, rate)
     least = None if search.min_radius is None else task.least
     radii = radii_of(search.grid, task.rows.limit, least)
-    found = good_radius(session, entry, task.rows, target, radii, search.radius_method, coins)
-    return found and dataclasses.replace(found, loss=found.loss / rate)
+    result = good_radius(session, entry, task.rows, target, radii, search.radius_method, coins)
+    return result and dataclasses.replace(result, loss=result.loss / rate)
 
 
 def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _Found:
     """One search for a center."""
     start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
-        found = _first_ball(task, radius, task.start(number))
+        ball = _first_ball(task, radius, task.start(number))
         start, status = (
-            (start, _missed("no dense region was found")) if found is None else (found, status)
+            (start, _missed("no dense region was found")) if ball is None else (ball, status)
         )
     return _Found(*_approach(task, start, task.start(number)), status)
 
@@ -338,9 +339,9 @@ def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.
             region = Region(region.center, math.sqrt(squares[chosen]))
         if step == 1 and boxed:
             region = _pushed(session.rng(prefix + "push"), region, rows.limit)
-        found = ball_mean(session, of_means, rows, region, mean_rho, replace=task.search.replace)
-        square += np.square(found.error)
-        region = region._replace(center=clip_to_ball(found.mean, rows.limit))
+        mean = ball_mean(session, of_means, rows, region, mean_rho, replace=task.search.replace)
+        square += np.square(mean.error)
+        region = region._replace(center=clip_to_ball(mean.mean, rows.limit))
     return region.center, np.sqrt(square), region.radius
 
 
@@ -352,13 +353,13 @@ def _pushed(rng: np.random.Generator, region: Region, limit: float) -> Region:
     return region._replace(center=clip_to_ball(np.rint(region.center + push), limit))
 
 
-def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, Status]:
+def _best(task: _Task, balls: list[_Found]) -> tuple[np.ndarray, np.ndarray, Status]:
     """The center, of several, with most points within the smallest radius that any needed."""
     best = 0
-    if len(found) > 1:
-        square = math.floor(min(each.reach for each in found) ** 2)
-        counts = task.rows.ask(CountsAbout(np.array([each.center for each in found]), square))
+    if len(balls) > 1:
+        square = math.floor(min(each.reach for each in balls) ** 2)
+        counts = task.rows.ask(CountsAbout(np.array([each.center for each in balls]), square))
         entry = task.prefix + "choice"
         epsilon = exponential_epsilon(task.session.remaining(entry))
         best = choose(task.session, entry, counts, epsilon=epsilon)
-    return found[best].center, found[best].error, found[best].status
+    return balls[best].center, balls[best].error, balls[best].status

@@ -1,4 +1,1 @@
-"""What all the other rooms use: integer rows, centering, places, blocks, weighted k-means.
-
-Imports only the kernel. Start reading at :mod:`.rows`: every statistic is an exact sum over rows.
-"""
+"""What the other rooms share: bounds, columns, quantiles, centering, weighted k-means, advice."""

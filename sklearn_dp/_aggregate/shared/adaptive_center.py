@@ -143,8 +143,8 @@ def adaptive_center_radius(
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
     shift = float(np.linalg.norm(domain.center - center))
     squares = squares_outside(norms, domain.radius, first, shift, (2 * before, most))
-    size, told = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2, count)
-    return CenterRadius(rows, domain, rows.ball / wider, size, status, *told)
+    size, releases = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2, count)
+    return CenterRadius(rows, domain, rows.ball / wider, size, status, *releases)
 
 
 def about_origin(

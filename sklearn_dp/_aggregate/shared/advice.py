@@ -1,4 +1,4 @@
-"""What a status says about answers that the noise hides, and what would help: words and numbers.
+"""Statuses of answers that are too noisy, with the remedy in words and numbers.
 
 A standard error falls about in proportion to the number of units, and to epsilon, as long as the
 noise is most of it. All of it is made of released values.
@@ -48,7 +48,7 @@ def advice(
 
 
 def is_known(size: float, sd: float) -> bool:
-    """Whether a noisy number of units stands out of its noise by so much that it may be told."""
+    """True if a noisy number of units stands out of its noise by so much that it may be told."""
     return size > _KNOWN * sd
 
 
@@ -83,14 +83,14 @@ def hidden_in_noise(
     """
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
-        found = f"too few {units} for this budget: even their number is mostly noise"
+        text = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise.
         more = f"use about {plain(max(part, 1.0) / _ENOUGH * total)} {units}"
-        return Status([Message("few_rows", found, action=more, severity="all")])
+        return Status([Message("few_rows", text, action=more, severity="all")])
     if not part > _HIDDEN:
         return Status()
     words = f"about {100 * part:.0f}% of" if part < 10 else "many times"
-    found = f"mostly noise: the standard error is {words} the spread of {what}"
+    text = f"mostly noise: the standard error is {words} the spread of {what}"
     more = advice(
         min(part, part**power) / _ENOUGH,
         budget,
@@ -98,7 +98,7 @@ def hidden_in_noise(
         units,
     )
     names = tuple(map(str, columns))
-    return Status([Message("mostly_noise", found, names, more, "part" if names else "all")])
+    return Status([Message("mostly_noise", text, names, more, "part" if names else "all")])
 
 
 def listed(names: Sequence[object], places: Sequence[int] | np.ndarray) -> str:
@@ -121,16 +121,17 @@ def plain(number: float, digits: int = 2) -> str:
 
 
 def is_far_inside(domain: Domain, radius: float, scale: Any) -> bool:
-    """Whether a released radius, of columns in units (d,), is far narrower than the bounds."""
+    """True if a released radius, of columns in units (d,), is far narrower than the bounds."""
     half = domain.radius if domain.low is None else np.subtract(*domain.ends[::-1]) / 2
     reach = np.max(half / scale) if domain.low is None else np.linalg.norm(half / scale)
     return bool(radius < _NARROW * reach)
 
 
 def outside(most: float, size: float, unit: str, name: str, action: str) -> Message:
-    """What a fit in a released radius cannot see: up to `most` units, of `upper_bound_outside`,
-    which are fewer than the noise. `name` is the attribute that holds the radius. Where they may be
-    a quarter of all (`size`), the answer may be that of the others alone."""
+    """Return a message about units outside of a released radius: up to `most` units, of
+    `upper_bound_outside`, which are fewer than the noise. `name` is the attribute that holds the
+    radius. Where they may be a quarter of all (`size`), the answer may be that of the others
+    alone."""
     return Message(
         "outside_bound",
         f"up to {math.ceil(most):,} {unit}s (95% confidence) may lie outside of {name} and were "

@@ -18,7 +18,7 @@ _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in l
 
 
 def noise_edge(sd: float, d: int) -> float:
-    """What the largest eigenvalue of a symmetric matrix of noise seldom exceeds.
+    """Return a limit that the largest eigenvalue of a symmetric matrix of noise seldom exceeds.
 
     With the standard deviation `sd` on the diagonal and sd / sqrt(2) off it, that eigenvalue is
     about sd sqrt(2 d), with fluctuations of the size sd / sqrt(2) d^(-1/6) (Tracy and Widom).

@@ -99,16 +99,16 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
     if not math.isfinite(size_sd):
         margin = _WALK * math.sqrt(variance * len(norms.counts))
         return max(0.0, float(norms.counts[inside:].sum()) + margin)
-    found = [size + _MARGIN * size_sd]  # all of them
+    limits = [size + _MARGIN * size_sd]  # all of them
     for length in _WINDOWS:
         if length <= inside:
             held = float(norms.counts[inside - length : inside].sum())
-            found.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
-    return max(0.0, min(found))
+            limits.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
+    return max(0.0, min(limits))
 
 
 def more_beyond(norms: NoisyNorms, radius: float, most: float) -> bool:
-    """Whether more stands out of the noise farther out than a radius, up to `most`, than within.
+    """True if more stands out of the noise farther out than a radius, up to `most`, than within.
 
     Then one bin of noise has been taken for rows, whose own bins the noise hides one by one. All
     windows of bins are compared, within only those that end at the radius.
@@ -147,19 +147,19 @@ def squares_outside(
     """
     counts, excess, near = _beyond(norms, radius)
     margin = _LIKELY * norms.sd * float(np.linalg.norm(excess[near]))
-    found = []
+    limits = []
     for each, reach, most in zip((norms, first), (radius, radius + shift), farthest, strict=True):
         more, by, inside = _beyond(each, reach)
         far = ~inside & (each.edges[-len(more) - 1 : -1] < most * (1 + 1e-9))
         clear = float(norm.isf(_CHANCE / max(int(np.count_nonzero(far)), 1)))
-        seen = far & (more > clear * each.sd)
-        found.append(float(more[seen] @ by[seen]))
-    return max(float(counts[near] @ excess[near]) + max(found), 0.0) + margin
+        visible = far & (more > clear * each.sd)
+        limits.append(float(more[visible] @ by[visible]))
+    return max(float(counts[near] @ excess[near]) + max(limits), 0.0) + margin
 
 
 def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the bins beyond a radius: counts, what squares in the middle exceed its square by, and
-    which begin below twice the radius."""
+    """Return, for the bins beyond a radius, counts, how far squares in their middle exceed its
+    square, and which bins begin below twice the radius."""
     first = int(np.searchsorted(norms.edges, radius * (1 - 1e-9)))
     edges = norms.edges[first:]
     ends = np.minimum(edges[1:], 2 * edges[:-1])  # the last one has none

@@ -43,8 +43,8 @@ class Weights:
         sd = np.broadcast_to(sd, totals.shape)
         weight = max(float(totals[0]), 4 * float(sd[0]))
         squares = max(float(totals[1]), 0.0) + float(sd[1])
-        lost = max(float(totals[2]) - _SURE * float(sd[2]), 0.0)
-        return cls(min(squares / weight, 1.0), lost / (weight + lost))
+        hidden = max(float(totals[2]) - _SURE * float(sd[2]), 0.0)
+        return cls(min(squares / weight, 1.0), hidden / (weight + hidden))
 
     def told(self, status: Status) -> Status:
         """The status, with what was cut off where nothing else is wrong."""
@@ -87,7 +87,7 @@ class Size:
 
     @cached_property
     def small(self) -> bool:
-        """Whether coarser choices pay."""
+        """True if coarser choices pay."""
         return self.signal < _SMALL_SIGNAL
 
 

@@ -1,4 +1,4 @@
-"""What is to be said of the coordinates of centers: short codes, and a status in words.
+"""Short codes and a status for the coordinates of centers.
 
 * "ok".
 * "constant": one value is all that can be seen of the column, and nothing bounds what else there
@@ -27,37 +27,37 @@ _SINGLE = "only a single value is visible in these columns"
 
 
 def codes_of_centers(
-    found: RefinedCenters, numbers: np.ndarray, numbers_sd: np.ndarray
+    centers: RefinedCenters, numbers: np.ndarray, numbers_sd: np.ndarray
 ) -> np.ndarray:
     """A code for each coordinate (k, d) of each center; the numbers (k,) of rows are released."""
-    codes = np.full(found.centers.shape, "unknown" if found.unknown else "ok", dtype="<U8")
-    if found.least is not None:
-        codes[found.std_error > _HIDDEN * found.least] = "unknown"
-    codes[:, found.constant] = "constant"
-    codes[found.at_bound | (found.beyond > 0)] = "bound"
-    codes[_lost(found) | (numbers < _FEWEST * numbers_sd)[:, None]] = "noise"
+    codes = np.full(centers.centers.shape, "unknown" if centers.unknown else "ok", dtype="<U8")
+    if centers.least is not None:
+        codes[centers.std_error > _HIDDEN * centers.least] = "unknown"
+    codes[:, centers.constant] = "constant"
+    codes[centers.at_bound | (centers.beyond > 0)] = "bound"
+    codes[_lost(centers) | (numbers < _FEWEST * numbers_sd)[:, None]] = "noise"
     return codes
 
 
 def codes_by_column(codes: np.ndarray) -> np.ndarray:
     """A code for each column: what is said of more than a quarter of its coordinates, or "ok". Of
     several such codes it is the most common one."""
-    found = np.full(codes.shape[1], "ok", dtype=codes.dtype)
+    combined = np.full(codes.shape[1], "ok", dtype=codes.dtype)
     most = np.full(codes.shape[1], _USELESS * len(codes))
     for code in ("noise", "bound", "constant", "unknown"):
         number = np.count_nonzero(codes == code, axis=0)
-        found[number > most], most = code, np.maximum(most, number)
-    return found
+        combined[number > most], most = code, np.maximum(most, number)
+    return combined
 
 
 def told_by_column(
-    status: Status, found: RefinedCenters, codes: np.ndarray, names: Sequence[object]
+    status: Status, centers: RefinedCenters, codes: np.ndarray, names: Sequence[object]
 ) -> Status:
     """The status, with the columns that are lost in noise, clipped, or rule all: by name; and how
     many centers are nothing but noise, by the `codes` (k, d) of their coordinates. With more than
     half of them it is not trustworthy."""
-    if not status and not found.alike:
-        status = _told_of_columns(found, names)
+    if not status and not centers.alike:
+        status = _told_of_columns(centers, names)
     k, empty = len(codes), int(np.count_nonzero((codes == "noise").all(axis=1)))
     if not empty or not status.trustworthy:
         return status
@@ -72,20 +72,20 @@ def told_of_single(status: Status, codes: np.ndarray, names: Sequence[object]) -
     return status.add_columns("single_value", _SINGLE, names, codes == "constant")
 
 
-def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
-    """What there is to say of columns."""
-    k, spread = len(found.centers), found.spread
-    lost = np.count_nonzero(_lost(found), axis=0)
-    at_bound = np.count_nonzero(found.at_bound, axis=0)
+def _told_of_columns(centers: RefinedCenters, names: Sequence[object]) -> Status:
+    """Return messages about the columns."""
+    k, spread = len(centers.centers), centers.spread
+    n_lost = np.count_nonzero(_lost(centers), axis=0)
+    at_bound = np.count_nonzero(centers.at_bound, axis=0)
     rules = told_of_rule(spread, names, "clusters")
-    useless = np.where(lost > _USELESS * k, lost, 0)
+    useless = np.where(n_lost > _USELESS * k, n_lost, 0)
     if useless.any():
         severity = extent(int(useless.min()), k)
         text = f"mostly noise in some columns: {_numbered(useless, names)} of {k} centers"
         wrong = Message("mostly_noise", text, names_at(names, useless), severity=severity)
         return Status([wrong, *rules])
-    told: list[tuple[Code, np.ndarray, str]] = [
-        ("noisy_columns", lost, f"too noisy to use: {{}} of {k} centers"),
+    cases: list[tuple[Code, np.ndarray, str]] = [
+        ("noisy_columns", n_lost, f"too noisy to use: {{}} of {k} centers"),
         (
             "means_at_bound",
             at_bound,
@@ -95,15 +95,15 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> Status:
     ]
     status = Status(
         Message(code, text.format(_numbered(number, names)), names_at(names, number))
-        for code, number, text in told
+        for code, number, text in cases
         if number.any()
     )
-    if found.beyond.any():
-        cut = np.flatnonzero(found.beyond).tolist()
-        where = in_short([f"{names[i]} ({100 * found.beyond[i]:.2g}%)" for i in cut])
+    if centers.beyond.any():
+        cut = np.flatnonzero(centers.beyond).tolist()
+        where = in_short([f"{names[i]} ({100 * centers.beyond[i]:.2g}%)" for i in cut])
         text = f"rows beyond the bounds are clipped to them: {where}"
-        status = status.add(Message("rows_beyond_bounds", text, names_at(names, found.beyond)))
-    single = found.constant & (lost == 0)
+        status = status.add(Message("rows_beyond_bounds", text, names_at(names, centers.beyond)))
+    single = centers.constant & (n_lost == 0)
     return status.add_columns("single_value", _SINGLE, names, single).add(*rules)
 
 
@@ -121,9 +121,10 @@ def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list
     return [Message("one_column_rules", text, (str(names[first]),), action)]
 
 
-def _lost(found: RefinedCenters) -> np.ndarray:
-    """Whether a coordinate is lost in its noise, of shape (k, d); not where one value is seen."""
-    return (found.std_error > _HIDDEN * found.spread) & ~found.constant
+def _lost(centers: RefinedCenters) -> np.ndarray:
+    """True where a coordinate is too noisy to use, of shape (k, d); not in columns with one
+    value."""
+    return (centers.std_error > _HIDDEN * centers.spread) & ~centers.constant
 
 
 def _numbered(number: np.ndarray, names: Sequence[object]) -> str:

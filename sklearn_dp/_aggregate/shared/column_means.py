@@ -68,7 +68,7 @@ class RefinedCenters(NamedTuple):
 
 
 def unequal(units: Domain | Columns | None) -> bool:
-    """Whether a box has sides, or columns have scales, of such ratios that centers are refined."""
+    """True if a box has sides, or columns have scales, of such ratios that centers are refined."""
     if isinstance(units, Columns):  # where scales differ by less, a refinement has more noise
         return bool(units.scale.max() > 2 * _UNEQUAL * units.scale.min())
     if units is None or units.low is None:
@@ -84,8 +84,8 @@ def unrefined_centers(
     (k, d), none = centers.shape, np.zeros(centers.shape[1])
     error = np.array(np.broadcast_to(std_error.reshape(k, -1), (k, d)))
     at_bound = np.zeros((k, d), dtype=bool)
-    constant, alike = np.zeros(d, dtype=bool), not columns.scaled
-    return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, alike)
+    constant, same_scale = np.zeros(d, dtype=bool), not columns.scaled
+    return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, same_scale)
 
 
 def refinement_entry(rho: float) -> PlanEntry:
@@ -110,15 +110,15 @@ def refined_centers(
     part = rho if k == 1 else _FIRST * rho
     first = _first_frame(columns, known, _reach(mean_size, part, d))
     sums = _released(session, table, columns.box, known.centers, first, part)
-    found, most, shown = _combined(columns, known, first, sums, square)
+    refined, most, shown = _combined(columns, known, first, sums, square)
     if k == 1:
-        return found
+        return refined
     part = session.remaining(REFINEMENT)
-    second = _second_frame(columns, found, _reach(mean_size, part, d) * most)
+    second = _second_frame(columns, refined, _reach(mean_size, part, d) * most)
     sums = _released(session, table, columns.box, known.centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
-    last, *_ = _combined(columns, found, second, sums, square, shown)
-    return last._replace(beyond=found.beyond, numbers=(sums.number, sums.number_sd))
+    last, *_ = _combined(columns, refined, second, sums, square, shown)
+    return last._replace(beyond=refined.beyond, numbers=(sums.number, sums.number_sd))
 
 
 def _reach(size: float, rho: float, d: int) -> float:
@@ -136,14 +136,14 @@ class _Frame(NamedTuple):
     whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
 
 
-def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Frame:
+def _first_frame(columns: Columns, centers: RefinedCenters, reach: float) -> _Frame:
     """About the middle of a box; else about the centers, or the origin where they are lost."""
     boxed = columns.box is not None
-    known = found.std_error < (_LOST / 4 if boxed else _LOST) * columns.scale
+    known = centers.std_error < (_LOST / 4 if boxed else _LOST) * columns.scale
     whole = np.full(len(columns.scale), boxed)
-    about = np.where(known, found.centers, _middle(columns, found, known))
+    about = np.where(known, centers.centers, _middle(columns, centers, known))
     if not boxed:
-        base = np.where(known, found.centers, columns.origin)
+        base = np.where(known, centers.centers, columns.origin)
         return _Frame(base, base, reach * columns.scale, whole)
     # Offsets are clipped to half of the box: about centers next to an end, few rows at the other
     # one, which may be most of the squares, would be lost.
@@ -152,22 +152,22 @@ def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Fram
     return _Frame(middle, np.where(piled, middle, about), columns.scale, whole)
 
 
-def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) -> _Frame:
+def _second_frame(columns: Columns, centers: RefinedCenters, reach: np.ndarray) -> _Frame:
     """About the refined centers, as far as their rows are likely to be; or all of the box."""
     reach = np.maximum(reach, _LEAST_REACH * columns.scale)
     whole = (reach >= columns.scale) & (columns.box is not None)
-    base = np.where(whole, columns.origin, found.centers)
-    known = ~whole | (found.std_error < _LOST * found.spread)
-    about = np.where(known, found.centers, _middle(columns, found, known))
+    base = np.where(whole, columns.origin, centers.centers)
+    known = ~whole | (centers.std_error < _LOST * centers.spread)
+    about = np.where(known, centers.centers, _middle(columns, centers, known))
     return _Frame(base, about, np.where(whole, columns.scale, reach), whole)
 
 
-def _middle(columns: Columns, found: RefinedCenters, known: np.ndarray) -> np.ndarray:
+def _middle(columns: Columns, centers: RefinedCenters, known: np.ndarray) -> np.ndarray:
     """Where the rows of lost centers (k, d) are likely to be: with the `known`, by column."""
-    errors = np.square(found.std_error / columns.scale)
+    errors = np.square(centers.std_error / columns.scale)
     weights = np.where(known, 1 / np.maximum(errors, 1e-30), 0.0)
     total = weights.sum(axis=0)
-    mean = (weights * found.centers).sum(axis=0) / np.maximum(total, 1e-300)
+    mean = (weights * centers.centers).sum(axis=0) / np.maximum(total, 1e-300)
     return np.where(total > 0, mean, columns.origin)
 
 
@@ -200,14 +200,14 @@ def _combined(
     drawn = np.minimum(drawn, before * math.sqrt(d))  # which has the spread of all columns
     # Two estimates with noise of their own, the first one with a bias of its clips; where there are
     # no rows it stays, and where what is clipped depends on how far off it is.
-    seen = (sums.number > _FEWEST * sums.number_sd)[:, None]
-    seen = seen & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
+    visible = (sums.number > _FEWEST * sums.number_sd)[:, None]
+    visible = visible & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
     # A center that is surely outside of its frame stays: its rows were clipped, not seen.
-    seen &= frame.whole | (np.abs(centers - frame.base) <= scale + _STANDS_OUT * before)
+    visible &= frame.whole | (np.abs(centers - frame.base) <= scale + _STANDS_OUT * before)
     clear = sums.beyond > _STANDS_OUT * sums.beyond_sd
     constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
     # What has been seen of the column is not its spread.
-    seen &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
+    visible &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
     # Of y beyond a clip at r, (y - r) is at most (y^2 - r^2) / 2r: squares that a wider clip has
     # shown, and this one does not.
     squares = np.square(spread * scale)
@@ -215,12 +215,12 @@ def _combined(
     missing = np.maximum(shown - squares - squares_sd, 0.0) / (2 * scale)
     hidden = np.where(frame.whole, 0.0, np.maximum(missing, _EXCESS * scale * sums.beyond))
     noise = np.hypot(noise, hidden)
-    bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
+    bias = _bias(refined - centers, np.square(before) + np.square(noise), visible)
     # A standard error is at least that of drawing: the spread of the cluster is no larger.
     widths = np.minimum(most, before * np.sqrt(d * least))
     bias = np.maximum(bias, np.square(_BIAS * widths))
     first = np.square(before) + bias
-    gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
+    gain = np.where(visible, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
     first = np.maximum(first - np.square(drawn), 0.0)
     error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
     error = np.where(gain > 0, np.sqrt(error), before)
@@ -239,23 +239,23 @@ def _combined(
         sure = np.sqrt(np.maximum(squares + between - _SURELY * squares_sd, 0.0))
         at_least = sure if known.least is None else np.maximum(sure, known.least)
     beyond = np.where(clear & frame.whole, np.minimum(sums.beyond, 1.0), 0.0)
-    found = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
-    found = found._replace(least=at_least)
-    return found, most, squares - squares_sd
+    combined = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+    combined = combined._replace(least=at_least)
+    return combined, most, squares - squares_sd
 
 
-def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _bias(apart: np.ndarray, variance: np.ndarray, visible: np.ndarray) -> np.ndarray:
     """Squared bias of a column, where two estimates of its centers differ by more than by chance.
     The mean of m squares of standard normal numbers has the standard deviation sqrt(2 / m)."""
-    number = np.maximum(seen.sum(axis=0), 1)
-    ratio = np.where(seen, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
-    excess = np.where(seen, np.square(apart) - variance, 0.0).sum(axis=0) / number
+    number = np.maximum(visible.sum(axis=0), 1)
+    ratio = np.where(visible, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
+    excess = np.where(visible, np.square(apart) - variance, 0.0).sum(axis=0) / number
     surely = ratio / number > 1.0 + _CLEARLY * np.sqrt(2.0 / number)
     return np.where(surely, np.maximum(excess, 0.0), 0.0)
 
 
 class _Sums(NamedTuple):
-    """What the release tells, in units of the scale of its frame, with standard deviations."""
+    """The released sums, in units of the scale of its frame, with standard deviations."""
 
     total: np.ndarray  # (k, d)
     total_sd: float

@@ -1,4 +1,4 @@
-"""What released means and centers say about public bounds that are too narrow.
+"""Messages about public bounds that are too narrow, from released means and centers.
 
 Rows beyond bounds are clipped to them, and then no mean is that of the rows. Most
 releases do not show how many there are, but what is next to a bound tells that there may be many:
@@ -87,7 +87,8 @@ def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) ->
 
 
 def cut_by_bounds(domain: Domain | None, means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
-    """Whether the mean is so few spreads from a bound that many rows are at it; of shape (..., d).
+    """True where the mean is so few spreads from a bound that many rows are at it; of shape (...,
+    d).
 
     A uniform column is 1.7 of them from both of its ends, and one of which a third is at a bound
     about one. A column of the two bounds alone, whose variance is the largest that there may be,
@@ -147,10 +148,10 @@ def told_of_cuts(
         )
         severity = "all" if part > most and along > least else severity
         return status.add(Message("rows_at_bound", text, (), _WIDER, severity))
-    told = np.broadcast_to(codes == "bound", means.shape)
-    cut = cut_by_bounds(domain, means, spreads) & told
+    cut_columns = np.broadcast_to(codes == "bound", means.shape)
+    cut = cut_by_bounds(domain, means, spreads) & cut_columns
     if not cut.any():  # such rows have been counted
-        return status.add_columns("rows_beyond_bounds", _CLIPPED, names, _any_row(told))
+        return status.add_columns("rows_beyond_bounds", _CLIPPED, names, _any_row(cut_columns))
     words = "many rows are at or next to a bound of these columns, and may lie beyond it"
     severity = "part" if wrong else severity
     return status.add_columns("rows_at_bound", words, names, _any_row(cut), _WIDER, severity)
@@ -233,15 +234,16 @@ def told_of_balls(
     radius: float,
     names: Sequence,
 ) -> tuple[Status, np.ndarray]:
-    """The same of balls of a typical radius about centers (k, d), of columns not `hidden`."""
+    """Add messages about narrow bounds for balls of a typical radius about centers (k, d), of
+    columns not `hidden`."""
     if domain is None or not status.trustworthy:  # what is lost in noise may be anywhere
         return status, np.zeros(len(names), dtype=bool)
     centers = np.where(hidden, domain.center, centers)
     spread, none = np.full(len(names), _OF_BALL * radius), np.zeros(centers.shape)
-    told, cut = told_of_centers(status, domain, centers, none, centers, spread, names)
+    messages, cut = told_of_centers(status, domain, centers, none, centers, spread, names)
     if domain.low is None:  # a dense ball may well be at the end of a larger one
-        told = Status(replace(each, severity="caution") for each in told)
-    return told, cut
+        messages = Status(replace(each, severity="caution") for each in messages)
+    return messages, cut
 
 
 def told_of_outside(
@@ -296,6 +298,6 @@ def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.nda
     return np.asarray((near_bounds(domain, centers, errors) & known).all(axis=0))
 
 
-def _any_row(found: np.ndarray) -> np.ndarray:
+def _any_row(flags: np.ndarray) -> np.ndarray:
     """Columns (d,) that are found (..., d) in any place."""
-    return np.asarray(found.reshape(-1, found.shape[-1]).any(axis=0))
+    return np.asarray(flags.reshape(-1, flags.shape[-1]).any(axis=0))

@@ -78,11 +78,11 @@ def radius_from_bins(
     # exceeded in one of 100,000.
     near, far = (noise_sd * math.sqrt(2 * math.log(q * len(noisy))) + 0.5 for q in (20, 1e4))
     beyond = edges[:-1] > _FAR * edges[np.argmax(noisy[1:]) + 2]  # zeros have no scale
-    seen = np.where(noisy > np.where(beyond, far, near), noisy, 0.0)
-    if not seen.any():
+    counts = np.where(noisy > np.where(beyond, far, near), noisy, 0.0)
+    if not counts.any():
         return None
-    above = np.cumsum(seen[::-1])[::-1]
-    last = np.flatnonzero(above > (1 - min(fraction, _MOST)) * seen.sum())[-1]
+    above = np.cumsum(counts[::-1])[::-1]
+    last = np.flatnonzero(above > (1 - min(fraction, _MOST)) * counts.sum())[-1]
     if fraction > _MOST:
         last = max([last, *np.flatnonzero((noisy > far) & ~beyond)])
     # The last bin has no end: rows in it may be at any distance.

@@ -104,31 +104,31 @@ def fit_quantiles(
     """Release quantiles of the columns of a table at some levels in (0, 1)."""
     low, high = _ends(domain, table.n_features)
     edges, spread = _first_edges(domain, low, high), np.zeros(table.n_features)
-    for left in range(_N_ZOOMS, 0, -1):
+    for rounds_left in range(_N_ZOOMS, 0, -1):
         coarse = _release(
-            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / left
+            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / rounds_left
         )
         spread = np.maximum(spread, _least_spread(coarse, levels))
         edges = _between(*_region(coarse, levels, domain is not None))
     ranks = _release(session, _RANKS, table, edges, (low, high), session.remaining(_RANKS))
-    found = np.array(
+    estimates = np.array(
         [[_read(ranks, j, q, low[j], high[j]) for j in range(table.n_features)] for q in levels]
     )
     # An answer of a few bins that are wide beside it, and beside what else there is in the column
     # (that of many zeros may be 0, with others far away): no round has seen it.
     nil = _NIL if domain is None else (high - low) / 2**10
-    values = np.clip(found[..., 0], low, high)
+    values = np.clip(estimates[..., 0], low, high)
     least = np.maximum(np.abs(values).max(axis=0), nil)
     scale = np.maximum.reduce([least, spread, _least_spread(ranks, levels)])
     resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
     return Quantiles(
         values,
-        found[..., 1],
+        estimates[..., 1],
         np.array([ranks.sd(q) for q in levels]) / max(ranks.size, 1.0),
         resolution,
         (low < high)
         & ((low != 0) & (values <= low + resolution) | (high != 0) & (values >= high - resolution)),
-        (found[..., 2] > 0) | (found[..., 3] > 0) & (found[..., 1] > scale / 10),
+        (estimates[..., 2] > 0) | (estimates[..., 3] > 0) & (estimates[..., 1] > scale / 10),
         ranks.size,
         ranks.sigma * float(np.linalg.norm(prefix_noise(_BINS)[-1])) / math.sqrt(table.n_features),
         # Within bounds coarse bins are of use, too; without any, the columns have to be found.
@@ -167,12 +167,13 @@ def _between(low: np.ndarray, high: np.ndarray, n: int = _BINS - 1) -> np.ndarra
 
 @lru_cache(maxsize=256)
 def _rank_noise(level: float, d: int) -> float:
-    """The same for noise of scale 1, where the number of units is a mean over d columns."""
+    """Return the noise of a rank for noise of scale 1, where the number of units is a mean over d
+    columns."""
     decode = prefix_noise(_BINS)
-    own = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
+    norm = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
     # The ranks of the other columns have noise of their own.
     others = level / d * math.sqrt(d - 1) * float(np.linalg.norm(decode[-1]))
-    return math.hypot(own, others)
+    return math.hypot(norm, others)
 
 
 def _release(
@@ -211,12 +212,13 @@ def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.n
 
 
 def _least_spread(ranks: _Ranks, levels: Sequence[float]) -> np.ndarray:
-    """What the standard deviation of each column is at least, by ranks far from its quantiles.
+    """Return a lower bound on the standard deviation of each column, by ranks far from its
+    quantiles.
 
     A share p beyond an edge and a share q on the other side of a quantile have, at a distance x of
     the two, a variance of at least p q / (p + q) x^2.
     """
-    found = np.zeros(len(ranks.edges))
+    widths = np.zeros(len(ranks.edges))
     less = _MARGIN * max(ranks.sd(level) for level in levels)
     for column, (edges, below) in enumerate(zip(ranks.edges, ranks.below, strict=True)):
         for level, q, beyond, sign in (
@@ -226,8 +228,8 @@ def _least_spread(ranks: _Ranks, levels: Sequence[float]) -> np.ndarray:
             p = np.maximum(beyond - less, 0.0) / max(ranks.size, 1.0)
             apart = sign * (edges - ranks.value(column, level * ranks.size))
             squares = p * q / (p + q) * np.square(np.maximum(apart, 0.0))
-            found[column] = max(found[column], math.sqrt(float(squares.max())))
-    return found
+            widths[column] = max(widths[column], math.sqrt(float(squares.max())))
+    return widths
 
 
 def _read(

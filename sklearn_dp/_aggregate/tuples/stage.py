@@ -47,7 +47,7 @@ _ENTRY = "tuples"
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """What an (epsilon, delta)-DP aggregation costs if a unit has Poisson(`rate`) copies.
+    """Return the cost of an (epsilon, delta)-DP aggregation if a unit has Poisson(`rate`) copies.
 
     From epsilon and delta for replacing one tuple to those for adding or removing a unit; rounded
     up.
@@ -93,7 +93,7 @@ class TupleStage:
 
     @property
     def whole(self) -> bool:
-        """Whether the plan shows one (epsilon, delta)-DP step, and not each release."""
+        """True if the plan shows one (epsilon, delta)-DP step, and not each release."""
         return self.kind != "friendly_core" or self.sampling != "disjoint"
 
     @cached_property
@@ -160,11 +160,11 @@ class TupleStage:
         return next((t for t in doubles if self._enough_for_averages(t)), 0)
 
     def _constants(self, t: int) -> Constants | None:
-        """Of the test for far balls on t tuples, or None."""
+        """Return the constants of the test for far balls on t tuples, or None."""
         return inner_constants(t, *self.inner, _BETA)
 
     def _enough_for_averages(self, t: int) -> bool:
-        """Whether the test has constants for t tuples, and the boxes of the averages fit."""
+        """True if the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
             return False
@@ -243,8 +243,8 @@ class TupleStage:
             epsilon, delta = self.cost
             session = nested(session, _ENTRY, plan, epsilon=epsilon, delta=delta)
         n_tuples = self.size if self.relation == "replace" else None
-        found = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
-        return None if found is None else found.mean.reshape(-1, self.n_features)
+        average = tuple_average(session, rows, center, radius, n_tuples, gamma=self.gamma)
+        return None if average is None else average.mean.reshape(-1, self.n_features)
 
 
 # -- a friendly core of tuples ---------------------------------------------------------------------

@@ -20,7 +20,7 @@ _FARTHEST_SCORE = 2**61
 
 @dataclass(frozen=True)
 class Release:
-    """What is released, at what cost, by whose claim, with which noise."""
+    """A release: its value, its cost, its claim and its noise."""
 
     kind: str  # of the event that an audit sees; see `Event` in `_trace`
     mechanism: Mechanism

@@ -101,7 +101,7 @@ def _one_way(order: np.ndarray, log_w: float, excess: float, eta: float, d: int)
 
 
 def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool:
-    """Whether B_eta is (rho, delta)-zCDP for neighbors within a distance, as shown above. A
+    """True if B_eta is (rho, delta)-zCDP for neighbors within a distance, as shown above. A
     divergence grows with its order, so between two orders of a grid the one at the upper end is
     compared with rho times the lower end."""
     bound = renyi(_ORDERS[1:], distance, eta, d)

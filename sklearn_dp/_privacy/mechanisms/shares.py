@@ -65,7 +65,7 @@ MOST_SHARES = 2**32
 
 @dataclass(frozen=True)
 class ShareScale:
-    """What each client draws."""
+    """The law of the share that each client draws."""
 
     sigma: np.ndarray | float  # standard deviation of a share, in fine steps
     bits: int  # a fine step is 2**-bits of the step of the statistic
@@ -159,7 +159,7 @@ class NoiseShares:
 
     @property
     def seeded(self) -> bool:
-        """Whether the shares can be reproduced."""
+        """True if the shares can be reproduced."""
         return self._seed is not None
 
     def draw(

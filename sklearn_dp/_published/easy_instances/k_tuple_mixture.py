@@ -82,7 +82,7 @@ def _start_block(rows: np.ndarray, n_clusters: int, random_state: Any) -> np.nda
 
 
 def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage:
-    """What the first half is going to spend: a function of public facts.
+    """Return the stage that plans the first half: a function of public facts.
 
     `rho` and `delta` are the most that the aggregation of the tuples may cost. Its size is 0 where
     the budget is too small for any number of blocks.
@@ -94,7 +94,7 @@ def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -
 
 
 def enough_rows(size: float, settings: Settings, stage: TupleStage) -> bool:
-    """Whether the blocks of one half are large enough, from the released size."""
+    """True if the blocks of one half are large enough, from the released size."""
     return bool(stage.size) and (
         size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components
     )
@@ -110,13 +110,13 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     numbers = numbered(context.rows.table)
     tuples = _tuples(context, numbers, stage)
     context.progress("inner fits")
-    found = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
+    average = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
     context.progress("aggregation")
     rest = context.second_half(numbers, unit_draws(session, numbers))
     context.rows.table.apply(Dropped(rows=True))  # the rest of the fit is about the second half
-    if found is None:
+    if average is None:
         return rest.by_coreset("k_tuples, then coreset")
-    return rest.by_nearest(found + domain.center, "k_tuples")
+    return rest.by_nearest(average + domain.center, "k_tuples")
 
 
 def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:

@@ -89,11 +89,11 @@ def paper_costs(
     default = PAPER_SPLIT["row"]
 
     def costs(epsilon: float) -> dict[str, float]:
-        found = {}
+        charges = {}
         for name, times in uses.items():
             fraction = PAPER_SPLIT[unit].get(name, default.get(name, 0.05))
-            found[name] = times * step_cost(mechanism[name], epsilon * fraction / times, delta)
-        return found
+            charges[name] = times * step_cost(mechanism[name], epsilon * fraction / times, delta)
+        return charges
 
     low, high = 0.0, 1.0
     while math.fsum(costs(high).values()) <= rho:
@@ -108,7 +108,7 @@ def paper_costs(
 
 @lru_cache(maxsize=4096)  # a split asks for some hundreds, and the next fit for the same
 def step_cost(mechanism: Mechanism, epsilon: float, delta: float) -> float:
-    """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
+    """Return the rho of a step of (epsilon, delta), or of a Laplace step of epsilon."""
     if epsilon <= 0:
         return 0.0
     if mechanism is Mechanism.LAPLACE:

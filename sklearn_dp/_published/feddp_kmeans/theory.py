@@ -223,7 +223,7 @@ class _Moved:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the theory asks to be public; in practice it rarely is."""
+    """Facts that the theory assumes to be public; in practice it rarely is."""
 
     n_rows: float  # about how many rows there are
     w_min: float  # the smallest weight of a component, as a share of the rows
@@ -371,15 +371,15 @@ def simplify_server_data(
     integers (m, q), in grid steps; noisy counts up to the threshold are low.
     """
     rng = near.session.rng(f"{near.entry} halving")
-    kept, left = np.empty(0, dtype=np.int64), np.arange(len(points))
+    kept, rest = np.empty(0, dtype=np.int64), np.arange(len(points))
     share = math.nextafter(rho / n_rounds, 0.0)
     for _ in range(n_rounds):
-        candidates = np.concatenate([kept, left])
-        if not len(left):
+        candidates = np.concatenate([kept, rest])
+        if not len(rest):
             break
         counts = near(points[candidates], share)
         high = counts[len(kept) :] > threshold
-        kept = np.concatenate([kept, left[high]])
-        low = left[~high]
-        left = low[rng.random(len(low)) < 0.5]
+        kept = np.concatenate([kept, rest[high]])
+        low = rest[~high]
+        rest = low[rng.random(len(low)) < 0.5]
     return np.sort(kept)

@@ -91,14 +91,14 @@ def paper_center(
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     fullest = rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts))
-    found = first_above(session, entry, fullest, math.ceil(max(level, t / 2)), epsilon=epsilon)
-    if found is None:
+    index = first_above(session, entry, fullest, math.ceil(max(level, t / 2)), epsilon=epsilon)
+    if index is None:
         return None
-    (names,) = rows.ask(NamedBoxes(grid, shifts[found], replace=replace))
+    (names,) = rows.ask(NamedBoxes(grid, shifts[index], replace=replace))
     box = heaviest(session, prefix + "box", names, k)
     if box is None:
         return None
-    rows.apply(InBox(grid, shifts[found], box))
+    rows.apply(InBox(grid, shifts[index], box))
     ball = _rotated_ball(session, prefix, rows, radius, bound, replace)
     if ball is None:
         return None

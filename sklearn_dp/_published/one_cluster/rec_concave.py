@@ -59,7 +59,7 @@ def rec_concave_steps(size: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class RecConcave:
-    """What the steps of a search cost: the entry pays for all; it must allow as many uses."""
+    """The costs of the steps of a search: the entry pays for all; it must allow as many uses."""
 
     session: PrivacySession
     entry: str
@@ -82,9 +82,9 @@ class RecConcave:
         k = self.index(inner, int(alpha * promise) // 2, alpha=0.25)
         if k is None:
             return None
-        found = [self._heavy_interval(scores, 8 << k, shift) for shift in (0, 4 << k)]
+        intervals = [self._heavy_interval(scores, 8 << k, shift) for shift in (0, 4 << k)]
         candidates = sorted(
-            {i for interval in found if interval is not None for i in interval if 0 <= i < size}
+            {i for interval in intervals if interval is not None for i in interval if 0 <= i < size}
         )
         return candidates[self._best(some_of(scores, candidates))] if candidates else None
 

@@ -1,6 +1,6 @@
 """Recursive private partition of a Gaussian mixture [1]_: terrific balls cut it into components.
 
-1. One row stands for each unit (:func:`..halves.unit_points`).
+1. One row stands for each unit (:func:`..._queries.halves.unit_points`).
 2. A private coreset of these points is released: noisy counts of cells along principal axes, and
    means of cells. Its heavy cells, and its k-means centers, are where balls may be centered.
 3. Nodes are split, the largest first, by balls that are found as :mod:`.tree` tells, until there
@@ -145,12 +145,12 @@ def _candidates(
     heavy. The session gives the randomness of the k-means starts; nothing is released here.
     """
     heavy = np.argsort(-coreset.weights[: coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
-    found = [coreset.points[heavy]]
-    found += [
+    candidates = [coreset.points[heavy]]
+    candidates += [
         weighted_kmeans(coreset.points, coreset.weights, k, session.rng(f"{k} candidates"))
         for k in range(1, settings.n_components + 1)
     ]
-    return in_ball(axes.lift(np.concatenate(found)), points.ball)
+    return in_ball(axes.lift(np.concatenate(candidates)), points.ball)
 
 
 def _leaf_centers(

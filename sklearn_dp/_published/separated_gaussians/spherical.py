@@ -66,14 +66,16 @@ def spherical_entries(
             )
         )
     engine, balls = _ENGINE_SHARE * rho, (1 - _ENGINE_SHARE) * rho
-    found = [
+    all_entries = [
         one_cluster_entries(
             balls / k * _SAFE, delta / k * _SAFE, _SEARCH, f"{prefix}ball {number}/"
         )
         for number in range(k)
     ]
-    found.append(engine_entries(engine, n_features, bounds_known=True, prefix=prefix))
-    entries += [dataclasses.replace(entry, paths=(_SECOND,)) for part in found for entry in part]
+    all_entries.append(engine_entries(engine, n_features, bounds_known=True, prefix=prefix))
+    entries += [
+        dataclasses.replace(entry, paths=(_SECOND,)) for part in all_entries for entry in part
+    ]
     return tuple(entries)
 
 

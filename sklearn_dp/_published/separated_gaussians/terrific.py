@@ -102,7 +102,7 @@ def joint_ball(
 
 
 def _terrific(counts: np.ndarray, t: int, ratio: float, q: int, sd: float) -> bool:
-    """Whether both sides are full and the surroundings nearly empty, from noisy counts.
+    """True if both sides are full and the surroundings nearly empty, from noisy counts.
 
     A uniform density has about c^q - 1 times as many points around a ball as in it, so in low
     dimension fewer are allowed: what has one mode must not pass. The surroundings get a margin of

@@ -90,8 +90,8 @@ def terrific_radius(
         # case it is depends on public and released values only, and the budget is spent anyway.
         radii, slack = np.empty(0), t
     scores, threshold = rows.ask(LargestScores(radii, ratio, t, coins)), math.ceil(t * (t - slack))
-    found = first_above(session, entry, scores, threshold, epsilon=epsilon)
-    return None if found is None else float(radii[found])
+    index = first_above(session, entry, scores, threshold, epsilon=epsilon)
+    return None if index is None else float(radii[index])
 
 
 def points_entries(rho: float, delta: float, prefix: str) -> tuple[PlanEntry, ...]:

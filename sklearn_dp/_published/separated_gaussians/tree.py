@@ -51,7 +51,7 @@ def _level(prefix: str, number: int) -> str:
 
 
 def _projects(settings: Settings, n_features: int) -> bool:
-    """Whether nodes have principal components of their own: a public fact."""
+    """True if nodes have principal components of their own: a public fact."""
     return n_features > settings.n_components
 
 
@@ -73,13 +73,13 @@ def level_entries(
         axes = (PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, cost, sensitivity=words),)
         rest, balls = rest - cost, [_FULL, _PROJECTED]
     rest, delta = rest / len(balls) * _SAFE, delta / len(balls)
-    found = [
+    entries = [
         joint_entries(rest, prefix + ball)
         if settings.options.balls == "joint"
         else points_entries(rest, delta, prefix + ball)
         for ball in balls
     ]
-    return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
+    return (*place, *entries[0], *axes, *(entry for part in entries[1:] for entry in part))
 
 
 class Node:
@@ -126,7 +126,7 @@ class Node:
         return [leaf for child in self.children for leaf in child.leaves()]
 
     def cuts(self) -> Cut | None:
-        """What has been released of the node and those below; None for a leaf."""
+        """The releases of the node and those below; None for a leaf."""
         if self.view is None or self.ball is None:
             return None
         below = (child.cuts() for child in self.children)
@@ -135,7 +135,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Recursion:
-    """What the nodes have in common."""
+    """The settings that all nodes have in common."""
 
     points: GridRows  # one for each unit
     candidates: np.ndarray  # (m, d), integers; released: where balls may be centered

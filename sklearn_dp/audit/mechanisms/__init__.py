@@ -1,4 +1,4 @@
-"""What the audit knows of each noise law, independently of the kernel.
+"""The noise laws as the audit knows them, independently of the kernel.
 
 One module for each law of :mod:`sklearn_dp._privacy.mechanisms`, of the same name: how neighbors
 are compared, what is claimed, and what the noise looks like if the claim is true. They are written

@@ -91,7 +91,7 @@ def free(event: Any) -> float:
 
 
 def same_shape(player: Any, known: Any, event: Any, what: str = "value") -> bool:
-    """Whether two statistics have the same shape; if not, the player is told. Shapes are public:
+    """True if two statistics have the same shape; if not, the player is told. Shapes are public:
     one that depends on the data tells how many rows there are."""
     same = np.shape(getattr(known, what)) == np.shape(getattr(event, what))
     if not same:

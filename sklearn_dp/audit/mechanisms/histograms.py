@@ -42,15 +42,15 @@ def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
     codes, counts = event.value
     cells, values = event.output
     place = np.searchsorted(cells, codes)
-    seen = np.isin(codes, cells)
+    released = np.isin(codes, cells)
     noise = np.where(
-        seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
+        released, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
     ).astype(np.float64)
     low, high = around(
         np.where(noise + counts < event.public["low"], -np.inf, noise), event.scale, ndtr
     )
     hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
-    return np.where(seen, low, 0.0), np.where(seen, high, hidden)
+    return np.where(released, low, 0.0), np.where(released, high, hidden)
 
 
 def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -60,10 +60,10 @@ def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
     cells, values = event.output
     empty = ~np.isin(cells, event.value[0])
     chance = ndtr(-(event.public["low"] - 0.5) / event.scale)
-    size, found = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
+    size, n_empty = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
     # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
     tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
-    number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
+    number = [_binomial_cdf(k, size, chance) for k in (n_empty - 1, n_empty)]
     return (
         np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
         np.concatenate([high, number[1:], tail[1]]),

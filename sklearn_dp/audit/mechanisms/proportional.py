@@ -76,7 +76,7 @@ def largest_divergence(
 
 
 def is_zcdp(distance: float, eta: float, d: int, rho: float, delta: float) -> bool:
-    """Whether noise of this scale is (rho, delta)-zCDP for d x d matrices within a distance."""
+    """True if noise of this scale is (rho, delta)-zCDP for d x d matrices within a distance."""
 
     def excess(order: Any) -> Any:
         over = largest_divergence(order, distance, eta, d) - (1 - 2 * delta) * rho * order

@@ -143,9 +143,9 @@ def _numbers_lead(event: Any) -> tuple[np.ndarray, np.ndarray]:
     candidate than the best is impossible: both ends become 0, which no correct release has."""
     best, second = np.sort(event.value)[:-3:-1]
     chance = 1 - laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
-    told = event.output >= 0
-    possible = float(not told or event.output == event.value.argmax())
-    low, high = kept(np.array([chance]), np.array([told]))
+    positive = event.output >= 0
+    possible = float(not positive or event.output == event.value.argmax())
+    low, high = kept(np.array([chance]), np.array([positive]))
     return low * possible, high * possible
 
 
