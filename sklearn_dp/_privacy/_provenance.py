@@ -86,14 +86,8 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         spent_rho=_sum(reports, "spent_rho"),
         accounting="zCDP (tight conversion)" if len(costs) == 1 else "basic composition",
         unit=first.unit,
-        **{
-            lines: tuple(
-                {**line, "release": f"{name}/{line['release']}"}
-                for name, report in named
-                for line in getattr(report, lines)
-            )
-            for lines in ("releases", "inside")
-        },
+        releases=_lines("releases", named),
+        inside=_lines("inside", named),
         relation=first.relation,
         payers=first.payers if same else "",
         in_rho=len(costs) == 1,
@@ -101,6 +95,14 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         paid_by=first.paid_by if together else None,
         charged="" if together else "; ".join(starmap(_charge_of, named)),
         **_joint(reports),
+    )
+
+
+def _lines(kind: str, named: Sequence[tuple[str, PrivacyReport]]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {**line, "release": f"{name}/{line['release']}"}
+        for name, report in named
+        for line in getattr(report, kind)
     )
 
 
