@@ -8,7 +8,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -129,28 +129,19 @@ class OfficerPage:
         return self.html()
 
 
-def _budget(report: Any, head: str) -> Iterator[tuple[str, str]]:
-    """What was charged, used and paid, and by whom; `head` is that of the ledger."""
+def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
+    """The page of a fit, of several, or of a plan; `subject` says of what, by name."""
     spent = [
         (name, f"{cell(cost)} of {cell(total)} in all") for name, cost, total in report.ledger
     ] or [("epsilon", cell(report.epsilon)), ("delta", cell(report.delta))]
-    yield from ((f"Charged: {name}", text) for name, text in spent)
-    used = f"rho {cell(report.spent_rho)} of {cell(report.rho)}; what is left is not given back"
-    yield "Used by releases", used
-    yield "Paid by", f"the units of {report.payers} only" if report.payers else "all units"
-    charged = "charged before the data were read" if head else report.charged or _UNCHARGED
-    yield "Ledger", charged
-    if head:
-        yield from (("Head after the charge", head), ("Verify", _VERIFY.format(head)))
-
-
-def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
-    """The page of a fit, of several, or of a plan; `subject` says of what, by name."""
     head = report.paid_by[1] if report.paid_by else ""
-    inside = [
-        {**row, "release": f"{name}/{row['release']}"}
-        for name, lines in report.inside
-        for row in lines
+    used = f"rho {cell(report.spent_rho)} of {cell(report.rho)}; what is left is not given back"
+    budget = [
+        *((f"Charged: {name}", text) for name, text in spent),
+        ("Used by releases", used),
+        ("Paid by", f"the units of {report.payers} only" if report.payers else "all units"),
+        ("Ledger", "charged before the data were read" if head else report.charged or _UNCHARGED),
+        *([("Head after the charge", head), ("Verify", _VERIFY.format(head))] if head else []),
     ]
     guarantee = [
         ("In numbers", report.headline),
@@ -162,12 +153,15 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
     sections = (
         Section("What was computed", (*subject.items(), *_made().items())),
         Section("The guarantee", tuple(guarantee)),
-        Section("Budget", tuple(_budget(report, head))),
+        Section("Budget", tuple(budget)),
         *([Section("What the guarantee assumes", texts=report.warnings)] * bool(report.warnings)),
         Section("What is not protected", texts=(*_LIMITS, *_of_unit(report))),
         Section("Evidence", _EVIDENCE),
         _releases("Releases", report.releases),
-        *([_releases("Releases of whole fits, paid for above", inside)] * bool(inside)),
+        *(
+            [_releases("Releases of whole fits, paid for above", report.inside)]
+            * bool(report.inside)
+        ),
     )
     content = {
         "format": FORMAT,
@@ -192,7 +186,7 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         "not_protected": [*_LIMITS, *_of_unit(report)],
         **{
             key: [{name: _plain(value) for name, value in row.items()} for row in rows]
-            for key, rows in (("releases", report.releases), ("releases_inside", inside))
+            for key, rows in (("releases", report.releases), ("releases_inside", report.inside))
         },
     }
     title = f"Privacy report: {next(iter(subject.values()), 'a fit')}"
