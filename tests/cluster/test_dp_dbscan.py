@@ -142,6 +142,20 @@ def test_public_mistakes_are_not_charged(options, match):
     assert not ledger.entries
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 10])
+def test_an_eps_that_is_too_small_is_told_one_that_is_not(d):
+    for options in ({"bounds": 1.0}, {"bounds": None, "epsilon": 100.0}):
+        X = np.random.default_rng(0).uniform(-1, 1, (2000, d))
+        model = DPDBSCAN(1e-7, **options)
+        try:
+            text = model.fit(X).messages_[0].action
+        except ValueError as refused:
+            text = str(refused)
+        eps = float(text.split("at least ")[1].split(",")[0])
+        words = [each.text for each in DPDBSCAN(eps, **options).fit(X).messages_]
+        assert not any("too wide" in each for each in words)
+
+
 def test_other_ways_to_give_the_rows():
     whole, parts = fitted(MOONS), fitted(np.array_split(MOONS, 3))
     assert np.array_equal(whole.core_cells_, parts.core_cells_)
