@@ -30,7 +30,7 @@ _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
 _WIDEST = 0.75  # side of a cell, in radii, that still tells clusters apart
 _ENOUGH = 1.6  # an eps of so many sides of the smallest cells has a grid
-_MOST_FEATURES = 10
+_MOST_FEATURES = 60  # an array of NumPy has at most 64 axes
 _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
@@ -251,7 +251,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         ------
         ValueError
             If `eps` is so small that the grid over the bounds would have more than 2**20 cells, or
-            if there are more than 10 features.
+            if there are more than 60 features.
 
         Warns
         -----
