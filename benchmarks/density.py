@@ -84,11 +84,16 @@ def shells(n, rng):
     return np.concatenate([shell, core, rng.normal([3.5, 3.5, 0], 0.4, (n - 2 * k, 3))])
 
 
+def space(n, rng):
+    """Three round clusters in four dimensions."""
+    return np.concatenate([rng.normal(m, 0.5, (n // 3, 4)) for m in 4 * np.eye(4)[:3]])
+
+
 # Rows at 8,000, and how many of them within eps are dense there.
 CELLS = (
     (moons, 0.08, 10), (moons, 0.1, 30), (circles, 0.08, 10), (circles, 0.1, 40),
     (blobs, 0.4, 10), (blobs, 0.6, 20), (chameleon, 0.8, 15), (chameleon, 0.9, 50),
-    (shells, 0.4, 20),
+    (shells, 0.4, 20), (space, 0.7, 15),
 )  # fmt: skip
 
 

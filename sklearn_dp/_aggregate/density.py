@@ -108,7 +108,7 @@ def dense_cells(
     `sd`."""
     shape, d = tuple(grid.shape.tolist()), len(grid.shape)
     counts = counts.reshape(shape)
-    reach = radius / grid.side
+    reach = max(radius / grid.side, 1.0)  # in sides; less is of no use
     distances = _distances(reach, shape)
     # Cells on the border count in part: a mean over balls of a radius half a side less to half a
     # side more, whose volume is then made that of the ball.
@@ -169,6 +169,8 @@ def _noise_alone(n_cells: np.ndarray, places: int) -> np.ndarray:
 def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:
     """Labels (m,) of the dense cells of a grid, the same for those that steps connect; `near` has
     the steps, with none in its middle."""
+    # Axes of one cell have no steps.
+    dense, near = np.atleast_1d(dense.squeeze()), np.atleast_1d(near.squeeze())
     found, n_found = label(dense)  # by cells side by side; longer steps join these
     links = [np.empty((2, 0), dtype=found.dtype)]
     steps = np.argwhere(near)[: np.count_nonzero(near) // 2]  # the others lead back

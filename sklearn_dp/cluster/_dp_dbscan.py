@@ -29,7 +29,8 @@ from .._weights import with_max_weight
 _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
 _WIDEST = 0.75  # side of a cell, in radii, that still tells clusters apart
-_MOST_FEATURES = 10
+_ENOUGH = 1.6  # an eps of so many sides of the smallest cells has a grid
+_MOST_FEATURES = 60  # an array of NumPy has at most 64 axes
 _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
@@ -63,7 +64,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         Ledger with the total budget of many fits; charged before the data are read.
     min_samples : float, default=5
         Number of rows (with `sample_weight`, their weight) within `eps` that make a place dense.
-        Where noise alone would reach it, `min_samples_` is larger.
+        Where noise alone would reach it, `min_samples_` is larger. It does not grow by itself with
+        the number of rows: for twice the rows, twice as many are within `eps`.
     max_weight : float, optional
         The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
@@ -197,10 +199,11 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
                 f"X must have at most {_MOST_FEATURES} features: the grid is over all of them. Use "
                 "fewer features, or DPKMeans."
             )
-        if self.bounds is not None and self._grid(n_features, math.inf).side > _WIDEST * self.eps:
+        side = 0.0 if self.bounds is None else self._grid(n_features, math.inf).side
+        if side > _WIDEST * self.eps:
             raise ValueError(
                 "eps is too small for these bounds: the grid would have more than 2**20 cells. Use "
-                "a larger eps, tighter bounds or fewer features."
+                f"an eps of at least {_ENOUGH * side:.2g}, narrower bounds or fewer features."
             )
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
@@ -248,7 +251,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         Raises
         ------
         ValueError
-            If `eps` is so small that the grid over the bounds would have more than 2**20 cells.
+            If `eps` is so small that the grid over the bounds would have more than 2**20 cells, or
+            if there are more than 60 features.
 
         Warns
         -----
@@ -330,7 +334,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
             words = (
                 "the range of the columns is too wide for this eps: no clusters can be told apart"
             )
-            return Status([Message("no_clusters", words, (), "pass narrower bounds=", "all")])
+            action = f"use an eps of at least {_ENOUGH * grid.side:.2g}, or pass narrower bounds="
+            return Status([Message("no_clusters", words, (), action, "all")])
         total, raised = found.size + outside, self.min_samples_ > self.min_samples
         least = f"{self.min_samples_:.0f} {'rows' if self.max_weight is None else 'of weight'}"
         action = "use more rows, a larger eps or a larger epsilon"

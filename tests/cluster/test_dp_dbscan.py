@@ -154,7 +154,7 @@ def test_what_noise_hides_is_told():
         ({"eps": 1e-6}, "eps is too small for these bounds"),
         ({"eps": 0.0}, "eps must be"),
         ({"min_samples": -1}, "min_samples must be"),
-        ({"X": np.zeros((9, 70)), "bounds": (0, 1), "eps": 9.0}, "at most 10 features"),
+        ({"X": np.zeros((9, 70)), "bounds": (0, 1), "eps": 9.0}, "at most 60 features"),
     ],
 )
 def test_public_mistakes_are_not_charged(options, match):
@@ -162,6 +162,20 @@ def test_public_mistakes_are_not_charged(options, match):
     with pytest.raises(ValueError, match=match):
         fitted(**{"X": MOONS, "ledger": ledger, **options})
     assert not ledger.entries
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 10, 60])
+def test_an_eps_that_is_too_small_is_told_one_that_is_not(d):
+    for options in ({"bounds": 1.0}, {"bounds": None, "epsilon": 100.0}):
+        X = np.random.default_rng(0).uniform(-1, 1, (2000, d))
+        model = DPDBSCAN(1e-7, **options)
+        try:
+            text = model.fit(X).messages_[0].action
+        except ValueError as refused:
+            text = str(refused)
+        eps = float(text.split("at least ")[1].split(",")[0])
+        words = [each.text for each in DPDBSCAN(eps, **options).fit(X).messages_]
+        assert not any("too wide" in each for each in words)
 
 
 def test_other_ways_to_give_the_rows():
