@@ -54,7 +54,7 @@ ARROWS = {
     "columns": {"shared"},
     "density": set(),
     "friendly": {"columns", "shared"},
-    "kmeans": {"shared"},
+    "kmeans": {"columns", "shared"},
     "tuples": {"friendly"},
     "one_cluster": {"shared"},
     "moments": {"columns", "friendly", "shared"},

@@ -7,7 +7,15 @@ Outputs of `SampleAndAggregate` are measured in magnitudes: coefficients have an
 import numpy as np
 import pytest
 
-from sklearn_dp import SampleAndAggregate
+from sklearn_dp import (
+    DPPCA,
+    DPKMeans,
+    DPQuantiles,
+    DPStandardScaler,
+    FriendlyCovariance,
+    FriendlyMean,
+    SampleAndAggregate,
+)
 from sklearn_dp.audit import all_estimators
 
 pytestmark = [
@@ -52,3 +60,61 @@ def test_a_constant_moves_places_and_nothing_else(name):
     assert status == moved_status and here.keys() == moved.keys() and here
     for key, value in here.items():
         assert np.allclose(value, moved[key], rtol=0.05, atol=0.05, equal_nan=True), key
+
+
+def raw_like(n, seed):
+    """Columns of a symmetric, a skewed, a spiky and a narrow law, with clusters."""
+    rng = np.random.default_rng(seed)
+    z, spiky = rng.integers(3, size=n), rng.random(n) < 0.6
+    return np.column_stack(
+        [
+            8.0 * (z - 1) + rng.normal(size=n),
+            rng.gamma(2, size=n) + 6 * (z == 1),
+            np.where(spiky, -1.0, rng.exponential(20, n)),
+            rng.normal(size=n) / 50,
+        ]
+    )
+
+
+def off(model, X):
+    """Errors of places and of spreads, in standard deviations."""
+    mean, sd, fitted = X.mean(axis=0), X.std(axis=0), vars(model)
+    if "quantiles_" in fitted:
+        return [(model.quantiles_ - np.quantile(X, [0.25, 0.5, 0.75], axis=0)) / sd]
+    found = [(fitted.get("mean_", fitted.get("location_")) - mean) / sd]
+    if "scale_" in fitted:
+        found.append(np.log(model.scale_ / sd))
+    if "covariance_" in fitted:
+        found.append((model.covariance_ - np.cov(X.T)) / np.outer(sd, sd))
+    return found
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize(
+    "kind", [FriendlyMean, DPStandardScaler, FriendlyCovariance, DPQuantiles], ids=str
+)
+def test_offsets_of_many_deviations_cost_little_accuracy(kind, bounded):
+    """The mean of a real table was 300 deviations off, moved by 2023 of them, as each nearer look
+    at columns had half the budget of the one before."""
+    for seed, n in enumerate([1500, 2000, 3000, 10_000]):
+        X = raw_like(n, seed)
+        sd, far = X.std(axis=0), 2 * np.abs(X).max(axis=0)
+        for by in (0.0, 10.0, 2023.0, 1e6):
+            box = (by * sd - far, by * sd + far) if bounded else None
+            model = kind(epsilon=2.0, bounds=box, random_state=seed).fit(X + by * sd)
+            for errors in off(model, X + by * sd):
+                assert np.abs(errors).max() < 0.5, (by, n)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_axes_and_clusters_are_found_far_from_zero(bounded):
+    X = raw_like(10_000, 0)
+    sd, far = X.std(axis=0), 2 * np.abs(X).max(axis=0)
+    parts, costs = [], []
+    for by in (0.0, 10.0, 2023.0):
+        Y, box = X + by * sd, (by * sd - far, by * sd + far) if bounded else None
+        axes = DPPCA(2, bounds=box, random_state=0).fit(Y).components_
+        parts.append(np.trace(axes @ np.cov(Y.T) @ axes.T))
+        centers = DPKMeans(3, bounds=box, random_state=0).fit(Y).cluster_centers_
+        costs.append(np.square(Y[:, None] - centers).sum(axis=2).min(axis=1).sum())
+    assert min(parts) > 0.98 * max(parts) and max(costs) < 1.25 * costs[0]

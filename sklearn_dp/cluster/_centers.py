@@ -66,7 +66,7 @@ from .._validation import SQUARABLE
 from .._weights import with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
-_SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few
+_SCALES = 0.04, 0.2  # of the budget, for these units; at the most, where the rows are few
 _UNITS = 0.03  # of the budget, for the units of columns where they are for the status only
 _NARROW = 8.0  # times the scale of a column that a width tells nothing of
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several

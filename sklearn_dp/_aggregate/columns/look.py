@@ -7,8 +7,10 @@ box is so wide that noise hides the column in it, histograms zoom in:
    to it), for all columns at once. Runs of one, two, four and eight bins that stand out from the
    noise hold the rows that are seen, however thin they are spread.
 2. Columns whose rows are all in about one bin are far from the anchor by their own standards: their
-   next histogram has equal bins there. Each level spends half of what is left, so offsets of 10^9
-   standard deviations are resolved.
+   next histogram has equal bins there. That takes little to see, so these come first: an offset of
+   10^6 standard deviations costs next to nothing.
+3. Counts with less noise, for all columns at once, in the bins that those have ended with, and in
+   nearer ones where rows are still in about one. Each level spends a quarter of what is left.
 
 The reach of what is seen is not that of the column: noise hides rows farther out. So a column is
 clipped at the distance where the noise of its squares and what a power law puts beyond them are
@@ -48,12 +50,14 @@ _PRECISE = 3000.0  # standard deviations of a bin that make up all rows: more wo
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
 _TOLD = 0.4  # the same, above which three bins or more tell a spread
 _STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
+_ENOUGH = 11.0  # standard deviations of noise: nearly all rows in one bin or two are clear of it
+_AT_MOST, _AT_LEAST = 1 / 3, 1 / 24  # of what is left, that one look for that takes
 _MOST = 0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
 _OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
 # Standard deviations of noise: less than rows, and that rows are at the least. A later count shows
 # more of them, if there are: see `Ends.widened`.
-_HIDING = 2.0, 0.3
-POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 3.0  # of the tail beyond what is seen
+_HIDING = 1.0, 0.3
+POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 1.4  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
 
@@ -68,13 +72,20 @@ class _Seen(NamedTuple):
     heavy: float
     single: bool
     held: float  # number of rows seen
+    bins: int  # in which they are
     resolved: bool
     told: bool
     low: float  # edges of what is seen
     high: float
 
+    @property
+    def nearer(self) -> np.ndarray:
+        """Edges of equal bins about what is seen."""
+        wide = (self.high - self.low) / 4
+        return np.linspace(self.low - wide, self.high + wide, _BINS + 1)
 
-_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, POWER, False, 0.0, False, False, 0.0, 0.0)
+
+_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, POWER, False, 0.0, 0, False, False, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class Profile:
 
     @classmethod
     def of(cls, columns: list[_Seen]) -> Self:
-        center, spread, reach, hidden, power, heavy, single, held, _, told, *_ = map(
+        center, spread, reach, hidden, power, heavy, single, held, _, _, told, *_ = map(
             np.array, zip(*columns, strict=True)
         )
         known = held > 0
@@ -155,45 +166,36 @@ def look_at_columns(
     """The profile of columns, `where` they are to be looked at, between public `ends` (2, d) that
     may be infinite. At a released `size` only as much is spent as it takes, and nothing where it
     could not succeed; all of it, with `rest`, where nearly all rows of a column have one value."""
-    rows, d = table, table.n_features
+    d = table.n_features
     low, high = np.array([[-np.inf], [np.inf]]).repeat(d, axis=1) if ends is None else ends
     found, anchor = [_NOTHING] * d, np.clip(0.0, low, high)
-    active = np.arange(d) if where is None else np.flatnonzero(where)
-    edges = np.tile(_OCTAVE_EDGES, (len(active), 1))
-    for level in range(_LEVELS):
-        rho = _cost_of_a_level(session, len(active), size) if len(active) else None
+    active = range(d) if where is None else np.flatnonzero(where).tolist()
+    edges = {column: _OCTAVE_EDGES + anchor[column] for column in active}
+    edges, before = _zoomed_in(session, table, size, (low, high, anchor), edges, found)
+    for _ in range(_LEVELS):
+        rho = _cost_of_a_level(session, len(edges), size) if edges else None
         if rho is None:
             break
-        about = anchor[active] if level == 0 else np.zeros(len(active))
-        public = active, low[active], high[active]
-        if level:
-            width = np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
-            answer = rows.ask(EqualBins(*public, edges[:, 0], width, _BINS))
-        else:
-            answer = rows.ask(Octaves(*public, about))
-        counts = session.release(COLUMNS, answer, rho=rho)
-        sd, further = max(math.sqrt(len(active) / (2 * rho)), _WHOLE), []
-        clear = _clear(len(active), len(_OCTAVE_EDGES))
+        counts, sd = _counted(session, table, (low, high, anchor), edges, rho)
+        clear, further = _clear(len(edges), len(_OCTAVE_EDGES)), {}
         size = _number(counts, sd) if size is None else size
-        for column, own, noisy in zip(active, edges + about[:, None], counts, strict=True):
-            seen = _read(noisy, own, sd, clear, size, found[column])
+        for column, own in edges.items():
+            both = _together((counts[column], sd), before.pop(column, None))
+            seen = _read(*both, own, clear, size, found[column])
             if seen is not None:
                 found[column] = seen
                 if not seen.resolved:
-                    wide = (seen.high - seen.low) / 4
-                    ends_of = seen.low - wide, seen.high + wide
-                    further.append((column, np.linspace(*ends_of, _BINS + 1)))
-        active = np.array([column for column, _ in further], dtype=np.intp)
-        edges = np.array([own for _, own in further])
+                    further[column] = seen.nearer
+        edges = further
     alone = np.array([column for column in range(d) if found[column].single], dtype=np.intp)
     if rest and len(alone) and size is not None and session.remaining(COLUMNS) > 0:
-        _look_about(session, rows, found, alone, size, low, high)
+        _look_about(session, table, found, alone, size, low, high)
     return Profile.of(found)
 
 
 def _look_about(
     session: PrivacySession,
-    rows: TableRows,
+    table: TableRows,
     found: list[_Seen],
     alone: np.ndarray,
     size: float,
@@ -204,31 +206,107 @@ def _look_about(
     all that is left."""
     rho = session.remaining(COLUMNS) * (1 - 1e-9)
     center = np.array([found[column].center for column in alone])
-    answer = rows.ask(Octaves(alone, low[alone], high[alone], center))
+    answer = table.ask(Octaves(alone, low[alone], high[alone], center))
     counts = session.release(COLUMNS, answer, rho=rho)
     sd, clear = max(math.sqrt(len(alone) / (2 * rho)), _WHOLE), _clear(len(alone), counts.shape[1])
     for column, about, noisy in zip(alone, center, counts, strict=True):
-        seen = _read(noisy, _OCTAVE_EDGES + about, sd, clear, size, found[column])
+        seen = _read(noisy, sd, _OCTAVE_EDGES + about, clear, size, found[column])
         if seen is not None and seen.high - seen.low > _DIGITS * abs(about):
             found[column] = seen
 
 
-def _number(counts: np.ndarray, sd: float) -> float:
+def _zoomed_in(
+    session: PrivacySession,
+    table: TableRows,
+    size: float | None,
+    public: tuple[np.ndarray, np.ndarray, np.ndarray],
+    edges: dict[int, np.ndarray],
+    found: list[_Seen],
+) -> tuple[dict[int, np.ndarray], dict[int, tuple[np.ndarray, float]]]:
+    """Edges of columns to count between, after nearer and nearer looks at those that have nearly
+    all rows in one bin or two; and what has been counted between them, with its noise."""
+    wide: dict[int, np.ndarray] = {}
+    shown: dict[int, tuple[np.ndarray, float]] = {}
+    for level in range(_LEVELS):
+        left = session.remaining(COLUMNS)
+        least = 0.0 if size is None else len(edges) / 2 * (_ENOUGH / max(size, 1.0)) ** 2
+        if not edges or not left > 0 or least > _AT_MOST * left:
+            break
+        rho = max(least, _AT_LEAST * left)
+        counts, sd = _counted(session, table, public, edges, rho)
+        size, clear = size or _number(counts, sd), _clear(len(edges), len(_OCTAVE_EDGES))
+        near: dict[int, np.ndarray] = {}
+        for column, own in edges.items():
+            seen = _read(counts[column], sd, own, clear, size, found[column])
+            # More than one octave needs no nearer look, and rows at the anchor are counted again.
+            if (
+                seen is None
+                or seen.held + sd < _ALL * size
+                or seen.bins > (2 if level else 1)
+                or (seen.resolved and not level)
+            ):
+                wide[column], shown[column] = own, (counts[column], sd)
+                continue
+            found[column] = seen
+            if not seen.resolved:
+                near[column] = seen.nearer
+        edges = near
+    return wide | edges, shown
+
+
+def _counted(
+    session: PrivacySession,
+    table: TableRows,
+    public: tuple[np.ndarray, np.ndarray, np.ndarray],
+    edges: dict[int, np.ndarray],
+    rho: float,
+) -> tuple[dict[int, np.ndarray], float]:
+    """Noisy counts between the edges of columns, and the scale of their noise."""
+    counts: dict[int, np.ndarray] = {}
+    for octaves in (True, False):
+        chosen = [c for c, own in edges.items() if (len(own) > _BINS + 1) == octaves]
+        if not chosen:
+            continue
+        low, high, anchor = (each[chosen] for each in public)
+        own, at = np.array([edges[column] for column in chosen]), np.array([*chosen], dtype=np.intp)
+        width = np.maximum(own[:, 1] - own[:, 0], 1e-300)
+        answer = table.ask(
+            Octaves(at, low, high, anchor)
+            if octaves
+            else EqualBins(at, low, high, own[:, 0], width, _BINS)
+        )
+        noisy = session.release(COLUMNS, answer, rho=rho * len(chosen) / len(edges))
+        counts |= dict(zip(chosen, noisy, strict=True))
+    return counts, max(math.sqrt(len(edges) / (2 * rho)), _WHOLE)
+
+
+def _together(
+    one: tuple[np.ndarray, float], other: tuple[np.ndarray, float] | None
+) -> tuple[np.ndarray, float]:
+    """Two counts of the same bins, and scales of their noise, as one."""
+    if other is None:
+        return one
+    part = one[1] ** 2 / (one[1] ** 2 + other[1] ** 2)
+    return one[0] + part * (other[0] - one[0]), max(one[1] * math.sqrt(1 - part), _WHOLE)
+
+
+def _number(counts: dict[int, np.ndarray], sd: float) -> float:
     """About how many units there are. Each is in one bin of every column, and most bins hold none:
     their noise would add up to twenty times that of one."""
-    held = np.where(counts > _STANDS_OUT * sd, counts, 0.0).sum(axis=1)
+    held = [float(own[own > _STANDS_OUT * sd].sum()) for own in counts.values()]
     return max(float(np.median(held)), 1.0)
 
 
 def _cost_of_a_level(session: PrivacySession, n_columns: int, size: float | None) -> float | None:
     """What one histogram of so many columns costs; None if it could not succeed at this size."""
-    rho = session.remaining(COLUMNS) / 2 * (1 - 1e-9)
-    if not rho > 0 or size is None:
-        return rho if rho > 0 else None
-    enough = n_columns / 2 * (_PRECISE / max(size, 1.0)) ** 2
-    rho = min(rho, max(enough, session.plan[COLUMNS].rho / 8))
-    clear = _clear(n_columns, len(_OCTAVE_EDGES)) * math.sqrt(n_columns / (2 * rho))
-    return rho if clear <= size / _PARTS else None
+    left = session.remaining(COLUMNS) * (1 - 1e-9)
+    if not left > 0 or size is None:
+        return left / 2 if left > 0 else None
+    size, clear = max(size, 1.0), _clear(n_columns, len(_OCTAVE_EDGES))
+    enough = n_columns / 2 * (_PRECISE / size) ** 2
+    least = n_columns / 2 * (_PARTS * clear / size) ** 2
+    rho = min(max(least, min(left / 4, max(enough, session.plan[COLUMNS].rho / 8))), left)
+    return rho if rho >= least else None
 
 
 def _clear(n_columns: int, n_bins: int) -> float:
@@ -237,7 +315,7 @@ def _clear(n_columns: int, n_bins: int) -> float:
 
 
 def _read(
-    counts: np.ndarray, edges: np.ndarray, sd: float, clear: float, size: float, before: _Seen
+    counts: np.ndarray, sd: float, edges: np.ndarray, clear: float, size: float, before: _Seen
 ) -> _Seen | None:
     """What a histogram tells of a column; None where rows are spread too thin in its bins, so that
     what a level before has told stays."""
@@ -254,29 +332,32 @@ def _read(
     one = at_anchor or last - first == 1
     narrow = at_anchor or high - low < _DIGITS * max(abs(low), abs(high))
     single = one and narrow and held > max(_ALL * size - 2 * sd, _MOST * size + 2 * sd)
-    # Some rows at the anchor do not tell where the others are.
-    if not held > (_ALL if one else _STILL) * before.held or (at_anchor and not single):
+    exact = at_anchor or high - low < _EXACT * max(abs(low), abs(high))
+    # Some rows at one value do not tell where the others are.
+    still = (_ALL if last - first <= 2 else _STILL) * min(before.held, size)
+    if not held > still or (exact and not single):
         return None
     weight, width = np.maximum(counts[places], 0.0), np.diff(edges)[places]
     weight /= weight.sum()
     middle = (edges[places] + edges[places + 1]) / 2
-    center, typical = float(weight @ middle), float(weight @ width)
+    center = float(weight @ middle)
+    typical = max(float(weight @ width), 2 * _EXACT * abs(center))
     between = math.sqrt(float(weight @ np.square(middle - center)))
     reach, near = max(high - center, center - low), _OUTSIDE[octaves]
     outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
     less, least = _HIDING
-    hidden = max(float(outside.sum()) - less * sd * math.sqrt(len(outside)), least * sd)
+    missing = size - held - _NEXT * sd * math.sqrt(len(places))  # wherever they are
+    hidden = max(float(outside.sum()) - less * sd * math.sqrt(len(outside)), least * sd, missing)
     far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden
     heavy = max(math.log2(far / hidden), _HEAVIEST)
     power = min(max(heavy, POWER), _STEEPEST)
-    exact = at_anchor or high - low < _EXACT * max(abs(low), abs(high))
     resolved = exact or between > _RESOLVED * typical
     # Two bins may be those on both sides of rows in one place.
     told = resolved or (len(places) > 2 and between > _TOLD * typical)
     # Rows are anywhere in their bins, and those that are missing from them within the reach.
-    missing = 1 - (held + _NEXT * sd * math.sqrt(len(places))) / size
-    spread = math.hypot(between, typical / math.sqrt(12), math.sqrt(max(missing, 0.0)) * reach / 2)
-    rows = center, spread, reach, hidden, power, min(heavy, POWER), single, held
+    lost = math.sqrt(max(missing, 0.0) / size) * reach / 2
+    spread = math.hypot(between, typical / math.sqrt(12), lost)
+    rows = center, spread, reach, hidden, power, min(heavy, POWER), single, held, len(places)
     return _Seen(*rows, resolved, told, low, high)
 
 

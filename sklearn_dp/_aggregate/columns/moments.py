@@ -35,7 +35,7 @@ SQUARES = "squares"
 """Name of the plan entry that pays for the mean squares."""
 
 _SIZE, _APPROACH, _COUNTS = 0.02, 0.1, 0.12  # of the budget, and of what the means get
-_LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at most
+_LOOK = {True: 0.08, False: 0.3}  # of the budget, in a box and without one, at most
 _MEAN = {True: 0.4, False: 0.92}  # of what is left, with and without spreads
 _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide

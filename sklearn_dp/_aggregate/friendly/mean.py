@@ -58,7 +58,7 @@ _ONE_UNIT = Message(
     "hides columns with a smaller spread",
     action="pass bounds or use more rows",
 )
-_MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
+_MOST_COLUMNS = 0.5  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
 

@@ -21,6 +21,7 @@ import numpy as np
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
 from ..._status import Code, Message, Severity, Status, extent
+from ..columns.tail import laws_of
 from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
@@ -261,6 +262,17 @@ _LOOSE = 20.0  # times the spread of the rows that the radius should not be
 _SURELY = 7.0
 
 
+_NEARER, _FARTHER = 64.0, 8.0  # times a radius: where the law of a tail is looked for
+_LONG = 3.3  # the power of a tail whose rows beyond a radius may have most of the squares
+_LONG_TAIL = Message(
+    "far_rows_clipped",
+    "the tail of the rows is so long that those beyond the released radius may have most of the "
+    "sum of squares; inertia_ leaves that out, and clusters far out may be missing",
+    action="pass bounds= that contain these rows",
+    severity="caution",
+)
+
+
 @dataclass(frozen=True)
 class EngineResult:
     """The releases of the engine."""
@@ -319,8 +331,21 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
+            if not status and _tail_beyond(norms, domain.radius) > inertia / 2:
+                status = status.add(_LONG_TAIL)
         cut = status != self.status or NO_BOUND in status
         return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
+
+
+def _tail_beyond(norms: NoisyNorms, radius: float) -> float:
+    """By how much squares of rows farther out than a released radius are likely to exceed its own,
+    in all, where their law is long: of others, what is hidden adds little."""
+    first, last = np.searchsorted(norms.edges[:-1], [radius / _NEARER, radius * _FARTHER])
+    counts, edges = norms.counts[:last], norms.edges[first:last]
+    beyond = np.cumsum(counts[::-1])[::-1][first:]
+    sd = norms.sd * np.sqrt(np.arange(len(beyond), 0, -1))
+    laws = laws_of(beyond, sd, edges)
+    return 0.0 if laws is None or laws.likely.power > _LONG else laws.likely.excess(radius, 2)
 
 
 class Measured(NamedTuple):

@@ -54,7 +54,7 @@ from .ellipsoid import (
 
 _SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
-_LOOK = 0.06  # of the budget, to find columns without bounds, at most
+_LOOK = 0.25  # of the budget, to find columns without bounds, at most
 _FAR = 6.5  # standard deviations from the mean, that rows are kept up to
 _COSTS = 0.01  # of a variance, that the noise of rows so far out may be: they are kept, too
 _LEAST = 0.5  # of a variance, that rounds may narrow a column to
