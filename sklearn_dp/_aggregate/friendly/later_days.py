@@ -25,7 +25,7 @@ from ..shared.centering import Weights
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
 from .days import alone
 from .mean_answer import answer
-from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
+from .mean_facts import Candidate, FriendlyMeanResult, PointFacts, PublicFacts
 from .points import Points
 from .refine import (
     BIAS,
@@ -262,7 +262,7 @@ def later_day(
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
-    facts_of_points = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
+    facts_of_points = PointFacts(new.size, math.sqrt(new.size_variance), diameter, "days")
     return answer(session, end, facts_of_points, points.columns, facts), new
 
 
