@@ -14,7 +14,7 @@ Definition factor_margin : R := / 2 ^ 48. (* sklearn_dp/_rows/row_sums.py: clipp
 Definition WEIGHT_BITS : Z := 10. (* sklearn_dp/_rows/row_sums.py: WEIGHT_BITS *)
 
 (* Weights. *)
-Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_aggregates.py: exact_gram | 20 *)
+Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_products.py: exact_gram | 20 *)
 Definition WEIGHT_STEPS : Z := 2 ^ 20. (* sklearn_dp/_privacy/_units.py: _WEIGHT_STEPS *)
 
 (* The sampler. *)

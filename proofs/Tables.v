@@ -78,7 +78,7 @@ Fixpoint upper_claims (d : nat) (diagonal off : R) : list R :=
 Definition moments {A} (root : Z -> Z) (vector : A -> list Z) : Z -> A -> list Z :=
   fun w row => upper (weigh (2 ^ root_bits) (root w) (vector row)).
 
-(*python sklearn_dp/_privacy/_aggregates.py
+(*python sklearn_dp/_privacy/_products.py
 root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
 rows = np.trunc(rows * root[:, None])
 *)

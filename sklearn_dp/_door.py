@@ -10,6 +10,7 @@ A fit comes in twice, and the charge lies in between:
 No error quotes data: of what other code raises only the type is told.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -83,12 +84,10 @@ def _schema(X: Any, name: str) -> Schema:
         kinds = [kind_of(each) for each in frame.dtypes]
         return schema_of_columns(frame.labels, kinds, frame.sparse, frame.dtype, name)
     if is_sequence(X):
-        # No row decides alone: what is no row is told where rows are read, wherever it stands.
-        widths = (_width(row) for row in X)
-        width = next((each for each in widths if each), None)
-        if width is None and (not len(X) or _width(X[0]) is None):
+        width = common_width(X)
+        if width is None:
             raise Wrong(ValueError, expected_table(name))
-        return Schema(wide_enough(width or 0, name))
+        return Schema(wide_enough(width, name))
     if not hasattr(X, "__array__") and not issparse(X):
         raise Wrong(ValueError, expected_table(name))
     if not hasattr(X, "shape"):  # the values alone tell
@@ -371,6 +370,14 @@ def _width(row: Any) -> int | None:
         return len(items_of(row))
     flat = hasattr(row, "__len__") and hasattr(row, "__array__")
     return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
+
+
+def common_width(X: Sequence[Any]) -> int | None:
+    """Number of entries of most rows of a list, by their types alone; None if most are no rows.
+    No row decides alone: one that differs is told where rows are read, wherever it stands."""
+    rows = set(map(type, X)) <= {list, tuple}
+    found = Counter(map(len if rows else _width, X)).most_common(1)
+    return found[0][0] if found else None
 
 
 def _rows(X: Sequence[Any], width: int) -> list[Any]:

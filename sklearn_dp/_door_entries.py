@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._columns import Schema
-from ._door import _RAGGED, _rows, _width, frame_of, schema
+from ._door import _RAGGED, _rows, common_width, frame_of, schema
 from ._privacy._entries import (
     Wrong,
     entries_of,
@@ -60,7 +60,7 @@ def without_rows(X: Any) -> Any:
 def is_vector(X: Any) -> bool:
     """True if what is given for rows holds one entry for each, such as a text, by type alone."""
     return bool(quietly_read("X", is_column, X)) and not (
-        is_sequence(X) and (not len(X) or _width(X[0]) is not None)
+        is_sequence(X) and (not len(X) or common_width(X) is not None)
     )
 
 

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sklearn.base import BaseEstimator
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
@@ -19,6 +19,7 @@ _NO_INERTIA = "the cost is not released by the fit; `private_score` releases it,
 _NO_LIKELIHOOD = (
     "the likelihood of the training rows is not released; `score` computes it for given rows"
 )
+_NO_CORE_ROWS = "rows are not released; `core_cells_` are the dense places"
 _SIZE = "the number of rows is private; `size_` is a noisy release of it"
 _ALL_ROWS = "each fit is charged for all of its rows; fit all rows at once"
 
@@ -30,6 +31,10 @@ ABSENT: dict[str, dict[str, str]] = {
     "FederatedDPKMeans": {
         "inertia_": _NO_INERTIA,
         "n_iter_": "`n_rounds_` counts its rounds",
+    },
+    "DPDBSCAN": {
+        "core_sample_indices_": _NO_CORE_ROWS,
+        "components_": _NO_CORE_ROWS,
     },
     "DPGaussianMixture": {
         "lower_bound_": _NO_LIKELIHOOD,
@@ -106,6 +111,14 @@ _KMEANS = {
     # BisectingKMeans
     "bisecting_strategy": Word("clusters are not found by bisection"),
 }
+_EUCLIDEAN = "distances are Euclidean, and a grid replaces the search for neighbors"
+_DBSCAN = {
+    "metric": Word(_EUCLIDEAN),
+    "metric_params": Word(_EUCLIDEAN),
+    "algorithm": Word(_EUCLIDEAN),
+    "leaf_size": Word(_EUCLIDEAN),
+    "p": Word(_EUCLIDEAN),
+}
 _MIXTURE = {
     "tol": _STOP,
     "reg_covar": Word("released covariances are always positive definite"),
@@ -171,6 +184,7 @@ _ENCODER = {
 
 WORDS: dict[str, dict[str, Word]] = {
     "KMeans": _KMEANS,
+    "DBSCAN": _DBSCAN,
     "GaussianMixture": _MIXTURE,
     "PCA": _PCA,
     "EmpiricalCovariance": _COVARIANCE,
@@ -194,6 +208,7 @@ def explanation(name: str, replaced: str, word: Any) -> str | None:
 
 REPLACED: dict[str, tuple[type, ...]] = {
     "KMeans": (KMeans, MiniBatchKMeans, BisectingKMeans),
+    "DBSCAN": (DBSCAN,),
     "GaussianMixture": (GaussianMixture,),
     "PCA": (PCA,),
     "EmpiricalCovariance": (EmpiricalCovariance,),
@@ -205,6 +220,8 @@ REPLACED: dict[str, tuple[type, ...]] = {
 
 _CARRIED = frozenset(
     {
+        "eps",
+        "min_samples",
         "n_clusters",
         "n_components",
         "covariance_type",

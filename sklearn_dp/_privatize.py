@@ -26,7 +26,7 @@ from ._privacy._budget import PrivacyBudget
 from ._privacy._warn import warn
 from ._steps import SingleRows, follows_from_rows
 from ._validation import check_steps, names_of, shares_of_one
-from .cluster import DPKMeans
+from .cluster import DPDBSCAN, DPKMeans
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
 from .exceptions import ConversionWarning, PrivacyWarning
@@ -42,6 +42,7 @@ from .preprocessing import (
 
 _TWINS = (
     DPKMeans,
+    DPDBSCAN,
     DPGaussianMixture,
     DPPCA,
     FriendlyCovariance,
@@ -88,7 +89,7 @@ def privatize(
     Parameters
     ----------
     estimator : estimator
-        ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
+        ``KMeans``, ``DBSCAN``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
         ``StandardScaler``, ``RobustScaler``, ``OneHotEncoder``, a private estimator, or a
         ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such; or a ``GridSearchCV`` or
         ``RandomizedSearchCV`` of one of these, which becomes the private search of

@@ -6,6 +6,7 @@ A bug is (owner, attribute, change): ``change(original)`` takes the place of the
 from dataclasses import replace
 
 import numpy as np
+from query_columns import OF_COLUMNS, in_two_cells
 from query_tools import masks_of_the_first_rows
 from query_whitened import OF_WHITENED
 
@@ -285,13 +286,6 @@ def rounded_to_nearest(original):
     return sums
 
 
-def in_two_cells(original):
-    def counts(cells_of, units, n):
-        return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
-
-    return counts
-
-
 def far_in_both(original):
     def on(self, part):
         part, (totals,) = original(self, part)
@@ -410,6 +404,7 @@ def other_parameters(**changes):
 
 
 SOME = {
+    **OF_COLUMNS,
     **OF_WHITENED,
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
     "the clip skipped (clients)": (
@@ -621,17 +616,6 @@ SOME = {
     ),
     "a value in two bins (distances)": (
         columns, "weighted_bincount", in_two_cells, columns.DistancesAndValues,
-    ),
-    "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
-    "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
-    "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
-    "a row in two cells of a grid": (
-        grid_cells, "weighted_bincount", in_two_cells, grid_cells.GridCells,
-    ),
-    "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
-    "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
-    "the clip skipped (vectors)": (
-        vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
     ),
     "counted for each end that it is beyond": (
         vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,

@@ -3,6 +3,16 @@
 from itertools import product
 
 import numpy as np
+from query_columns import (
+    column_ranks,
+    equal_bins,
+    grid_cells_,
+    octaves,
+    outside,
+    unit_totals,
+    vector_ranks,
+    vector_sums,
+)
 from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
 from query_whitened import distances_and_values, whitened_distances, whitened_moments
@@ -20,7 +30,6 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
-    grid_cells,
     grid_ranks,
     grids,
     interior,
@@ -31,13 +40,11 @@ from sklearn_dp._queries import (
     pairs,
     places,
     point_pairs,
-    ranks,
     samples,
     scores,
     second_moments,
     terrific,
     tuples,
-    vectors,
     words,
 )
 
@@ -163,83 +170,6 @@ def leaf_sums(rng):
     reach = rng.uniform(0.05, 0.4, 3) * axes.limit
     query = cells.LeafSums(centers, reach)
     return ground.case(query, *second, _SETTLED, cells.FarLeaves(index))
-
-
-def column_ranks(rng):
-    d, n_bins = int(rng.integers(1, 5)), int(rng.choice([2, 7, 1024]))
-    low = rng.normal(size=d) - 1
-    high = low + rng.choice([0.0, 1.0, 3.0, np.inf], size=d)
-    edges = np.sort(rng.normal(size=(d, n_bins - 1)), axis=1)
-    return Case(ranks.ColumnRanks(edges, low, high), d)
-
-
-def unit_totals(rng):
-    return Case(vectors.UnitTotals(), features(rng))
-
-
-def _ends(rng):
-    """Some columns of a table, and ends of them."""
-    d = features(rng)
-    chosen = rng.permutation(d)[: int(rng.integers(1, min(d, 5) + 1))]
-    low = rng.normal(size=len(chosen)) - 1
-    return d, chosen, low, low + rng.choice([0.0, 1.0, 3.0], size=len(chosen))
-
-
-def octaves(rng):
-    d, chosen, low, high = _ends(rng)
-    high[rng.random(len(high)) < 0.5] = np.inf
-    anchor = np.clip(0.0, low, high)
-    return Case(columns.Octaves(chosen, low, high, anchor), d)
-
-
-def equal_bins(rng):
-    d, chosen, low, high = _ends(rng)
-    width = rng.uniform(0.01, 0.3, len(chosen))
-    outer = np.full(len(chosen), np.inf)
-    first = rng.uniform(-1, 0, len(chosen))
-    return Case(columns.EqualBins(chosen, -outer, outer, first, width, 8), d)
-
-
-def grid_cells_(rng):
-    d = int(rng.integers(1, 4))
-    low, side = rng.normal(size=d) - 1, float(rng.uniform(0.1, 2.0))
-    return Case(grid_cells.GridCells(low, side, rng.integers(1, 6, d)), d)
-
-
-def _vectors(rng):
-    d, chosen, low, high = _ends(rng)
-    powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
-    shifts = tuple(rng.uniform(0, 0.5, len(chosen)) for _ in powers)
-    outer = np.array([low - 1.0, high]) if rng.random() < 0.3 else None
-    return d, vectors.Vectors(
-        chosen,
-        low,
-        high,
-        low + rng.random() * (high - low),
-        signed=not powers or rng.random() < 0.5,
-        powers=powers,
-        shifts=shifts,
-        beyond=float(rng.choice([0.0, 0.06, 0.5])),
-        outer=outer,
-    )
-
-
-def vector_ranks(rng):
-    d, made = _vectors(rng)
-    edges = made.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
-    return Case(vectors.VectorRanks(made, edges), d, 3.0)
-
-
-def vector_sums(rng):
-    d, made = _vectors(rng)
-    return Case(vectors.VectorSums(made, made.most * float(rng.uniform(0.1, 1))), d, 3.0)
-
-
-def outside(rng):
-    d = features(rng)
-    low = rng.normal(size=d) - 1
-    box = Domain.within(low, low + rng.choice([0.0, 1.0, 3.0], size=d))
-    return Case(vectors.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
 
 
 def line_ranks(rng):

@@ -41,8 +41,7 @@ CLOSE = 1 + 1e-9
 OPENED = {
     "_aggregate/tuples/stage.py": {"run"},
     "_queries/far_tuples.py": {"far_centers"},
-    "_privacy/_composite_mechanism.py": {"open_step"},
-    "_privacy/_session.py": {"nested", "on_a_sample"},  # which opens one for others
+    "_privacy/_composite_mechanism.py": {"open_step", "nested", "on_a_sample"},  # for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
 }

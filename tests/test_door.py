@@ -14,9 +14,12 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from table_tools import DATES, FRAME, NO_TABLES, ODD, OTHERS, TABLE, TABLES, TEXTS
 
-from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger, privatize
 from sklearn_dp._columns import Schema, check_categories, check_numbers
 from sklearn_dp._door import column, numbers, read_table, rows_of, schema
 from sklearn_dp._door_entries import columns, without_column
@@ -72,7 +75,7 @@ def test_columns_of_other_types_are_refused_by_type(name):
     if name in TEXTS:
         check_categories(given)
         return
-    with pytest.raises((TypeError, ValueError), match="turn them into text|X is sparse"):
+    with pytest.raises((TypeError, ValueError), match="turn them into (days .*)?text|X is sparse"):
         check_categories(given)
 
 
@@ -255,10 +258,14 @@ def test_one_column_is_told_how_to_become_a_table():
 @pytest.mark.parametrize("odd", [1.0, None, "ab", [], [1.0], [1.0, 2.0, 3.0]])
 @pytest.mark.parametrize("place", [0, 100, 200])
 def test_an_odd_row_of_a_list_is_told_in_one_way_wherever_it_stands(odd, place):
-    """The first one decided which error there was, and whether anything was charged."""
+    """The first one decided which error there was, and whether anything was charged: also where
+    bounds are of a number of columns, and in a pipeline, which may get texts."""
     X = np.random.default_rng(0).normal(size=(200, 2)).tolist()
     X.insert(place, odd)
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
-    with pytest.raises(ValueError, match="its rows differ in length, or are not rows"):
-        DPKMeans(2, ledger=ledger).fit(X)
-    assert len(ledger.entries) == 1
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
+    bounded = DPKMeans(2, bounds=([-9.0] * 2, [9.0] * 2), ledger=ledger)
+    steps = privatize(make_pipeline(StandardScaler(), KMeans(2)), epsilon=1.0, ledger=ledger)
+    for number, model in enumerate((DPKMeans(2, ledger=ledger), bounded, steps), 1):
+        with pytest.raises(ValueError, match="its rows differ in length, or are not rows"):
+            model.fit(X)
+        assert len(ledger.entries) == number

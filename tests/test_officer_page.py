@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import (
     DPBySegment,
     DPKMeans,
+    DPStandardScaler,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
@@ -74,6 +75,18 @@ def test_the_page_says_what_an_officer_asks(made):
     assert content["guarantee"]["noise"] == ("seeded" if name == "seeded" else "system")
     assert len(content["releases"]) == len(report.releases) > 0
     assert f"Releases ({len(report.releases)})" in texts
+    whole = [each for each in content["releases"] if each["sensitivity"] == 0.0]
+    inside = content["releases_inside"]  # with noise of their own, and at no more than was paid
+    noisy = [each for each in inside if each["sensitivity"] > 0 and each["sigma"] > 0]
+    names = {each["release"] for each in whole}
+    for each in {*names, *(row["release"] for row in inside if row not in noisy)}:
+        costs = dict.fromkeys({row.get("part") for row in noisy}, 0.0)  # those of parts are side by
+        for row in noisy:  # side
+            costs[row.get("part")] += row["rho"] * row["release"].startswith(f"{each}/")
+        own = costs.pop(None, 0.0) + max(costs.values(), default=0.0)
+        rows = [row for row in (whole if each in names else inside) if row["release"] == each]
+        assert 0 < own <= sum(row["rho"] for row in rows) * (1 + 1e-9)
+    assert bool(whole) == (name in ("search", "profile"))
     assert any("random_state" in each for each in content["assumptions"]) == (name == "seeded")
     whole_person = any("pass groups" in each for each in content["not_protected"])
     assert whole_person == (name != "groups")
@@ -106,6 +119,22 @@ def test_a_plan_and_a_ledger_have_pages_too(tmp_path):
     assert content["spent"]["epsilon"] > 0 and "<south>" not in text and "&lt;south&gt;" in text
     with pytest.raises(ValueError, match="path must be"):
         book.save(tmp_path / "ledger.json")
+
+
+def test_who_paid_is_said_of_one_of_several_and_of_no_ledger(tmp_path):
+    def ledger_line(model):
+        privacy_report(model).save(tmp_path / "page.html")
+        text = (tmp_path / "page.html").read_text(encoding="utf-8")
+        texts = Reader(text.removeprefix("<!doctype html>")).texts
+        return texts[texts.index("Ledger") + 1]
+
+    mean = FriendlyMean(bounds=5.0)
+    assert ledger_line(mean.fit(X)) == "none: this was charged to no ledger"
+    steps = make_pipeline(DPStandardScaler(ledger=ledger()), DPKMeans(2, bounds=5.0)).fit(X)
+    scaler, clusters = ledger_line(steps).split("; ")
+    head = steps[0].privacy_report_.paid_by[1]
+    assert scaler.startswith("dpstandardscaler: ledger ") and scaler.endswith(head)
+    assert clusters == "dpkmeans: no ledger"
 
 
 def test_what_has_no_guarantee_says_so_first(tmp_path):

@@ -20,7 +20,16 @@ KINDS = {
     if "bounds" in kind().get_params() and kind is not SampleAndAggregate
 }
 BY = 2.0**20
-PLACES = ("cluster_centers_", "center_", "means_", "mean_", "location_", "quantiles_", "points_")
+PLACES = (
+    "cluster_centers_",
+    "center_",
+    "means_",
+    "mean_",
+    "location_",
+    "quantiles_",
+    "points_",
+    "core_cells_",
+)
 
 
 def released(kind, by):

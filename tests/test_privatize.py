@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 )
 
 from sklearn_dp import (
+    DPDBSCAN,
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
@@ -52,6 +53,7 @@ def quiet():
     ("theirs", "ours"),
     [
         (KMeans(3), DPKMeans),
+        (DBSCAN(0.3), DPDBSCAN),
         (GaussianMixture(2), DPGaussianMixture),
         (PCA(2), DPPCA),
         (EmpiricalCovariance(), FriendlyCovariance),

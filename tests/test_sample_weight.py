@@ -1,6 +1,6 @@
 """Weights of rows in every estimator that takes them: what they do, and that no weight is too much.
 
-`tests/cluster/test_sample_weight.py` has the same for k-means, and how weights become integers.
+`test_weights.py` has what is taken for weights.
 """
 
 import itertools

@@ -10,14 +10,17 @@ released once, and DBSCAN's words are read as follows.
   the radius of a dense cell is in the cluster of the nearest one.
 * *Noise*: every other point.
 
-A sum over the ball has more noise than a count. Where the noise of all sums in the box would reach
-`min_samples`, that many are required as it reaches.
+A sum over the ball has more noise than a count, and the smaller the cells are, the more. Cells are
+as small as the noise lets them be: without noise, the clusters are those of DBSCAN. Where the noise
+of all sums in the box would reach `min_samples`, that many are required as it reaches.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import label
+from scipy.signal import fftconvolve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
@@ -25,26 +28,47 @@ from scipy.spatial import KDTree
 from .._privacy._rounding import exact_integers
 from .._queries.grid_cells import GridCells
 
-# Side of a cell in radii, for one feature and for more: a ball covers about ten cells of a line or
-# of a plane. Smaller ones would add noise to its sum.
+# The largest side of a cell in radii, for one feature and for more: a ball covers about ten cells
+# of a line or of a plane.
 _LINE, _SIDE = 0.25, 0.5
+# Cells are smaller where the noise is small beside `min_samples`: this many times the ratio to the
+# power 2 / 3 are in a ball. So each of them still stands out more from less noise, and not one of
+# many bridges a gap. The second number of cells in a ball is as good as any larger one.
+_CELLS, _FINE = 1.5, 300.0
 # What a core cell has itself: this part of the mean of the cells about it, and not so many standard
 # deviations of its rows and noise less.
 _OWN, _FEWER = 0.25, 1.5
+# A single cell is enough to bridge a gap between two clusters, and there are many where noise could
+# do so. What a core cell has is also so many standard deviations of the noise, as far as that is no
+# more than this part of the mean: other cells of the same cluster stand in for those that fail.
+_HIGH, _MOST = 8.0, 0.7
 _SEEN = 5.0  # standard deviations of its noise that the size of a cluster exceeds
 
 
 def grid_over(
-    low: np.ndarray, high: np.ndarray, radius: float, most: int = GridCells.most
+    low: np.ndarray,
+    high: np.ndarray,
+    radius: float,
+    sd: float,
+    min_samples: float,
+    most: int = GridCells.most,
 ) -> GridCells:
-    """The grid over a box: cells of the side for this radius, or, where these would be more than
-    `most`, as small as there may be."""
-    side = radius * (_LINE if len(low) == 1 else _SIDE)
+    """The grid over a box for counts with noise of standard deviation `sd`. Its cells are larger
+    where there would be more than `most` of them, or, with a margin for the balls, four times as
+    many."""
+    d = len(low)
+    in_ball = min(max(_CELLS * (min_samples / sd) ** (2 / 3), 1.0), _FINE)
+    volume = math.exp(d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1))  # of the unit ball
+    side = min((volume / in_ball) ** (1 / d), _LINE if d == 1 else _SIDE)
+    # Whole steps from one side, so that what is too fine is so at any noise.
+    steps = math.ceil(math.log(side / _SIDE, 1.05))
     while True:
+        side = radius * _SIDE * 1.05**steps
         cells = np.floor((high - low) / side) + 1
-        if cells.prod() <= most:
+        margin = 2 * np.minimum(cells - 1, math.ceil(radius / side))
+        if cells.prod() <= most and (cells + margin).prod() <= 4 * most:
             return GridCells(low, side, exact_integers(cells))
-        side *= 1.05
+        steps += 1
 
 
 @dataclass(frozen=True)
@@ -83,20 +107,27 @@ def dense_cells(
     `sd`."""
     shape, d = tuple(grid.shape.tolist()), len(grid.shape)
     counts = counts.reshape(shape)
-    offsets, shares = _ball(radius / grid.side, shape)
-    around, ball = _around(counts, offsets, shares), float(shares.sum())
+    reach = radius / grid.side
+    distances = _distances(reach, shape)
+    # Cells on the border count in part: a mean over balls of a radius half a side less to half a
+    # side more, whose volume is then made that of the ball.
+    shares = np.clip(reach + 0.5 - distances, 0.0, 1.0)
+    inner, outer = max(reach - 0.5, 0.0), reach + 0.5
+    shares *= (d + 1) * reach**d / (outer ** (d + 1) - inner ** (d + 1))
+    around, ball = fftconvolve(counts, shares, "same"), float(shares.sum())
     noise = sd * math.sqrt(float(np.square(shares).sum()))
     # Sums of balls apart from each other are independent; the largest of m normal numbers is about
     # sqrt(2 log m) standard deviations.
     apart = max(2.0, counts.size / ball)
     least = max(float(min_samples), noise * math.sqrt(2 * math.log(apart)))
     mean = np.maximum(around / ball, 0.0)
-    own_mean = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
-    dense = (around >= least) & (counts > own_mean)
+    own = np.maximum(_OWN * mean, mean - _FEWER * np.sqrt(mean + sd**2))
+    own = np.maximum(own, np.minimum(_HIGH * sd, _MOST * mean))
+    dense = (around >= least) & (counts > own)
     places = np.argwhere(dense)
-    labels = _joined(places, radius / grid.side)
+    labels = _joined(dense, distances <= reach)
     every = np.indices(shape).reshape(d, -1).T
-    nearest = nearest_cluster(every, places, labels, radius / grid.side)
+    nearest = nearest_cluster(every, places, labels, reach)
     n_clusters, inside = int(labels.max(initial=-1)) + 1, nearest >= 0
     sizes = np.bincount(nearest[inside], counts.ravel()[inside], n_clusters)
     sizes_sd = sd * np.sqrt(np.bincount(nearest[inside], minlength=n_clusters))
@@ -117,34 +148,25 @@ def dense_cells(
     )
 
 
-def _ball(reach: float, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """The offsets (m, d) of cells from one whose middle is at most `reach` sides away from theirs,
-    and the shares of them that count: cells on the border, in part."""
-    offsets = np.zeros((1, 0), dtype=np.intp)
-    for n_cells in shape:
-        most = min(n_cells - 1, math.ceil(reach))
-        steps = np.arange(-most, most + 1)
-        longer = np.repeat(offsets, len(steps), axis=0)
-        offsets = np.column_stack([longer, np.tile(steps, len(offsets))])
-        offsets = offsets[np.square(offsets).sum(axis=1) < (reach + 0.5) ** 2]
-    distance = np.sqrt(np.square(offsets).sum(axis=1))
-    return offsets, np.clip(reach + 0.5 - distance, 0.0, 1.0)
+def _distances(reach: float, shape: tuple[int, ...]) -> np.ndarray:
+    """The distances, in sides, of a cell from those about it that may be within reach."""
+    most = [min(n_cells - 1, math.ceil(reach)) for n_cells in shape]
+    steps = np.ix_(*(np.arange(-each, each + 1.0) for each in most))
+    return np.sqrt(sum(np.square(each) for each in steps))
 
 
-def _around(counts: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The weighted sum of the cells at such offsets from each cell of a grid."""
-    total = np.zeros(counts.shape)
-    for offset, share in zip(offsets.tolist(), shares.tolist(), strict=True):
-        sides = list(zip(offset, counts.shape, strict=True))
-        to = tuple(slice(max(-o, 0), n - max(o, 0)) for o, n in sides)
-        total[to] += share * counts[tuple(slice(max(o, 0), n - max(-o, 0)) for o, n in sides)]
-    return total
-
-
-def _joined(places: np.ndarray, reach: float) -> np.ndarray:
-    """Labels (m,) of cells, the same for those that steps of at most `reach` sides connect."""
-    if not len(places):
-        return np.empty(0, dtype=np.int32)
-    pairs = KDTree(places).query_pairs(reach, output_type="ndarray")
-    links = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (len(places),) * 2)
-    return connected_components(links, directed=False)[1]
+def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Labels (m,) of the dense cells of a grid, the same for those that steps connect; `near` has
+    the steps, with none in its middle."""
+    found, n_found = label(dense)  # by cells side by side; longer steps join these
+    links = [np.empty((2, 0), dtype=found.dtype)]
+    steps = np.argwhere(near)[: np.count_nonzero(near) // 2]  # the others lead back
+    for step in steps - np.array(near.shape) // 2:
+        sides = list(zip(step.tolist(), dense.shape, strict=True))
+        one = found[tuple(slice(max(-s, 0), n - max(s, 0)) for s, n in sides)]
+        other = found[tuple(slice(max(s, 0), n - max(-s, 0)) for s, n in sides)]
+        apart = (one != other) & (one > 0) & (other > 0)
+        links.append(np.unique([one[apart], other[apart]], axis=1))
+    joined = np.concatenate(links, axis=1)
+    graph = coo_array((np.ones(joined.shape[1]), tuple(joined - 1)), (n_found, n_found))
+    return connected_components(graph, directed=False)[1][found[dense] - 1]

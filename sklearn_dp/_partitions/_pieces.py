@@ -17,7 +17,7 @@ from weakref import finalize
 import numpy as np
 
 from .._privacy._optional import extra
-from .._rows.pieces import kept
+from .._rows.pieces import joined, kept
 from .._rows.table import LocalEngine
 from ._sources import (
     CheckedSource,
@@ -61,7 +61,7 @@ def _input(
         ]
 
     def rowwise(function: Callable, example: np.ndarray) -> np.ndarray:
-        return np.concatenate([example, *(function(source.read()) for source in sources())])
+        return joined(chain([example], (function(source.read()) for source in sources())))
 
     return EngineInput("pieces", columns, lambda n_jobs: LocalEngine(sources(), n_jobs), rowwise)
 

@@ -51,7 +51,8 @@ _EVIDENCE = (
     ("Standards", "doc/standards.md: NIST SP 800-226 and ISO/IEC 27559, demand by demand"),
     ("Limits in full", "SECURITY.md"),
 )
-_OF_FIT = {"sensitivity": "a whole fit", "sigma": "its own"}
+_UNCHARGED = "none: this was charged to no ledger"
+_OF_FIT = {"sensitivity": "a whole fit", "sigma": "of its releases"}
 _CHARGE = ("time", "label", "epsilon", "delta", "rho", "delta_failure", "key", "value")
 _VERIFY = "sklearn-dp ledger verify FILE --head {}; or doc/verify_ledger.py, without this package"
 
@@ -139,11 +140,14 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         *((f"Charged: {name}", text) for name, text in spent),
         ("Used by releases", used),
         ("Paid by", f"the units of {report.payers} only" if report.payers else "all units"),
-        ("Ledger", "charged before the data were read" if head else "none, or several"),
+        ("Ledger", "charged before the data were read" if head else report.charged or _UNCHARGED),
         *([("Head after the charge", head), ("Verify", _VERIFY.format(head))] if head else []),
     ]
-    names = columns_of(report.releases)
-    rows = [[_cell(row, name) for name in names] for row in report.releases]
+    inside = [
+        {**row, "release": f"{name}/{row['release']}"}
+        for name, lines in report.inside
+        for row in lines
+    ]
     guarantee = [
         ("In numbers", report.headline),
         ("Protected unit", _UNIT[report.unit]),
@@ -158,7 +162,8 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         *([Section("What the guarantee assumes", texts=report.warnings)] * bool(report.warnings)),
         Section("What is not protected", texts=(*_LIMITS, *_of_unit(report))),
         Section("Evidence", _EVIDENCE),
-        Section(f"Releases ({len(rows)})", table=(names, rows) if rows else None),
+        _releases("Releases", report.releases),
+        *([_releases("Releases of whole fits, paid for above", inside)] * bool(inside)),
     )
     content = {
         "format": FORMAT,
@@ -173,6 +178,7 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         },
         "ledger": {
             "head": head,
+            "charged": report.charged,
             "costs": [
                 dict(zip(("name", "charged", "total"), map(_plain, each), strict=True))
                 for each in report.ledger
@@ -180,9 +186,10 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         },
         "assumptions": list(report.warnings),
         "not_protected": [*_LIMITS, *_of_unit(report)],
-        "releases": [
-            {name: _plain(value) for name, value in row.items()} for row in report.releases
-        ],
+        **{
+            key: [{name: _plain(value) for name, value in row.items()} for row in rows]
+            for key, rows in (("releases", report.releases), ("releases_inside", inside))
+        },
     }
     title = f"Privacy report: {next(iter(subject.values()), 'a fit')}"
     return OfficerPage(title, report.told, sections, content)
@@ -264,6 +271,13 @@ def _content_of_ledger(state: Any, where: str, told: str) -> dict[str, Any]:
             {name: _plain(getattr(charge, name)) for name in _CHARGE} for charge in state.charges
         ],
     }
+
+
+def _releases(heading: str, rows: Sequence[Mapping[str, Any]]) -> Section:
+    """A table with a line for each release."""
+    names = columns_of(rows)
+    lines = [[_cell(row, name) for name in names] for row in rows]
+    return Section(f"{heading} ({len(rows)})", table=(names, lines) if rows else None)
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

@@ -17,6 +17,7 @@ were in rho are added up before: step i is (rho_i, f_i)-zCDP with f_i <= delta_i
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 from ._accounting import zcdp_epsilon
@@ -77,6 +78,7 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         rho, delta = _sum(tight, "rho"), _sum(tight, "delta")
         costs.append((zcdp_epsilon(rho, delta) if delta < 1 else math.inf, 2 * delta))
     same = len({each.payers for each in reports}) == 1
+    together = len({(each.paid_by or ())[:3] for each in reports}) == 1
     return PrivacyReport(
         epsilon=sum_up([epsilon for epsilon, _ in costs]),
         delta=min(sum_up([delta for _, delta in costs]), 1.0),
@@ -93,9 +95,20 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         payers=first.payers if same else "",
         in_rho=len(costs) == 1,
         # Charged together, to one ledger: its head is that of all.
-        paid_by=first.paid_by if len({(each.paid_by or ())[:3] for each in reports}) == 1 else None,
+        paid_by=first.paid_by if together else None,
+        charged="" if together else "; ".join(starmap(_charge_of, named)),
+        inside=tuple(
+            (f"{name}/{entry}", lines) for name, each in named for entry, lines in each.inside
+        ),
         **_joint(reports),
     )
+
+
+def _charge_of(name: str, report: PrivacyReport) -> str:
+    """Who paid for a step, in words."""
+    if report.paid_by is None:
+        return f"{name}: {report.charged or 'no ledger'}"
+    return f"{name}: ledger {report.paid_by[0]}, head after the charge {report.paid_by[1]}"
 
 
 def without_guarantee(report: PrivacyReport, problem: str) -> PrivacyReport:

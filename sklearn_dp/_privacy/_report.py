@@ -88,6 +88,11 @@ class PrivacyReport:
         Whether it is about a fit to clients that keep their rows.
     problems : tuple of str
         Why there is no guarantee, such as steps that have learned from rows without privacy.
+    charged : str
+        Of several fits that were not charged together: which ledger has paid for each.
+    inside : tuple of (str, tuple of dict)
+        Of releases that are whole fits, by name: the releases of these fits. What they cost is part
+        of what was paid for the whole fit.
     in_rho : bool
         Whether the budget was given in rho: such costs add up in zCDP.
     subject : dict
@@ -109,13 +114,17 @@ class PrivacyReport:
     federated: bool = False
     problems: tuple[str, ...] = ()
     in_rho: bool = False
+    charged: str = ""
+    inside: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = ()
     # What two equal fits do not share: who paid, and of a stream the report of its first day.
     paid_by: PaidBy | None = field(default=None, compare=False)
     first: Self | None = field(default=None, compare=False)
     subject: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        inside = tuple((name, tuple(map(_Line, lines))) for name, lines in self.inside)
         object.__setattr__(self, "releases", tuple(map(_Line, self.releases)))
+        object.__setattr__(self, "inside", inside)
 
     @classmethod
     def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:

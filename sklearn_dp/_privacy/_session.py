@@ -19,6 +19,7 @@ search, a step of a pipeline.
 An audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, Self
@@ -85,6 +86,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self._algorithm_seed = self._record(Event("seed", output=fresh))
         self._accounts = Accounts(plan)
         self._log: list[dict[str, Any]] = []
+        self._fits: list[tuple[str, PrivacySession]] = []  # inside, each of which was paid for
         log_plan(label, plan)
 
     @property
@@ -150,7 +152,9 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """
         self._check_neighbors(plan)
         self._release(entry, fits.release(plan))
-        return self.inside(plan, tag)
+        other = self.inside(plan, tag)
+        self._fits.append((entry, other))
+        return other
 
     def inside(self, plan: PrivacyPlan, tag: str) -> Self:
         """A session for a fit that has been paid for.
@@ -176,6 +180,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """A session with a plan, a log and accounts of its own, on the noise of this one."""
         other = self._branch()
         other.plan, other._nested, other._log, other._parts = plan, True, [], set()
+        other._fits = []
         other._of_ledger = ()  # what was charged was charged for all of the outer fit
         other._paid_by = None
         other._accounts = Accounts(plan)
@@ -285,7 +290,19 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         forced = self._trace is not None and getattr(self._trace, "forces", True)
         report = self.plan.report(tuple(self._log), "forced" if forced else self.noise)
         whose = "" if self._paid_by is None else payers_in_words(self._paid_by[2])
-        return replace(report, ledger=self._of_ledger, payers=whose, paid_by=self._paid_by)
+        return replace(
+            report,
+            ledger=self._of_ledger,
+            payers=whose,
+            paid_by=self._paid_by,
+            inside=tuple(self._inside()),
+        )
+
+    def _inside(self) -> Iterator[tuple[str, tuple[dict[str, Any], ...]]]:
+        """The releases of the fits that `inner` has paid for, and of those inside of them."""
+        for entry, session in self._fits:
+            yield entry, tuple(session._log)
+            yield from ((f"{entry}/{name}", lines) for name, lines in session._inside())
 
 
 def _largest(lengths: Any) -> float:

@@ -75,16 +75,16 @@ def fit_published_mean(
     spread = diameter / math.sqrt(2 * d)
     error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
     end = Refined(
-        average.mean,
-        diameter,
-        error,
-        np.full(d, spread),
-        average.size,
-        average.size,
-        0.0,
-        np.zeros(d),
-        np.full(d, spread**2),
-        0.0,
+        mean=average.mean,
+        clip=diameter,
+        std_error=error,
+        spread=np.full(d, spread),
+        size=average.size,
+        least=average.size,
+        hidden=0.0,
+        bias=np.zeros(d),
+        variance=np.full(d, spread**2),
+        variance_noise=0.0,
     )
     facts = PublicFacts(end.size, d, diameter, 0.0, 0.0, None, names=names)
     return answer(session, end, PointFacts(end.size, size_sd, diameter, "zcdp"), columns, facts)

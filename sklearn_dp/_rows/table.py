@@ -16,7 +16,8 @@ place of the fit is exact sums, never a value of a row (but for a bounded sample
 `friendly.points`); they are unreleased until a session has added noise.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Protocol, Self
@@ -26,7 +27,7 @@ import numpy as np
 from .._privacy._trace import altered
 from .._privacy._units import Units
 from ..exceptions import PartError
-from .pieces import kept
+from .pieces import ArraysBeside, joined, kept
 from .single_rows import row_guard
 from .threads import in_threads, in_workers, n_threads
 
@@ -205,12 +206,13 @@ class LocalEngine:
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)
         self.n_parts, self.n_jobs, self.guarded = len(self.states), n_jobs, guarded
+        self._beside = ArraysBeside()
         if not self.n_parts:
             raise ValueError("a table must have at least one part.")
 
     def update(self, function: PassFunction, *broadcast: Any) -> None:
         """Give every part its new state; see :class:`Engine`."""
-        self._each(lambda number: self._step(number, function, broadcast))
+        deque(self._each(lambda number: self._step(number, function, broadcast)), maxlen=0)
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
         """Run a function on each part, and return the totals of its sums."""
@@ -218,8 +220,8 @@ class LocalEngine:
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
-        results = self._each(lambda number: function(self.states[number], *broadcast))
-        return np.concatenate(results)
+        results = self._each(lambda number: self._moved(function(self.states[number], *broadcast)))
+        return joined(results)
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
@@ -261,18 +263,26 @@ class LocalEngine:
             rows = kept(map(read, range(self.n_parts)))
             sources = [ArraySource(array, held[i].source.number) for i, array in enumerate(rows)]
             held = [state.reading(array) for state, array in zip(held, sources, strict=True)]
-        parts = self._each(lambda number: split(held[number], *broadcast))
+        parts = list(self._each(lambda number: split(held[number], *broadcast)))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
         steps = broadcast[0] if function is chained else ((function, broadcast),)
-        return _in_turn(self.states, number, steps)
+        sums = _in_turn(self.states, number, steps)
+        part = self.states[number]
+        if isinstance(part, Part) and not part.source.in_memory:
+            moved = {name: self._moved(value) for name, value in part.state.items()}
+            self.states[number] = replace(part, units=self._moved(part.units), state=moved)
+        return sums
 
-    def _each(self, function: Callable[[int], Any]) -> list:
-        """Return the results of a function, one for each part."""
+    def _moved(self, value: Any) -> Any:
+        return self._beside.moved(value, self.n_parts)
+
+    def _each(self, function: Callable[[int], Any]) -> Iterator[Any]:
+        """Yield the result of a function for each part in turn: large sums are not collected."""
         safe = partial(_guarded, function) if self.guarded else function
         if self.n_parts == 1:
-            return [safe(0)]
+            return iter([safe(0)])
         return in_threads(safe, range(self.n_parts), self.n_jobs)
 
 

@@ -151,6 +151,7 @@ CASES = {
     "DPBySegment": Case({"estimator": FriendlyMean(bounds=1.0)}, (equal_rows(40),)),
     # Cells are split only where rows are: a hundred in one place make each level of the tree count.
     "DPCoreset": Case({"n_clusters": 1, **_ONE}, (equal_rows(100, place=1.0),)),
+    "DPDBSCAN": Case({"eps": 1.0, **_ONE}, (equal_rows(1),)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     # Ranks of a column: a row in the lowest bin moves most of them.
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (equal_rows(1, record=-1.0),)),

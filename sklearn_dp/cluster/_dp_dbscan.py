@@ -11,6 +11,7 @@ from sklearn.base import ClusterMixin
 from .._aggregate.columns.look import column_entries, look_at_columns
 from .._aggregate.density import DenseCells, dense_cells, grid_over, nearest_cluster
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy import _accounting as accounting
 from .._privacy._budget import PrivacyBudget
@@ -28,11 +29,12 @@ from .._weights import with_max_weight
 _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
 _WIDEST = 0.75  # side of a cell, in radii, that still tells clusters apart
+_MOST_FEATURES = 10
 _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
 
-class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
+class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
     """Density-based clustering (DBSCAN) with differential privacy.
 
     A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
@@ -92,8 +94,9 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     min_samples_ : float
-        Number of rows within `eps` that made a cell dense: `min_samples`, or the number that noise
-        alone does not reach in the whole box.
+        Number of rows within `eps` that made a cell dense: `min_samples`, or about the largest
+        number that noise alone reaches anywhere in the box. Noise alone makes a cluster in one of
+        20 fits at most.
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each training row, -1 for noise: not private, and not part of pickles.
     trustworthy_ : bool
@@ -138,6 +141,7 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
     2
     """
 
+    _replaces = "DBSCAN"
     _leaves_out_rows_outside = True
     _with_errors = {"cluster_sizes_": (0.0, math.inf), "size_": (0.0, math.inf)}
     _length_released = (
@@ -174,6 +178,13 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
         """True if one release of Laplace noise is all."""
         return self.bounds is not None and self.rho is None
 
+    @classmethod
+    def _cannot_replace(cls, estimator):
+        euclidean = estimator.metric in ("euclidean", "l2") or (
+            estimator.metric == "minkowski" and estimator.p in (None, 2)
+        )
+        return None if euclidean else "DPDBSCAN has no metric but the Euclidean one."
+
     def _target(self) -> PrivacyBudget:
         target = super()._target()
         return PrivacyBudget(epsilon=target.epsilon, delta=0.0) if self._pure else target
@@ -181,7 +192,12 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
     def _check_parameters(self, n_features: int) -> None:
         check_real(self.eps, "eps", low=1e-150, high=1e150)
         check_real(self.min_samples, "min_samples", low=0.0, high=1e150)
-        if self.bounds is not None and self._grid(n_features).side > _WIDEST * self.eps:
+        if n_features > _MOST_FEATURES:
+            raise ValueError(
+                f"X must have at most {_MOST_FEATURES} features: the grid is over all of them. Use "
+                "fewer features, or DPKMeans."
+            )
+        if self.bounds is not None and self._grid(n_features, math.inf).side > _WIDEST * self.eps:
             raise ValueError(
                 "eps is too small for these bounds: the grid would have more than 2**20 cells. Use "
                 "a larger eps, tighter bounds or fewer features."
@@ -257,35 +273,35 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
         """
         return self._labels(self._validate_predict(X))
 
-    def _grid(self, n_features: int) -> GridCells:
-        """The public grid."""
+    def _grid(self, n_features: int, sd: float, least: float = 0.0) -> GridCells:
+        """The public grid for this noise."""
         domain = self._domain(n_features)
         low, high = domain.low, domain.high
         if low is None or high is None:
             low, high = np.full(n_features, -domain.radius), np.full(n_features, domain.radius)
-        return grid_over(low, high, float(self.eps))
+        return grid_over(low, high, float(self.eps), sd, least)
 
     def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
-        weight = table.units.unit_weight
-        known = np.ones(table.n_features, dtype=bool)
-        if self.bounds is not None:
-            grid = self._grid(table.n_features)
-        else:
+        weight, look = table.units.unit_weight, None
+        if self.bounds is None:
             look = look_at_columns(session, table)
-            known = look.known
-            grid = grid_over(look.center - look.reach, look.center + look.reach, float(self.eps))
             progress("range of the columns")
+        rho = session.remaining(_CELLS)
+        sd = math.sqrt(2) / float(self.epsilon) if self._pure else 1 / math.sqrt(2 * rho)  # type: ignore[arg-type]
+        least = self.min_samples / weight
+        if look is None:
+            grid = self._grid(table.n_features, sd, least)
+        else:
+            low, high = look.center - look.reach, look.center + look.reach
+            grid = grid_over(low, high, float(self.eps), sd, least)
         answer = table.ask(grid)
         if self._pure:
-            epsilon = float(self.epsilon)  # type: ignore[arg-type]
-            noisy = release_laplace(session, _CELLS, answer, epsilon=epsilon)
-            sd = math.sqrt(2) / epsilon
+            noisy = release_laplace(session, _CELLS, answer, epsilon=float(self.epsilon))  # type: ignore[arg-type]
         else:
-            rho = session.remaining(_CELLS)
             noisy = session.release(_CELLS, answer, rho=rho)
-            sd = 1 / math.sqrt(2 * rho)
         progress("density")
-        found = dense_cells(grid, noisy[:-1], sd, float(self.eps), self.min_samples / weight)
+        found = dense_cells(grid, noisy[:-1], sd, float(self.eps), least)
+        known = np.ones(table.n_features, dtype=bool) if look is None else look.known
         self._keep(found, grid, weight)
         self.messages_ = self._in_words(found, grid, known, float(noisy[-1]), sd)
 
@@ -331,7 +347,8 @@ class DPDBSCAN(StandardErrors, ClusterMixin, BaseDPEstimator):
             severity: Severity = "caution" if unsure else "note"
             status = status.add(Message("hidden_clusters", words, (), action, severity))
         if self.bounds is not None and outside > max(_BEYOND * total, 4 * sd):
-            words = f"{outside / total:.0%} of the rows are outside the bounds, and in no cluster"
+            share = outside / max(total, outside)  # noise may exceed the rows within them
+            words = f"{share:.0%} of the rows are outside the bounds, and in no cluster"
             status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
         return status
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -254,13 +255,13 @@ def aggregate_k_tuples(
 def _checked(tuples):
     """An array of three axes; its shape is public, but "add or remove" keeps its length private.
 
-    Told from the type of an array, or from the first tuple of a list. Each tuple is read on its
-    own, as NaN where it is no k points of d numbers: such a tuple agrees with no other.
+    Told from the type of an array, or from most tuples of a list. Each tuple is read on its own, as
+    NaN where it is no k points of d numbers: such a tuple agrees with no other.
     """
     words = "tuples must be a numeric array of shape (t, k, d)."
     shape = getattr(tuples, "shape", None)
     if shape is None and lists_rows(tuples) and len(tuples):
-        shape = (len(tuples), *_shape(tuples[0]))
+        shape = (len(tuples), *Counter(map(_shape, tuples)).most_common(1)[0][0])
     if shape is None or len(shape) != 3 or 0 in shape[1:]:
         raise ValueError(words)
     if kind_of(dtype_of(tuples)) not in NUMBERS:

@@ -457,8 +457,11 @@ def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
     They can where all noise is Gaussian and belongs to sums over all rows. Other noise has laws
     that do not scale with n mu. And an aggregate of blocks has noise for the number of blocks,
     whatever the number of rows: estimators of this package that take the place of none of
-    scikit-learn's are of that kind, or not Gaussian.
+    scikit-learn's are of that kind, or not Gaussian. A limit in rows, such as `min_samples`, would
+    have to change with their number.
     """
+    if hasattr(estimator, "min_samples"):
+        return False
     return plan.gaussian and bool(getattr(estimator, "_replaces", ""))
 
 

@@ -20,6 +20,8 @@ from ..exceptions import BudgetExceededError, UtilityWarning
 from ..preprocessing import Schema
 from ._dp_profile import profile
 
+_NO_ROWS = "0 sample(s)"  # in the error that scikit-learn's checks ask for
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line.
@@ -80,15 +82,23 @@ def _profile(arguments: argparse.Namespace) -> str:
     _open_pages(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)  # the same is printed
-        model = profile(
-            table,
-            schema,
-            arguments.segments,
-            epsilon=arguments.epsilon,
-            delta=arguments.delta,
-            ledger=arguments.ledger,
-            groups=groups,
-        )
+        try:
+            model = profile(
+                table,
+                schema,
+                arguments.segments,
+                epsilon=arguments.epsilon,
+                delta=arguments.delta,
+                ledger=arguments.ledger,
+                groups=groups,
+            )
+        except ValueError as error:
+            if _NO_ROWS not in str(error):
+                raise
+            raise ValueError(
+                f"{arguments.data} has no row below its header. The fit has been paid for all the "
+                "same: whether there are rows is private, so it is looked at after the charge."
+            ) from None
     if arguments.out:
         model.save(arguments.out)
     if arguments.officer:

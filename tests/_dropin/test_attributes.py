@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_dp import (
+    DPDBSCAN,
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
@@ -27,6 +28,7 @@ PAIRS = [
     (KMeans(2), DPKTupleKMeans(2)),
     (KMeans(2), DPOneClusterKMeans(2)),
     (KMeans(2), FederatedDPKMeans(2)),
+    (DBSCAN(1.0), DPDBSCAN(1.0)),
     (GaussianMixture(2), DPGaussianMixture(2)),
     (PCA(1), DPPCA(1)),
     (EmpiricalCovariance(), FriendlyCovariance()),

@@ -7,13 +7,14 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import DBSCAN, BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_dp import (
+    DPDBSCAN,
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
@@ -50,6 +51,7 @@ X = np.vstack([np.random.default_rng(0).normal(size=(400, 3)) + shift for shift 
             FriendlyCovariance,
             {"assume_centered": True, "store_precision": False},
         ),
+        (DBSCAN(0.3, min_samples=9), DPDBSCAN, {"eps": 0.3, "min_samples": 9}),
         (LedoitWolf(), FriendlyCovariance, {"assume_centered": False}),
         (StandardScaler(with_std=False), FriendlyMean, {}),
     ],
@@ -83,6 +85,7 @@ def test_a_fitted_estimator_gives_its_words_and_nothing_else():
             ValueError,
             "centers",
         ),
+        (lambda: DPDBSCAN.from_sklearn(DBSCAN(metric="cosine")), ValueError, "Euclidean"),
         (lambda: DPPCA.from_sklearn(PCA("mle")), ValueError, "mle"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_dp import (
+    DPDBSCAN,
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
@@ -19,6 +20,7 @@ from sklearn_dp import (
 from sklearn_dp._dropin import ABSENT, REPLACED, WORDS
 
 CLASSES = [
+    DPDBSCAN,
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,

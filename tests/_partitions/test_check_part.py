@@ -206,3 +206,13 @@ def test_a_counted_source_notices_other_rows(change):
     with pytest.raises(PartError, match="^X, part 4: its rows .* reordered") as caught:
         source.read()
     assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize("columns", [ARRAY, NAMED])
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_part_that_is_a_list_of_two_rows_is_no_pair_of_ends(n, kind, columns):
+    """By rows that are lists, arrays, or Series that name columns: what ends of bounds may be."""
+    rows = np.arange(2.0 * n).reshape(n, 2)
+    for row in (list, np.asarray, lambda row: pd.Series(row, index=["b", "a"])):
+        assert columns.check(kind(map(row, rows))).tolist() == rows.tolist()

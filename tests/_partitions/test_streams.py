@@ -1,5 +1,7 @@
 """The same table from ten sources gives the same bits, and a stream is read in little memory."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,8 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
+from sklearn_dp._partitions import _pieces
+from sklearn_dp._rows import pieces as kept_pieces
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -99,6 +103,24 @@ def test_every_source_gives_the_same_bits(source, model, tmp_path):
     assert len(want) > 1 and bits(found) == want and len(ledger.entries) == 1
     if source != "NumPy":
         assert found.feature_names_in_.tolist() == NAMES
+
+
+def test_what_is_kept_of_each_row_goes_to_a_file(monkeypatch):
+    """With the same bits, the labels among them, which are the user's to write into."""
+    n_rows, found, peaks = 60_000, [], []
+    table = pa.table({name: np.resize(FRAME[name], n_rows) for name in NAMES})
+    for most, size in ((2**26, 2**28), (0, 50_000)):
+        monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", min(most, 2**18))
+        monkeypatch.setattr(kept_pieces, "_BESIDE_BYTES", most)
+        monkeypatch.setattr(kept_pieces, "_FILE_BYTES", size)  # of which several are needed
+        monkeypatch.setattr(_pieces, "_BATCH_ENTRIES", 6000)
+        tracemalloc.start()
+        found.append(DPKMeans(2, bounds=9.0, random_state=0).fit(Stream(table)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert bits(found[0]) == bits(found[1]) and np.array_equal(found[0].labels_, found[1].labels_)
+    assert peaks[0] - peaks[1] > 5 * 4 * n_rows  # five integers of each row
+    found[1].labels_[0] = 7
 
 
 def test_wrong_streams_are_refused_before_the_charge():

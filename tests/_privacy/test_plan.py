@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from kernel_tools import make_plan
 
+from sklearn_dp._privacy._accounting import laplace_zcdp_rho
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._session import PrivacySession
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -26,9 +28,33 @@ def test_one_release_that_is_not_gaussian_makes_the_plan_zcdp():
     assert tight < exact
     assert PrivacyPlan(budget, (PlanEntry("a", "gaussian", exact),)).gaussian
     with pytest.raises(PlanError):
-        PrivacyPlan(budget, (PlanEntry("a", "laplace", exact),))
-    plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", tight),))
+        PrivacyPlan(budget, (PlanEntry("a", "exponential", exact),))
+    plan = PrivacyPlan(budget, (PlanEntry("a", "exponential", tight),))
     assert not plan.gaussian and plan.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+def test_one_release_of_laplace_noise_is_not_converted():
+    """It is epsilon-DP itself; two of them, or one that may be made twice, are converted."""
+    budget, whole = PrivacyBudget(epsilon=1.0, delta=0.0), laplace_zcdp_rho(1.0)
+    plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", whole),))
+    assert plan.one_step and plan.epsilon == 1.0 and plan.rho == whole
+    more = math.nextafter(whole, 1.0)
+    for entries in (
+        [PlanEntry("a", "laplace", more)],
+        [PlanEntry("a", "laplace", whole, uses=2)],
+        [PlanEntry(name, "laplace", whole / 2) for name in "ab"],
+        [PlanEntry("a", "gaussian", whole)],
+    ):
+        with pytest.raises((PlanError, ValueError)):
+            PrivacyPlan(budget, tuple(entries))
+    session = PrivacySession(plan, random_state=0)
+    with pytest.raises(PlanError, match="is for laplace, not for gaussian"):
+        session.gaussian("a", 1, sensitivity=1.0, rho=whole)
+    with pytest.raises(PlanError, match="overspend"):
+        laplace(session, "a", 1, sensitivity=1.0, epsilon=1.001)
+    laplace(session, "a", 1, sensitivity=1.0, epsilon=1.0)
+    with pytest.raises(PlanError, match="more often"):
+        laplace(session, "a", 1, sensitivity=1.0, epsilon=1e-9)
 
 
 def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():

@@ -1,6 +1,7 @@
 """A table in parts: passes, exact totals, and errors that tell a part and a type."""
 
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -64,6 +65,20 @@ def test_totals_do_not_depend_on_the_parts(parts, n_jobs):
     number, sizes = table.sums(total)
     assert number == 12 and sizes.tolist() == [3, 3]
     assert sorted(table.rows(values).tolist()) == [2, 4, 6]
+
+
+def test_sums_of_many_parts_are_added_one_after_the_other():
+    """What parts give may be large: those of all of them would not fit into the memory."""
+    made, alive = [], []
+
+    def large(part):
+        sums = np.ones(10)
+        made.append(weakref.ref(sums))
+        alive.append(sum(each() is not None for each in made))
+        return part, (sums,)
+
+    (sums,) = table_of(*([[1]] * 20)).sums(large)
+    assert sums.tolist() == [20.0] * 10 and max(alive) <= 3
 
 
 def test_a_part_is_not_changed_in_place():

@@ -11,7 +11,8 @@ from sklearn_dp._rows.threads import in_threads, in_workers
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_answers_come_in_the_order_of_the_items(n_jobs):
-    assert in_threads(lambda i: i * i, iter(range(20)), n_jobs) == [i * i for i in range(20)]
+    found = in_threads(lambda i: i * i, iter(range(20)), n_jobs)
+    assert list(found) == [i * i for i in range(20)]
 
 
 def test_an_error_of_one_client_is_beside_the_answers_of_the_others():

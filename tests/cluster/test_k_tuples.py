@@ -49,3 +49,12 @@ def test_the_ledger_is_told_the_relation(relation):
         aggregate_k_tuples(
             tuples, ledger=PrivacyLedger(budget, unit="group", relation=other), **options
         )
+
+
+@pytest.mark.parametrize("odd", [None, "ab", [], [[0.5, 0.0]], np.zeros((3, 3))])
+@pytest.mark.parametrize("place", [0, 300])
+def test_an_odd_tuple_of_a_list_agrees_with_no_other_wherever_it_stands(odd, place):
+    """The first one decided the shape of all, and an error that cost nothing told of it."""
+    tuples = list(database(300, 0.01))
+    tuples.insert(place, odd)
+    assert aggregate_k_tuples(tuples, bounds=1.0, epsilon=6.0).centers.shape == (3, 2)

@@ -310,6 +310,15 @@ def test_one_component_may_be_chosen(form):
     assert np.allclose(model.partial_fit(X).means_, 3.0, atol=0.5)
 
 
+def test_an_unclear_number_is_told_beside_what_else_is_wrong():
+    rng = np.random.default_rng(0)
+    few, some = rng.normal(size=(20, 3)) * 0.5 + 8, rng.normal(size=(66, 3)) + [5, 0, -5]
+    X = np.concatenate([rng.normal(size=(200, 3)), few, some])
+    model = DPGaussianMixture((1, 4), bounds=20.0, random_state=0).fit(X)
+    assert [each.code for each in model.messages_] == ["few_rows", "unclear_number"]
+    assert "number of components unclear" in str(model.messages_)
+
+
 @pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
 def test_neighbors_get_the_same_number_of_components(d):

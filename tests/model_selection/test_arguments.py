@@ -1,4 +1,4 @@
-"""What a search may be given; with junk in every place in `tests/fuzz/test_searches.py`."""
+"""What a search may be given."""
 
 import pytest
 from sklearn.model_selection import ParameterGrid

@@ -51,6 +51,16 @@ def test_a_file_becomes_a_profile_and_two_pages(folder, capsys):
     assert "only 5 of 20 is left" in capsys.readouterr().err
 
 
+def test_a_file_without_rows_is_paid_for_and_the_error_says_so(folder, capsys):
+    (folder / "data.csv").write_text("age,person,work\n", encoding="utf-8")
+    assert run("--ledger", "people.db", "--group", "person") == 1
+    shown = capsys.readouterr().err
+    assert "data.csv has no row below its header. The fit has been paid for" in shown
+    assert PrivacyLedger(path="people.db").remaining["epsilon"] == pytest.approx(5.0)
+    assert run("--segments", "0") == 1
+    assert "paid" not in capsys.readouterr().err
+
+
 def test_mistakes_are_found_before_the_charge(folder, capsys):
     for more, words in (
         (["--ledger", "other.db"], "does not exist"),

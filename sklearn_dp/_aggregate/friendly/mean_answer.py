@@ -70,10 +70,18 @@ def answer(
     if status.trustworthy:
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if status.trustworthy else np.full(facts.d, "bound", dtype="<U8")
-    ends, codes_and_bias = (error, spread, columns), (codes, end.bias)
-    rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
     return FriendlyMeanResult(
-        mean, end.clip, *outcome, status, *ends, *codes_and_bias, *rest
+        mean=mean,
+        radius=end.clip,
+        **outcome._asdict(),
+        status=status,
+        std_error=error,
+        spread=spread,
+        columns=columns,
+        codes=codes,
+        bias=end.bias,
+        moments=(end.size, end.variance, end.variance_noise),
+        hidden=bool(end.hidden > _LEFT_OUT),
     ).in_table()
 
 

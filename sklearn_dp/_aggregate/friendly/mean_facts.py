@@ -87,7 +87,7 @@ class PointFacts(NamedTuple):
     method: str = ""  # how the location was found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FriendlyMeanResult:
     """The releases of a fit: the mean in the units of the table, lengths in those of the
     columns."""
@@ -116,10 +116,16 @@ class FriendlyMeanResult:
         action = "use more rows, a larger epsilon or bounds"
         text = "no place was found that most rows are close to"
         status = Status([Message("no_location", text, (), action, "all")])
-        error = np.full(d, math.inf)
-        codes = np.full(d, "noise", dtype="<U8")
-        ends = error, np.ones(d)
-        return cls(np.zeros(d), math.inf, *outcome, status, *ends, columns, codes).in_table()
+        return cls(
+            mean=np.zeros(d),
+            radius=math.inf,
+            **outcome._asdict(),
+            status=status,
+            std_error=np.full(d, math.inf),
+            spread=np.ones(d),
+            columns=columns,
+            codes=np.full(d, "noise", dtype="<U8"),
+        ).in_table()
 
     def in_table(self) -> Self:
         """Return a copy in the units of the table, within its bounds."""

@@ -2,7 +2,7 @@
 
 * :class:`Bounds`: the center of public bounds. Nothing is released.
 * :class:`ZCDPCore` and :class:`BasicCore`: the average of a friendly core
-  (:mod:`.core`, :mod:`.average`). Points are friends within the diameter of the data.
+  (:mod:`..._queries.cores`, :mod:`.average`). Points are friends within the diameter of the data.
 * :class:`HeaviestCell`: the cell of a random grid that holds most points.
 
 Each predicts from public and released facts what it costs and how large the first ball will be, and
@@ -128,7 +128,7 @@ class BasicCore(Route):
 
     It needs a few hundred points where the zCDP filter needs thousands, as it draws no noise; but
     the average has to be several times as private as the whole
-    (:func:`.average.basic_average_budget`).
+    (:func:`..._queries.averages.basic_average_budget`).
     """
 
     name: ClassVar[str] = "basic"

@@ -10,7 +10,7 @@ and then spends all that is left (:func:`refine`).
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,8 @@ _PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 
 
-class Refined(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Refined:
     """The result of :func:`refine`."""
 
     mean: np.ndarray
@@ -199,10 +200,19 @@ def refine(
         rare = taken_of_rare(box, candidate, end, of_powers, fourths_noise, clip.beyond)
         bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
-    error, spread = np.sqrt(variance), np.sqrt(wide)
-    outcome = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden
-    far = clip.open and not clip.spike and facts.reach is None
-    return Refined(*outcome, bias, squares - offset**2, noise, far)
+    return Refined(
+        mean=end.center,
+        clip=clip.radius,
+        std_error=np.sqrt(variance),
+        spread=np.sqrt(wide),
+        size=end.size,
+        least=end.least,
+        hidden=clip.hidden,
+        bias=bias,
+        variance=squares - offset**2,
+        variance_noise=noise,
+        open=clip.open and not clip.spike and facts.reach is None,
+    )
 
 
 def taken_of_rare(

@@ -154,6 +154,8 @@ def _told(
         found = [e.told("a component", session.budget_for, size) for e in ends]
         # What hides a component comes first.
         status = next((each for each in sorted(found, key=_is_fine) if each), status)
+    if parts.choice is not None:  # whatever else is wrong
+        status = Status([*status, *parts.choice.told("components")])
     return _result(ends, codes, place, status, parts, here)
 
 
@@ -309,8 +311,6 @@ def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.n
         severity = extent(int(lost.sum()), len(lost))
         text = f"too few rows for this budget: {hidden}"
         return Status([Message("few_rows", text, severity=severity)])
-    if not status and parts.choice is not None:
-        return parts.choice.told("components")
     return status
 
 

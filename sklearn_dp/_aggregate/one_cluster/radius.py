@@ -20,7 +20,7 @@ been seen to win.
 
 Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
 a sample. A unit that is in the sample with probability `rate` only is protected better (see
-:func:`.on_a_sample`); what is not needed is spent on less noise.
+:func:`..._privacy._composite_mechanism.on_a_sample`); what is not needed is spent on less noise.
 
 References
 ----------

@@ -88,7 +88,7 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     One matrix product, much faster than differences. It loses digits of near ties, and its bits
     depend on the number of points: so it serves choices among points that are released, or inside
     one block; nothing that is handed out row by row may be computed in this way
-    (:mod:`.single_rows`).
+    (:mod:`..._rows.single_rows`).
     """
     flat = centers.reshape(-1, centers.shape[-1])
     square = 2 * flat @ points.T

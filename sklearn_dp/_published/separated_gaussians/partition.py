@@ -1,6 +1,6 @@
 """Recursive private partition of a Gaussian mixture [1]_: terrific balls cut it into components.
 
-1. One row stands for each unit (:func:`..halves.unit_points`).
+1. One row stands for each unit (:func:`..._queries.halves.unit_points`).
 2. A private coreset of these points is released: noisy counts of cells along principal axes, and
    means of cells. Its heavy cells, and its k-means centers, are where balls may be centered.
 3. Nodes are split, the largest first, by balls that are found as :mod:`.tree` tells, until there

@@ -54,7 +54,7 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
     )
     facts = PublicFacts(4000.0, 20, 12.0, 2.0, 1e-6, None)
     found = refine(session, points_of(X), Candidate(np.zeros(20), 40.0, 20.0, 0.01), facts)
-    mean, clip, error = found[:3]
+    mean, clip, error = found.mean, found.clip, found.std_error
     norms = np.linalg.norm(X, axis=1)
     # So much budget that a wider clip costs next to nothing: a fifth of the sampling error.
     assert np.quantile(norms, 0.98) < clip < 0.21 * 2 * math.sqrt(2.0 * 4000)

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.filterwarnings(
 RNG = np.random.default_rng(0)
 N = 6000
 AGE, PAY, HOURS = (RNG.normal(*law, N) for law in ((45, 12), (34_890, 6_000), (38, 8)))
+ZEROS = np.where(RNG.random(N) < 0.8, 0.0, RNG.gamma(3.0, 10.0, N)).clip(0, 100)
 MODELS = {
     "FriendlyMean": {},
     "DPKMeans": {"n_clusters": 3},
@@ -71,7 +72,7 @@ def test_a_ball_that_is_too_small_is_told(name, radius):
 def test_columns_within_their_bounds_stay_ok(name, case):
     """Four in five zeros in bounds from zero; a third of the values capped at the bound, before."""
     other = {
-        "zeros": np.where(RNG.random(N) < 0.8, 0.0, RNG.gamma(3.0, 10.0, N)).clip(0, 100),
+        "zeros": ZEROS,
         "within": HOURS,
         "capped": (HOURS + 57).clip(0, 100),
     }[case]

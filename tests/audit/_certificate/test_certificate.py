@@ -10,6 +10,7 @@ from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._queries import clusters
 from sklearn_dp.audit._certify import CASES, Certificate, Finding, Pair, certify
 from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
@@ -133,8 +134,6 @@ def test_a_sensitivity_that_is_half_of_what_it_is_is_found(monkeypatch):
 
     They have about 0.6 of rho, so that mu is 1.6 times what is claimed.
     """
-    from sklearn_dp._aggregate.kmeans import passes
-
-    original = passes.clipped_sums
-    monkeypatch.setattr(passes, "clipped_sums", lambda *given: 2 * original(*given))
+    original = clusters.clipped_sums
+    monkeypatch.setattr(clusters, "clipped_sums", lambda *given: 2 * original(*given))
     assert not certify(DPKMeans(1, epsilon=16.0, bounds=1.0), fits=4000).kept
