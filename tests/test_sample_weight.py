@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from weight_tools import LastColumn, by_sum, endless, released, unclipped, undivided, unscaled
 
 from sklearn_dp import (
+    DPDBSCAN,
     DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
@@ -46,6 +47,10 @@ class WeighedMean(LastColumn, FriendlyMean):
 
 
 class WeighedScaler(LastColumn, DPStandardScaler):
+    pass
+
+
+class WeighedDBSCAN(LastColumn, DPDBSCAN):
     pass
 
 
@@ -88,6 +93,7 @@ SCALERS = [  # without a score; what they do with weights is in tests/preprocess
     (WeighedScaler, {}),
     (WeighedScaler, {"bounds": 9.0}),
     (WeighedQuantiles, {"bounds": 9.0}),
+    (WeighedDBSCAN, {"bounds": 9.0, "eps": 2.0}),
     (WeighedRobustScaler, {"bounds": 9.0}),
 ]
 PLAIN = [(cls.__mro__[2], options) for cls, options in SETTINGS]

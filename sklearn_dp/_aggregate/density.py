@@ -12,7 +12,8 @@ released once, and DBSCAN's words are read as follows.
 
 A sum over the ball has more noise than a count, and the smaller the cells are, the more. Cells are
 as small as the noise lets them be: without noise, the clusters are those of DBSCAN. Where the noise
-of all sums in the box would reach `min_samples`, that many are required as it reaches.
+of all sums in the box would reach `min_samples`, that many are required as it reaches. The size of
+a cluster exceeds what noise alone makes of so many cells anywhere in the box.
 """
 
 import math
@@ -42,7 +43,7 @@ _OWN, _FEWER = 0.25, 1.5
 # do so. What a core cell has is also so many standard deviations of the noise, as far as that is no
 # more than this part of the mean: other cells of the same cluster stand in for those that fail.
 _HIGH, _MOST = 8.0, 0.7
-_SEEN = 5.0  # standard deviations of its noise that the size of a cluster exceeds
+_FALSE = 0.05  # chance that noise alone makes a cluster
 
 
 def grid_over(
@@ -130,8 +131,9 @@ def dense_cells(
     nearest = nearest_cluster(every, places, labels, reach)
     n_clusters, inside = int(labels.max(initial=-1)) + 1, nearest >= 0
     sizes = np.bincount(nearest[inside], counts.ravel()[inside], n_clusters)
-    sizes_sd = sd * np.sqrt(np.bincount(nearest[inside], minlength=n_clusters))
-    kept = np.flatnonzero(sizes >= np.maximum(least, _SEEN * sizes_sd))
+    n_cells = np.bincount(nearest[inside], minlength=n_clusters)
+    sizes_sd = sd * np.sqrt(n_cells)
+    kept = np.flatnonzero(sizes >= np.maximum(least, _noise_alone(n_cells, counts.size) * sizes_sd))
     kept = kept[np.argsort(-sizes[kept], kind="stable")]
     number = np.full(n_clusters + 1, -1, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
@@ -153,6 +155,15 @@ def _distances(reach: float, shape: tuple[int, ...]) -> np.ndarray:
     most = [min(n_cells - 1, math.ceil(reach)) for n_cells in shape]
     steps = np.ix_(*(np.arange(-each, each + 1.0) for each in most))
     return np.sqrt(sum(np.square(each) for each in steps))
+
+
+def _noise_alone(n_cells: np.ndarray, places: int) -> np.ndarray:
+    """Standard deviations (k,) that sums of the noise of so many cells exceed, at any of some
+    places, with a chance of `_FALSE` at most: Chernoff's bound for Laplace noise. Gaussian sums are
+    shorter."""
+    powers = np.sqrt(2.0 * n_cells)[:, None] * np.linspace(0.005, 0.995, 199)
+    moments = -n_cells[:, None] * np.log1p(-np.square(powers) / (2.0 * n_cells)[:, None])
+    return ((math.log(places / _FALSE) + moments) / powers).min(axis=1)
 
 
 def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:

@@ -143,11 +143,6 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         ("Ledger", "charged before the data were read" if head else report.charged or _UNCHARGED),
         *([("Head after the charge", head), ("Verify", _VERIFY.format(head))] if head else []),
     ]
-    inside = [
-        {**row, "release": f"{name}/{row['release']}"}
-        for name, lines in report.inside
-        for row in lines
-    ]
     guarantee = [
         ("In numbers", report.headline),
         ("Protected unit", _UNIT[report.unit]),
@@ -163,7 +158,10 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         Section("What is not protected", texts=(*_LIMITS, *_of_unit(report))),
         Section("Evidence", _EVIDENCE),
         _releases("Releases", report.releases),
-        *([_releases("Releases of whole fits, paid for above", inside)] * bool(inside)),
+        *(
+            [_releases("Releases of whole fits, paid for above", report.inside)]
+            * bool(report.inside)
+        ),
     )
     content = {
         "format": FORMAT,
@@ -188,7 +186,7 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
         "not_protected": [*_LIMITS, *_of_unit(report)],
         **{
             key: [{name: _plain(value) for name, value in row.items()} for row in rows]
-            for key, rows in (("releases", report.releases), ("releases_inside", inside))
+            for key, rows in (("releases", report.releases), ("releases_inside", report.inside))
         },
     }
     title = f"Privacy report: {next(iter(subject.values()), 'a fit')}"

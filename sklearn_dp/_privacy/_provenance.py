@@ -86,21 +86,23 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         spent_rho=_sum(reports, "spent_rho"),
         accounting="zCDP (tight conversion)" if len(costs) == 1 else "basic composition",
         unit=first.unit,
-        releases=tuple(
-            {**line, "release": f"{name}/{line['release']}"}
-            for name, report in named
-            for line in report.releases
-        ),
+        releases=_lines("releases", named),
+        inside=_lines("inside", named),
         relation=first.relation,
         payers=first.payers if same else "",
         in_rho=len(costs) == 1,
         # Charged together, to one ledger: its head is that of all.
         paid_by=first.paid_by if together else None,
         charged="" if together else "; ".join(starmap(_charge_of, named)),
-        inside=tuple(
-            (f"{name}/{entry}", lines) for name, each in named for entry, lines in each.inside
-        ),
         **_joint(reports),
+    )
+
+
+def _lines(kind: str, named: Sequence[tuple[str, PrivacyReport]]) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {**line, "release": f"{name}/{line['release']}"}
+        for name, report in named
+        for line in getattr(report, kind)
     )
 
 

@@ -90,9 +90,8 @@ class PrivacyReport:
         Why there is no guarantee, such as steps that have learned from rows without privacy.
     charged : str
         Of several fits that were not charged together: which ledger has paid for each.
-    inside : tuple of (str, tuple of dict)
-        Of releases that are whole fits, by name: the releases of these fits. What they cost is part
-        of what was paid for the whole fit.
+    inside : tuple of dict
+        One for each release of those fits that are a release each: it was paid for with them.
     in_rho : bool
         Whether the budget was given in rho: such costs add up in zCDP.
     subject : dict
@@ -115,16 +114,15 @@ class PrivacyReport:
     problems: tuple[str, ...] = ()
     in_rho: bool = False
     charged: str = ""
-    inside: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = ()
+    inside: tuple[dict[str, Any], ...] = ()
     # What two equal fits do not share: who paid, and of a stream the report of its first day.
     paid_by: PaidBy | None = field(default=None, compare=False)
     first: Self | None = field(default=None, compare=False)
     subject: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        inside = tuple((name, tuple(map(_Line, lines))) for name, lines in self.inside)
-        object.__setattr__(self, "releases", tuple(map(_Line, self.releases)))
-        object.__setattr__(self, "inside", inside)
+        for name in ("releases", "inside"):
+            object.__setattr__(self, name, tuple(map(_Line, getattr(self, name))))
 
     @classmethod
     def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:

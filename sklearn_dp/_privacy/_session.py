@@ -298,11 +298,11 @@ class PrivacySession(Releases, AlgorithmicRandomness):
             inside=tuple(self._inside()),
         )
 
-    def _inside(self) -> Iterator[tuple[str, tuple[dict[str, Any], ...]]]:
+    def _inside(self) -> Iterator[dict[str, Any]]:
         """The releases of the fits that `inner` has paid for, and of those inside of them."""
         for entry, session in self._fits:
-            yield entry, tuple(session._log)
-            yield from ((f"{entry}/{name}", lines) for name, lines in session._inside())
+            for line in (*session._log, *session._inside()):
+                yield {**line, "release": f"{entry}/{line['release']}"}
 
 
 def _largest(lengths: Any) -> float:

@@ -47,6 +47,7 @@ Y = (X[:, 0] > 4).astype(int)
 NO_TWIN = {
     "DPBySegment": "its `estimators_` have twins",
     "DPCoreset": "weighted points are what scikit-learn's estimators are fitted to",
+    "DPDBSCAN": "scikit-learn's keeps rows, and answers for no others",
     "DPOneCluster": "scikit-learn has no estimator of a ball",
     "DPOneHotEncoder": "a column may have numbers and texts: scikit-learn refuses those",
     "DPQuantiles": "scikit-learn has no estimator of quantiles alone",

@@ -119,7 +119,7 @@ def test_rows_outside_the_bounds_are_noise_and_told():
 def test_noise_may_exceed_the_rows_within_the_bounds(size):
     """Their share was one of a sum that may be zero: two of 300 fits ended with an error."""
     model = fitted(MOONS)
-    grid, known = model._grid(2), np.ones(2, dtype=bool)
+    grid, known = model._grid(2, sd=1.0), np.ones(2, dtype=bool)
     counts = np.zeros(grid.shape)
     counts[20:30, 20:30] = 50.0
     found = replace(dense_cells(grid, counts.ravel(), 1.0, 0.1, 20.0), size=size)
@@ -130,7 +130,7 @@ def test_noise_may_exceed_the_rows_within_the_bounds(size):
 
 def test_noise_alone_makes_no_cluster_in_the_largest_grid():
     """It made some in 11 of 12 fits: in a million places, sums of few Laplace numbers go far."""
-    grid = grid_over(np.full(2, -3.0), np.full(2, 3.0), 0.01)
+    grid = grid_over(np.full(2, -3.0), np.full(2, 3.0), 0.01, sd=np.sqrt(2), min_samples=5.0)
     for seed in range(3):
         noise = np.rint(np.random.default_rng(seed).laplace(size=grid.shape.prod()))
         assert dense_cells(grid, noise, np.sqrt(2), 0.01, 5.0).n_clusters == 0
