@@ -34,7 +34,7 @@ from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
 from ._privacy._ledger import open_ledger
-from ._privacy._prepaid import Part, paid_together
+from ._privacy._prepaid import PrepaidFit, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
@@ -50,7 +50,7 @@ def private_steps(estimator: BaseEstimator, *, fitted: bool = False) -> Iterator
         yield from private_steps(step, fitted=fitted)
 
 
-def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[Part]:
+def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[PrepaidFit]:
     """Return the costs of the steps of one fit that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
@@ -64,7 +64,7 @@ def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[Par
         rho, delta = float(cast(float, step.rho)), float(step.delta)
         gaussian = _is_gaussian(step, width, unit)
         label, relation = type(step).__name__, step._relation(unit)
-        parts.append(Part(book, label, rho, delta, gaussian, unit, relation))
+        parts.append(PrepaidFit(book, label, rho, delta, gaussian, unit, relation))
     return parts
 
 

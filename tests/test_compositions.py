@@ -46,7 +46,7 @@ from sklearn_dp._compositions import (
     parts_of,
     private_steps,
 )
-from sklearn_dp._privacy._prepaid import Part, paid_together
+from sklearn_dp._privacy._prepaid import PrepaidFit, paid_together
 from sklearn_dp._steps import follows_from_rows
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, PrivacyWarning
 from sklearn_dp.model_selection import DPGridSearch, preflight
@@ -143,7 +143,7 @@ def test_steps_that_are_fitted_alone_or_have_another_budget_pay_for_themselves()
 def test_no_gaussian_part_pays_for_failures():
     ledger = book(40.0, 1e-4, composition="zcdp")
     labels = ["FriendlyMean", "DPPCA"]
-    parts = [Part(ledger, each, 1.0, 1e-6, True, "row", "add or remove") for each in labels]
+    parts = [PrepaidFit(ledger, each, 1.0, 1e-6, True, "row", "add or remove") for each in labels]
     mean = FriendlyMean(epsilon=0.5, delta=1e-6, ledger=ledger)
     assert mean.privacy_plan(4).gaussian and mean.privacy_plan(4).delta_failure > 0
     with paid_together(parts):

@@ -1,8 +1,9 @@
 """Patterns of English that a native technical writer does not use, and what to write instead.
 
 Read are the pages, the texts of the examples, the docstrings of public names, and every string of
-the package that has words. A pattern is here if a machine can find it without false alarms; the
-rest is in `CONTRIBUTING.md`. Code is left out of pages: it is judged by whom it is run.
+the package that has words; of private docstrings, how they begin. A pattern is here if a machine
+can find it without false alarms; the rest is in `CONTRIBUTING.md`. Code is left out of pages: it is
+judged by whom it is run.
 """
 
 import ast
@@ -116,6 +117,24 @@ def test_messages():
     texts = list(messages())
     assert len(texts) > 1000
     assert [(place, line) for place, text in texts for line in found_in(text)] == []
+
+
+def beginnings(source):
+    """(name, first words) of each docstring in a module, the private ones too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield getattr(node, "name", "module"), (ast.get_docstring(node) or "")[:40]
+
+
+def test_docstrings_say_what_is_returned():
+    """Not how it differs from a neighbor, or what it belongs to: "Return the weights of rows"."""
+    wrong = re.compile(r"(The same|Of|Whether)\b")
+    planted = 'def f():\n    """The same for sparse rows."""\n'
+    assert any(wrong.match(text) for _, text in beginnings(planted))
+    files = [(path, path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")]
+    texts = [(path, *each) for path, source in files for each in beginnings(source)]
+    assert len(texts) > 3000
+    assert [each for each in texts if wrong.match(each[-1])] == []
 
 
 def wrong_imports(text):

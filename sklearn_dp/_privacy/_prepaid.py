@@ -40,7 +40,7 @@ _Account = tuple[Any, Payers, str, str]
 
 
 @dataclass(frozen=True)
-class Part:
+class PrepaidFit:
     """The most that one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is
     Gaussian."""
 
@@ -80,7 +80,7 @@ class _Untaken:
     """Parts that have been paid for: of one process, as both sides of a fork would take them."""
 
     def __init__(self, budget: PrivacyBudget | None) -> None:
-        self.parts, self.budget = cast("list[Part]", []), budget
+        self.parts, self.budget = cast("list[PrepaidFit]", []), budget
         self._process, self._lock = process_mark(), Lock()
 
     def take(self, ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
@@ -98,9 +98,11 @@ class _Untaken:
 _UNTAKEN: ContextVar[_Untaken | None] = ContextVar("sklearn_dp_prepaid", default=None)
 
 
-def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerCharge, list[Part]]]:
+def charges_together(
+    parts: Iterable[PrepaidFit],
+) -> list[tuple[PrivacyLedger, LedgerCharge, list[PrepaidFit]]]:
     """One charge for all parts of an account, where there are several: and what it is for."""
-    accounts: dict[_Account, list[Part]] = {}
+    accounts: dict[_Account, list[PrepaidFit]] = {}
     for part in parts:
         accounts.setdefault(part.account, []).append(part)
     return [
@@ -110,7 +112,7 @@ def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerC
     ]
 
 
-def _charge(parts: list[Part]) -> LedgerCharge:
+def _charge(parts: list[PrepaidFit]) -> LedgerCharge:
     """Return the joint charge of some parts: they are (rho, delta)-zCDP together, which is
     (epsilon, 2 delta)-DP."""
     rho, delta = (sum_up([getattr(part, cost) for part in parts]) for cost in ("rho", "delta"))
@@ -127,7 +129,9 @@ def _charge(parts: list[Part]) -> LedgerCharge:
 
 
 @contextmanager
-def paid_together(parts: Iterable[Part], budget: PrivacyBudget | None = None) -> Iterator[None]:
+def paid_together(
+    parts: Iterable[PrepaidFit], budget: PrivacyBudget | None = None
+) -> Iterator[None]:
     """Charge the parts now; fits of this thread, in this block, may take them. `budget`: of all
     fits together, in rho, where it is known. It is for words alone. Inside another such block
     nothing is charged: its parts are for all fits in it."""

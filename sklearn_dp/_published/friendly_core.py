@@ -22,7 +22,7 @@ from scipy.special import ndtri
 
 from .._aggregate.friendly.average import RADII, find_radius, radius_grid
 from .._aggregate.friendly.mean_answer import answer
-from .._aggregate.friendly.mean_facts import Found, FriendlyMeanResult, PublicFacts
+from .._aggregate.friendly.mean_facts import FriendlyMeanResult, PointFacts, PublicFacts
 from .._aggregate.friendly.points import Points
 from .._aggregate.friendly.refine import Refined
 from .._privacy._plan import Mechanism, PlanEntry
@@ -62,12 +62,12 @@ def fit_published_mean(
         )
     d = points.n_features
     if diameter is None:
-        return FriendlyMeanResult.missing(columns, Found(math.nan, math.inf))
+        return FriendlyMeanResult.missing(columns, PointFacts(math.nan, math.inf))
     paid = session.plan["core size"]
     size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
     average = fc_average(session, pairs.compared, diameter)
     if average is None:
-        nothing = Found(math.nan, math.inf, diameter, "zcdp")
+        nothing = PointFacts(math.nan, math.inf, diameter, "zcdp")
         return FriendlyMeanResult.missing(columns, nothing)
     # The released size is a lower bound: by so much, and its noise, it is off. Points that are
     # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
@@ -87,7 +87,7 @@ def fit_published_mean(
         variance_noise=0.0,
     )
     facts = PublicFacts(end.size, d, diameter, 0.0, 0.0, None, names=names)
-    return answer(session, end, Found(end.size, size_sd, diameter, "zcdp"), columns, facts)
+    return answer(session, end, PointFacts(end.size, size_sd, diameter, "zcdp"), columns, facts)
 
 
 def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:

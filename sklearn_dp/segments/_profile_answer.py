@@ -234,7 +234,9 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
             messages.append(Message("rows_beyond_bounds", text, *about, severity="part"))
     if len(findings.sizes) > 1:
         messages += _of_segments(findings, names, shares)
-    noisy = _noisy(findings)
+    errors = findings.balance.errors(findings.errors)
+    largest = [errors[:, block].max(axis=1) for block in findings.balance.blocks]
+    noisy = ~(np.stack(largest, axis=1) < _NOISY)  # the means of each segment and column
     if noisy.any():
         text, columns = (
             f"too noisy to use: {_places(noisy, names)}",
@@ -279,13 +281,6 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
         severity = extent(len(empty), len(findings.sizes))
         messages.append(Message("empty_clusters", text, (), "use fewer segments", severity))
     return messages
-
-
-def _noisy(findings: Findings) -> np.ndarray:
-    """For each segment and column, whether its means are too noisy to use."""
-    errors = findings.balance.errors(findings.errors)
-    largest = [errors[:, block].max(axis=1) for block in findings.balance.blocks]
-    return ~(np.stack(largest, axis=1) < _NOISY)
 
 
 def _places(noisy: np.ndarray, names: list[str]) -> str:

@@ -22,7 +22,7 @@ from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._prepaid import Part, paid_together
+from sklearn_dp._privacy._prepaid import PrepaidFit, paid_together
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import preflight
@@ -294,7 +294,7 @@ def test_a_payment_for_one_value_is_not_taken_by_another():
     ledger = PrivacyLedger(PrivacyBudget(9.0, 1e-4))
     region = ledger.disjoint("region", REGIONS)
     plan = make_plan(PlanEntry("sum", "gaussian", 0.01), rho=0.01)
-    part = partial(Part, label="A", rho=0.01, delta=1e-6, gaussian=True, unit="row",
+    part = partial(PrepaidFit, label="A", rho=0.01, delta=1e-6, gaussian=True, unit="row",
                    relation="add or remove")  # fmt: skip
     with paid_together([part(region["north"]), part(ledger.disjoint("region")["north"])]):
         assert [each.payers for each in ledger.entries] == [("region", "north")]

@@ -9,7 +9,13 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._prepaid import Part, charges_together, identity, is_paid, paid_together
+from sklearn_dp._privacy._prepaid import (
+    PrepaidFit,
+    charges_together,
+    identity,
+    is_paid,
+    paid_together,
+)
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -21,7 +27,7 @@ def book(epsilon=9.0):
 
 
 def part(ledger, rho=0.01, delta=1e-6, gaussian=True):
-    return Part(ledger, "A", rho, delta, gaussian, *ROW)
+    return PrepaidFit(ledger, "A", rho, delta, gaussian, *ROW)
 
 
 def plan_of(rho, kind=Mechanism.GAUSSIAN, failure=0.0, delta=1e-6):

@@ -489,7 +489,7 @@ OUTSIDE = [
     ),
     Edit(
         "a part of what was paid for covers a fit that costs more",
-        _prepaid.Part,
+        _prepaid.PrepaidFit,
         "covers",
         "and charge.rho <= self.rho",
         "",

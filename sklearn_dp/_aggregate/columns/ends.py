@@ -20,7 +20,7 @@ _SURELY = 2.0  # standard deviations of its noise that a share of the rows beyon
 
 @dataclass(frozen=True)
 class Ends:
-    """Of columns, arrays (d,)."""
+    """The ends of columns, arrays (d,)."""
 
     outer: np.ndarray  # (2, d), public and maybe infinite
     low: np.ndarray  # finite; 0 where nothing is known

@@ -117,7 +117,7 @@ class Profile:
 
     @property
     def unseen(self) -> np.ndarray:
-        """Whether there is no spread to be seen."""
+        """True where no spread is visible."""
         return ~self.known | self.single
 
     def ends(self, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

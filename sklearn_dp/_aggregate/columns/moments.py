@@ -142,9 +142,9 @@ def fit_moments(
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """Of two releases of the same rows between the same ends, the second one about what the first
-    has shown: means by the inverse variances of their noise, all else of the second one, whose
-    variances have those of the first in them."""
+    """Combine two releases of the same rows between the same ends, the second one about what the
+    first has shown: means by the inverse variances of their noise, all else of the second one,
+    whose variances have those of the first in them."""
     known = np.isfinite(first.noise) & np.isfinite(second.noise) & ~second.single
     (one, of_one), (other, of_other) = (
         (np.where(known, np.maximum(each.noise, 1e-150), 1.0), np.where(known, each.error, 1.0))

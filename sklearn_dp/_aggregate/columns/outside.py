@@ -68,7 +68,7 @@ class RowsBeyond:
         return cls(np.array(found), float(size), (SENSITIVITY * noise_sd(rho)) ** 2)
 
     def and_one(self, more: Self, keep: float) -> Self:
-        """Of all days with one more."""
+        """Return the rows beyond of all days with one more."""
         size, variance = keep * self.size + more.size, keep**2 * self.variance + more.variance
         return type(self)(keep * self.numbers + more.numbers, size, variance)
 

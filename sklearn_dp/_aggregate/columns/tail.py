@@ -59,7 +59,7 @@ class Tail(NamedTuple):
 
 
 class Laws(NamedTuple):
-    """Of :func:`laws_of`."""
+    """The result of :func:`laws_of`."""
 
     likely: PowerLaw
     heavy: PowerLaw

@@ -25,7 +25,7 @@ from ..shared.centering import Weights
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
 from .days import alone
 from .mean_answer import answer
-from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
+from .mean_facts import Candidate, FriendlyMeanResult, PointFacts, PublicFacts
 from .points import Points
 from .refine import (
     BIAS,
@@ -247,7 +247,8 @@ def later_day(
     powers = (SQUARES, FOURTHS)[:d]
     candidate = replace(candidate, clip=clip.radius)
     sums = released_sums(session, "mean", rows, candidate, Spending(rho, weight, powers))
-    number = _of_both((float(totals[0]), size_sd**2), (sums.number, sums.number_sd**2))
+    part = sums.number_sd**2 / (size_sd**2 + sums.number_sd**2)  # both release the number of points
+    number = part * float(totals[0]) + (1 - part) * sums.number, part * size_sd**2
     day = Offsets.of(sums, number, clip.radius, unit).about(old.center - candidate.center / unit)
     pooled = clip.square / d / unit**2
     new, share = new.with_offsets(day, pooled, max(old.size / old.days, 1.0))
@@ -261,14 +262,8 @@ def later_day(
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
-    facts_of_points = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
+    facts_of_points = PointFacts(new.size, math.sqrt(new.size_variance), diameter, "days")
     return answer(session, end, facts_of_points, points.columns, facts), new
-
-
-def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    """A number that two releases tell, and its variance."""
-    part = b[1] / (a[1] + b[1])
-    return part * a[0] + (1 - part) * b[0], part * a[1]
 
 
 def _spreads(known: Offsets, pooled: float) -> np.ndarray:

@@ -43,8 +43,8 @@ from .average import RADII, find_radius, radius_grid
 from .days import Means
 from .mean_answer import answer, of_columns
 from .mean_facts import (
-    Found,
     FriendlyMeanResult,
+    PointFacts,
     PublicFacts,
     most_pairs,
 )
@@ -191,7 +191,7 @@ def fit_friendly_mean(
         count.weights,
         names,
     )
-    size, known = count.number, Found(count.shown, count.sd)
+    size, known = count.number, PointFacts(count.shown, count.sd)
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
     if diameter is None:
@@ -199,7 +199,10 @@ def fit_friendly_mean(
     # What the mean could still spend is for location, approach and mean together.
     facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
     route = choose_route(facts, _resolve(session.plan.target, locate))
-    candidate, known = route.locate(session, points, facts), Found(*known[:2], diameter, route.name)
+    candidate, known = (
+        route.locate(session, points, facts),
+        PointFacts(*known[:2], diameter, route.name),
+    )
     if candidate is None:
         return FriendlyMeanResult.missing(columns, known)
     if units.own_weights:

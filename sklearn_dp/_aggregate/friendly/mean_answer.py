@@ -21,7 +21,7 @@ from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise
 from ..shared.column_codes import told_of_single
 from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts
-from .mean_facts import Found, FriendlyMeanResult, PublicFacts
+from .mean_facts import FriendlyMeanResult, PointFacts, PublicFacts
 from .refine import Refined
 
 _NO_SPREAD = "no spread found in these columns"
@@ -57,7 +57,7 @@ def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> Frie
 def answer(
     session: PrivacySession,
     end: Refined,
-    outcome: Found,
+    outcome: PointFacts,
     columns: Columns,
     facts: PublicFacts,
 ) -> FriendlyMeanResult:

@@ -78,7 +78,7 @@ class Candidate:
         )
 
 
-class Found(NamedTuple):
+class PointFacts(NamedTuple):
     """The facts known before the mean: how many points there are, and how they were located."""
 
     size: float  # noisy number of points, or their weight in units
@@ -94,7 +94,7 @@ class FriendlyMeanResult:
 
     mean: np.ndarray
     radius: float  # that points are clipped to about the estimate; inf if there is none
-    size: float  # this and the next three: see `Found`
+    size: float  # this and the next three: see `PointFacts`
     size_sd: float
     diameter: float
     method: str
@@ -110,7 +110,7 @@ class FriendlyMeanResult:
     hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
 
     @classmethod
-    def missing(cls, columns: Columns, outcome: Found) -> FriendlyMeanResult:
+    def missing(cls, columns: Columns, outcome: PointFacts) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"

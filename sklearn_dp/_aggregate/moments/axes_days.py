@@ -25,7 +25,7 @@ from ..friendly.days import DayMean, Means
 from ..shared.axes import noise_edge
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile, symmetric
 from .estimates import noise_norm, within
-from .joined import LIKE, Part, about, averaged, stretch, with_sampling
+from .joined import LIKE, DivisorRatio, about, averaged, stretch, with_sampling
 from .moment_releases import DISTANCES, MOMENTS, MomentRelease
 from .rounds import MomentRounds
 from .tails import Clips, Distances, last_clips
@@ -63,7 +63,7 @@ class AxesDays:
     unseen: float = math.inf  # the same of tails that noise may hide
     # with the ellipsoid of the first rows counted, and whether tails are seen
     distances: tuple[Distances, Ellipsoid, bool] | None = None
-    part: Part = Part()
+    part: DivisorRatio = DivisorRatio()
 
     @classmethod
     def of(
@@ -79,7 +79,10 @@ class AxesDays:
         """Build the state of a first day: second moments about an integer center, divided by
         `size`, and `noise` that of an entry. Its weights multiply sampling variances by `square`;
         those of later days, which are not known, by 1 at the most."""
-        by, part = Ellipsoid.ball(center, 1.0), Part(first.size / size, first.size_sd / size)
+        by, part = (
+            Ellipsoid.ball(center, 1.0),
+            DivisorRatio(first.size / size, first.size_sd / size),
+        )
         variance = max(float(np.trace(second)), 0.0) / len(center)
         level = math.hypot(noise, with_sampling(0.0, size, square) * variance)
         variance, means = 2 * square / size, Means.of_none(len(center)).and_one(first, 1.0)

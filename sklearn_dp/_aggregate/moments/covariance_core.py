@@ -77,21 +77,19 @@ class CoreStage:
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
     def run(self, session: PrivacySession, rows: GridRows, *, centered: bool) -> Ellipsoid | None:
-        """The covariance of the core with noise, as a start for others; None if it is too small."""
+        """The covariance of the core with noise, as a start for the rounds; None if the core is too
+        small. Eigenvalues are floored, as tiny ones must not last. The ball holds nearly all rows
+        if the shape is off by a half."""
         budgets = [(name, self.rho[name], self.delta[name]) for name in _WORDS]
         core = covariance_of_core(
             session, rows, budgets, self.n_blocks, self.distance, centered=centered
         )
-        return None if core is None else _ellipsoid(core)
-
-
-def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:
-    """A start for the rounds, of floored eigenvalues, as tiny ones must not last. The ball holds
-    nearly all rows if the shape is off by a half."""
-    d = len(matrix)
-    values, vectors = np.linalg.eigh(np.clip(matrix, -(2.0**100), 2.0**100))
-    scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))
-    return Ellipsoid(np.zeros(d), vectors, scales, 1.5 * normal_quantile(0.99, d))
+        if core is None:
+            return None
+        values, vectors = np.linalg.eigh(np.clip(core, -(2.0**100), 2.0**100))
+        scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))
+        d = len(core)
+        return Ellipsoid(np.zeros(d), vectors, scales, 1.5 * normal_quantile(0.99, d))
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ import numpy as np
 from ..friendly.days import DayMean, Means
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
 from .estimates import noise_norm, unclip, within
-from .joined import LIKE, Part, averaged_entries, stretch, with_sampling
+from .joined import LIKE, DivisorRatio, averaged_entries, stretch, with_sampling
 from .moment_releases import DISTANCES, MOMENTS, MomentRelease, products
 from .rounds import HIDDEN, MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
@@ -42,7 +42,7 @@ class MomentDays:
     distances: tuple[Distances, Ellipsoid] | None  # and that of the first rows that were counted
     radii: np.ndarray  # (2,), that rows were clipped to, about: of sums, and of moments
     normal: bool  # whether the clips were those of a normal law
-    part: Part = Part()
+    part: DivisorRatio = DivisorRatio()
 
     @classmethod
     def of(cls, first: Ellipsoid, square: float, j: int = 0) -> Self:

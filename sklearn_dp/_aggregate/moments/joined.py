@@ -19,7 +19,7 @@ LIKE = 1.25, 2.0
 
 
 @dataclass(frozen=True)
-class Part:
+class DivisorRatio:
     """The number of rows behind averaged second moments, relative to what these were divided by.
 
     Moments of a day are divided by a number of rows that stands out from its noise, and are too

@@ -96,9 +96,8 @@ def refine(
     than `least_rounds` (before the last one) as long as directions are hidden in the noise and may
     come out of it. Without `tails`, rows are taken to be normal.
     """
-    explored = _explored(
-        rounds, ellipsoids, labeled, pool, repair or _as_they_are, least_rounds, most_rounds
-    )
+    repair = repair or (lambda guesses, number: guesses)
+    explored = _explored(rounds, ellipsoids, labeled, pool, repair, least_rounds, most_rounds)
     clips = explored.clips(rounds) if tails else same_clips(explored.radius, explored.taken)
     return explored.ended(rounds, clips)
 
@@ -146,10 +145,6 @@ class _Explored(NamedTuple):
         """The last round."""
         budget = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
         return rounds.round(self.taken, clips, budget, self.pasts, last=True)[:2]
-
-
-def _as_they_are(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
-    return guesses
 
 
 def _explored(

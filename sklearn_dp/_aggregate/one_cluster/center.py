@@ -84,14 +84,6 @@ def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: flo
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
 
 
-def _principal(session: PrivacySession, entry: str, rows: GridRows) -> np.ndarray:
-    """The released axes (4, d), integers in steps of 2**-20, along which the active rows reach
-    farthest from the public center; random ones where the data say nothing against the noise."""
-    second_moment = session.release(entry, rows.ask(Active(SecondMoment(rows.limit))))
-    _, axes = np.linalg.eigh(symmetric(second_moment, rows.n_features) / rows.unit**2)
-    return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
-
-
 def heavy_box(
     session: PrivacySession,
     prefix: str,
@@ -114,7 +106,10 @@ def heavy_box(
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
     if principal:
-        matrix = _principal(session, prefix + "axes", rows)
+        # The active rows reach farthest along these axes; they are random if noise dominates.
+        moment = session.release(prefix + "axes", rows.ask(Active(SecondMoment(rows.limit))))
+        _, axes = np.linalg.eigh(symmetric(moment, d) / rows.unit**2)
+        matrix = np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
         grid = Boxes(matrix, _PRINCIPAL_SIDE * radius * BASIS_STEPS)
     elif boxed:
         # Large enough that one of the shifts leaves most of a ball of that radius in one box.

@@ -156,7 +156,7 @@ class Ball:
     anywhere: bool = False  # whether that is as large as the domain, and no box told where to look
 
 
-class _Found(NamedTuple):
+class _SearchResult(NamedTuple):
     """The result of one search."""
 
     center: np.ndarray  # (d,), integers
@@ -278,7 +278,7 @@ def _radius(task: _Task) -> Radius | None:
     return result and dataclasses.replace(result, loss=result.loss / rate)
 
 
-def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _Found:
+def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _SearchResult:
     """One search for a center."""
     start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
@@ -286,7 +286,7 @@ def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> 
         start, status = (
             (start, _missed("no dense region was found")) if ball is None else (ball, status)
         )
-    return _Found(*_approach(task, start, task.start(number)), status)
+    return _SearchResult(*_approach(task, start, task.start(number)), status)
 
 
 def _first_ball(task: _Task, radius: Radius, prefix: str) -> Region | None:
@@ -353,7 +353,7 @@ def _pushed(rng: np.random.Generator, region: Region, limit: float) -> Region:
     return region._replace(center=clip_to_ball(np.rint(region.center + push), limit))
 
 
-def _best(task: _Task, balls: list[_Found]) -> tuple[np.ndarray, np.ndarray, Status]:
+def _best(task: _Task, balls: list[_SearchResult]) -> tuple[np.ndarray, np.ndarray, Status]:
     """The center, of several, with most points within the smallest radius that any needed."""
     best = 0
     if len(balls) > 1:

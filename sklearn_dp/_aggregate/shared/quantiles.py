@@ -121,6 +121,8 @@ def fit_quantiles(
     least = np.maximum(np.abs(values).max(axis=0), nil)
     scale = np.maximum.reduce([least, spread, _least_spread(ranks, levels)])
     resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
+    # Within bounds coarse bins are of use, too; without any, the columns have to be found.
+    needed = coarse if domain is None else ranks
     return Quantiles(
         values,
         estimates[..., 1],
@@ -131,14 +133,9 @@ def fit_quantiles(
         (estimates[..., 2] > 0) | (estimates[..., 3] > 0) & (estimates[..., 1] > scale / 10),
         ranks.size,
         ranks.sigma * float(np.linalg.norm(prefix_noise(_BINS)[-1])) / math.sqrt(table.n_features),
-        # Within bounds coarse bins are of use, too; without any, the columns have to be found.
-        max(_too_few(coarse if domain is None else ranks, q, ranks.size) for q in levels),
+        # Three standard deviations of a rank, relative to the units that lie beyond it.
+        max(3 * needed.sd(q) / (min(q, 1 - q) * max(ranks.size, 1.0)) for q in levels),
     )
-
-
-def _too_few(ranks: _Ranks, level: float, size: float) -> float:
-    """Three standard deviations of a rank over the units that lie beyond it."""
-    return 3 * ranks.sd(level) / (min(level, 1 - level) * max(size, 1.0))
 
 
 def _ends(domain: Domain | None, d: int) -> tuple[np.ndarray, np.ndarray]:
