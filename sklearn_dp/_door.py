@@ -366,10 +366,15 @@ def _width(row: Any) -> int | None:
     """Number of entries of a row of a list, by its type alone; None if it is no row."""
     if issubclass(type(row), type | dict):
         return None
-    if is_sequence(row):
-        return len(items_of(row))
-    flat = hasattr(row, "__len__") and hasattr(row, "__array__")
-    return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
+    try:
+        if is_sequence(row):
+            return len(items_of(row))
+        flat = hasattr(row, "__len__") and hasattr(row, "__array__")
+        return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException:  # of the code of one row, which may ask to end the process
+        return None
 
 
 def common_width(X: Sequence[Any]) -> int | None:

@@ -4,6 +4,7 @@
 and `test_one_row_more.py` what a row more changes.
 """
 
+import sys
 import warnings
 from collections import deque
 from decimal import Decimal
@@ -255,7 +256,16 @@ def test_one_column_is_told_how_to_become_a_table():
             DPKMeans(2).fit(line)
 
 
-@pytest.mark.parametrize("odd", [1.0, None, "ab", [], [1.0], [1.0, 2.0, 3.0]])
+class Unsized:
+    """A row whose code ends the fit."""
+
+    __array__ = shape = property(lambda self: sys.exit("SECRET"))
+
+    def __len__(self):
+        sys.exit("SECRET")
+
+
+@pytest.mark.parametrize("odd", [1.0, None, "ab", [], [1.0], [1.0, 2.0, 3.0], Unsized()])
 @pytest.mark.parametrize("place", [0, 100, 200])
 def test_an_odd_row_of_a_list_is_told_in_one_way_wherever_it_stands(odd, place):
     """The first one decided which error there was, and whether anything was charged: also where

@@ -189,7 +189,12 @@ def _list_reader(X: Any) -> tuple[str, str] | None:
 
 
 def _shape(part: Any) -> tuple:
-    shape = getattr(part, "shape", None)
+    try:
+        shape = getattr(part, "shape", None)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException:  # of the code of one row, which may ask to end the process
+        shape = None
     return shape if isinstance(shape, tuple) else ()
 
 
