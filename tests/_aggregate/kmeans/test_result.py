@@ -130,3 +130,15 @@ def test_rows_in_reach_of_no_center_are_told():
             assert not has_center
             told += 1
     assert told >= 5 and found >= 8
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_long_tail_beyond_the_released_radius_is_no_ok(seed):
+    """Two fits of three cost twice as much as k-means, and were "ok"."""
+    rng = np.random.default_rng(seed)
+    balance = rng.lognormal(6.3, 1.3, 20_000)
+    X = np.column_stack([rng.normal(41, 10, len(balance)), balance])
+    assert DPKMeans(5, random_state=seed).fit(X).status_ != "ok"
+    places = 500 * rng.normal(size=(5, 2))
+    X = rng.normal(places[rng.integers(5, size=len(X))], 20)
+    assert DPKMeans(5, random_state=seed).fit(X).status_ == "ok"
