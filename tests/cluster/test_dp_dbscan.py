@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn_dp import DPDBSCAN, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.density import dense_cells, grid_over, nearest_cluster
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.inspection import utility_curve
 
 BOX = ([-1.6, -1.1], [2.6, 1.6])
 MOONS = make_moons(8000, noise=0.06, random_state=0)[0]
@@ -176,6 +177,13 @@ def test_an_eps_that_is_too_small_is_told_one_that_is_not(d):
         eps = float(text.split("at least ")[1].split(",")[0])
         words = [each.text for each in DPDBSCAN(eps, **options).fit(X).messages_]
         assert not any("too wide" in each for each in words)
+
+
+def test_a_utility_curve_does_not_scale_rows():
+    """`min_samples` would have to change with their number."""
+    model = DPDBSCAN(0.1, rho=1.0, epsilon=None, bounds=BOX)
+    with pytest.raises(ValueError, match="does not scale with the number of rows"):
+        utility_curve(model, MOONS[:99], n_units=8000, metric=lambda model, X: 0.0)
 
 
 def test_other_ways_to_give_the_rows():
