@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._rows import table_units
-from sklearn_dp._rows.table import LocalEngine, Table
+from sklearn_dp._rows.table import LocalEngine, PartSource, Table
 from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
@@ -24,7 +24,7 @@ GROUPS = {
 }
 
 
-class Piece:
+class Piece(PartSource):
     sparse, number = False, 0
 
     def __init__(self, X, groups, weights):

@@ -82,12 +82,12 @@ def test_a_column_of_which_one_value_is_seen_is_constant(seed):
     """Nineteen in twenty are not paid: their mean was "ok" with an error of 1e-5."""
     rng, n = np.random.default_rng([seed, 2]), 6000
     ages = rng.integers(2, size=n) * 60 + rng.normal(0, 8, n)
-    hours = np.where(rng.random(n) < 0.9, 40, rng.normal(30, 8, n).round())
+    hours = np.where(rng.random(n) < 0.85, 40, rng.normal(30, 8, n).round())
     paid = np.where(rng.random(n) < 0.95, 0, rng.lognormal(6, 1, n))
     model = DPKMeans(2, random_state=seed).fit(np.c_[ages, hours, paid])
-    assert model.trustworthy_ and "only a single value is visible in these columns: x2" in str(
-        model.messages_
-    )
+    # Or of the few that are paid: they lie beyond the radius, and may have most of the squares.
+    codes = [each.code for each in model.messages_]
+    assert model.status_ == "caution" and {"single_value", "far_rows_clipped"} & {*codes}
     assert model.column_status_.tolist() == ["ok", "ok", "constant"]
 
 

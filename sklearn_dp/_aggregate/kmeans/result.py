@@ -331,9 +331,11 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
-            if not status and _tail_beyond(norms, domain.radius) > inertia / 2:
-                status = status.add(_LONG_TAIL)
         cut = status != self.status or NO_BOUND in status
+        if self.quality is not None and not status:  # which column has the tail is not known
+            inertia = self.quality.inertia + self.quality.inertia_sd
+            if _tail_beyond(norms, domain.radius) > inertia / 2:
+                status = status.add(_LONG_TAIL)
         return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
 
 
