@@ -38,7 +38,7 @@ from sklearn_dp._privacy import _pure_releases
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._releases import Releases
-from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp._privacy.mechanisms import filters, histograms, stability
 from sklearn_dp.audit import record_releases
 
 __all__ = [
@@ -506,7 +506,7 @@ def replay_neighbors(estimator, units, result, stop):
 CLAIMS = ("sensitivity", "distance")
 CLAIMING = [
     (owner, name)
-    for owner in (Releases, CompositeMechanism, histograms, _pure_releases)
+    for owner in (Releases, CompositeMechanism, filters, histograms, stability, _pure_releases)
     for name, method in vars(owner).items()
     if inspect.isfunction(method) and {*CLAIMS} & {*inspect.signature(method).parameters}
     if inspect.isclass(owner) or "session" in inspect.signature(method).parameters
