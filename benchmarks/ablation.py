@@ -47,8 +47,8 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
 from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
+from sklearn_dp._costs.plan import PlanError  # noqa: E402
 from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
-from sklearn_dp._privacy._plan import PlanError  # noqa: E402
 from sklearn_dp.cluster import DPKMeans  # noqa: E402
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning  # noqa: E402
 

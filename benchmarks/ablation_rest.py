@@ -37,7 +37,7 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import private_coreset, result
-from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._costs.plan import PlanError
 
 LEVEL, SD = 0.95, 1.959964
 UNEVEN = ((10**4, 2, 20), (3000, 10, 5), (1000, 2, 5))  # rows, features, clusters

@@ -16,7 +16,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 
 from sklearn_dp import accounting as ours
-from sklearn_dp._privacy._accounting import bounded_range_zcdp_rho, laplace_zcdp_rho
+from sklearn_dp._costs.accounting import bounded_range_zcdp_rho, laplace_zcdp_rho
 
 OUTPUT = Path(__file__).parents[1] / "doc" / "benchmarks" / "accounting.md"
 STEP = 1e-4  # discretization of the privacy loss, for both the optimistic and the pessimistic PLD

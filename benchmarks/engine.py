@@ -67,7 +67,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
 
 from sklearn_dp import DPKMeans  # noqa: E402
-from sklearn_dp._privacy._accounting import gaussian_sigma  # noqa: E402
+from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "doc" / "benchmarks" / "engine"

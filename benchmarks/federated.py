@@ -49,7 +49,7 @@ from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save  
 from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
-from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
+from sklearn_dp._costs import accounting  # noqa: E402
 from sklearn_dp._published.feddp_kmeans.rounds import PAPER_SPLIT, step_cost  # noqa: E402
 from sklearn_dp.federated import FederatedOptions  # noqa: E402
 from sklearn_dp.federated._prior import server_lloyds  # noqa: E402

@@ -56,7 +56,7 @@ from scipy.stats import multivariate_normal  # noqa: E402
 from sklearn.mixture import GaussianMixture  # noqa: E402
 
 from sklearn_dp import DPGaussianMixture, DPKMeans, DPOneCluster, FriendlyMean  # noqa: E402
-from sklearn_dp._privacy._accounting import gaussian_sigma  # noqa: E402
+from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "frontier"
 GUIDE = OUTPUT.parents[1] / "how_many_rows.md"

@@ -46,7 +46,7 @@ from sklearn import datasets  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
-from sklearn_dp._privacy._accounting import gaussian_sigma  # noqa: E402
+from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
 from sklearn_dp.cluster import DPKMeans  # noqa: E402
 from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
 

@@ -56,7 +56,7 @@ import sklearn
 from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._privacy._accounting import zcdp_rho
+from sklearn_dp._costs.accounting import zcdp_rho
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "one_cluster"
 DELTA = 1e-6

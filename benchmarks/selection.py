@@ -46,13 +46,8 @@ from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
 from sklearn_dp import DPPCA, DPKMeans, PublicEncoder  # noqa: E402
-from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu  # noqa: E402
-from sklearn_dp._privacy._selection import selection_mu, selection_refit  # noqa: E402
-from sklearn_dp._privacy._selection_rules import (  # noqa: E402
-    Geometric,
-    Thin,
-    _thinning,
-)
+from sklearn_dp._costs.accounting import gaussian_delta, gaussian_mu  # noqa: E402
+from sklearn_dp._privacy._selection import Geometric, Thin, _thinning, selection_mu, selection_refit  # noqa: E402
 from sklearn_dp.inspection import utility_curve  # noqa: E402
 from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
 from sklearn_dp.model_selection import DPGridSearch, Shares, preflight  # noqa: E402

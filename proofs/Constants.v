@@ -18,7 +18,7 @@ Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_products.py: exact_gram 
 Definition WEIGHT_STEPS : Z := 2 ^ 20. (* sklearn_dp/_privacy/_units.py: _WEIGHT_STEPS *)
 
 (* The sampler. *)
-Definition WORD : Z := 64. (* sklearn_dp/_privacy/_exact_arithmetic.py: WORD *)
+Definition WORD : Z := 64. (* sklearn_dp/_privacy/_rounded_laws.py: WORD *)
 Definition FEWEST : R := 2 ^ 32. (* sklearn_dp/_privacy/_rounded_laws.py: _FEWEST *)
 Definition REL : R := / 2 ^ 44. (* sklearn_dp/_privacy/_rounded_laws.py: _REL *)
 Definition ABS : R := / 2 ^ 50. (* sklearn_dp/_privacy/_rounded_laws.py: _ABS *)
@@ -26,4 +26,4 @@ Definition WIDTH : R := 64 / 100. (* sklearn_dp/_privacy/_rounded_laws.py: _WIDT
 Definition MAX_SCALE : R := 2 ^ 50. (* sklearn_dp/_privacy/_noise.py: MAX_SCALE *)
 
 (* Accounting. *)
-Definition ROUNDING : R := 16 / 2 ^ 52. (* sklearn_dp/_privacy/_rounding.py: ROUNDING *)
+Definition ROUNDING : R := 16 / 2 ^ 52. (* sklearn_dp/_costs/rounding.py: ROUNDING *)

@@ -106,7 +106,7 @@ Definition quantize (unit radius : R) (row : list R) : list Z :=
 def sigma_of(sensitivity, rho):
     return round_up(sensitivity / math.sqrt(2 * rho))
 *)
-(*python sklearn_dp/_privacy/_rounding.py
+(*python sklearn_dp/_costs/rounding.py
 def round_up(value):
     if isinstance(value, float):
         return math.nextafter(math.nextafter(value, math.inf), math.inf)
@@ -118,7 +118,7 @@ Definition round_up (x : R) : R := next (next x).
 Definition sigma_of (sensitivity rho : R) : R :=
   round_up (fl (sensitivity / fl (sqrt (fl (2 * rho))))).
 
-(*python sklearn_dp/_privacy/_gaussian_dp.py
+(*python sklearn_dp/_costs/accounting.py
 def mu_from_rho(rho):
     return math.nextafter(math.sqrt(2 * check_positive("rho", rho)), math.inf)
 *)
@@ -126,7 +126,7 @@ Definition mu_from_rho (rho : R) : R := next (fl (sqrt (fl (2 * rho)))).
 
 (** ** From rho to epsilon *)
 
-(*python sklearn_dp/_privacy/_rounding.py
+(*python sklearn_dp/_costs/rounding.py
 def sum_up(values):
     values = list(values)
     nearest = math.fsum(values)
@@ -141,7 +141,7 @@ Definition sum_up (values : list R) : R :=
   let nearest := fl (exact_sum values) in
   if Rlt_dec 0 (fl (exact_sum values - nearest)) then next nearest else nearest.
 
-(*python sklearn_dp/_privacy/_accounting.py
+(*python sklearn_dp/_costs/accounting.py
 def zcdp_epsilon(rho, delta):
     rho, delta = check_non_negative("rho", rho), check_delta("delta", delta)
     if rho == 0:

@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__  # noqa: F401 - the usual name
 
 if TYPE_CHECKING:
+    from ._costs.budget import PrivacyBudget
     from ._guarantee import privacy_report
-    from ._privacy._budget import PrivacyBudget
     from ._privacy._ledger import PrivacyLedger
     from ._privatize import privatize
     from .cluster import (
@@ -105,7 +105,7 @@ __all__ = [
 
 _HOMES = {
     "_guarantee": ("privacy_report",),
-    "_privacy._budget": ("PrivacyBudget",),
+    "_costs.budget": ("PrivacyBudget",),
     "_privacy._ledger": ("PrivacyLedger",),
     "_privatize": ("privatize",),
     "cluster": (

@@ -33,15 +33,15 @@ from ._aggregate.shared.advice import CLIPPED, is_far_inside, outside, plain
 from ._bounds import column_ends, domain_of
 from ._by_name import by_name, in_one_order
 from ._columns import PROJECT
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import check_choice
+from ._costs.plan import PlanEntry, PrivacyPlan
 from ._door import read_table
 from ._fit import FitsRows
 from ._guarantee import Guaranteed, check_values
 from ._privacy import _grid
-from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
-from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import (

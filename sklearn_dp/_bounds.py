@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._privacy._checks import is_real, real_array
+from ._costs.checks import is_real, real_array
 from ._privacy._domain import LARGEST, SMALLEST, Domain, reach
 
 

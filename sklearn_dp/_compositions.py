@@ -5,7 +5,7 @@ three things are otherwise:
 
 * Before a fit all that is public is checked, as in :mod:`._dry_run`. Then the ledger is charged for
   all private steps at once, so that it cannot run dry half-way, after a step has been paid for: see
-  :mod:`sklearn_dp._privacy._prepaid` for the proof.
+  :mod:`sklearn_dp._privacy._ledger` for the proof.
 * Steps are fitted in one thread: others would not know that they are paid for.
 * Nothing but the steps looks at the rows. A list of them is read entry by entry, and a table of
   columns decides by the steps alone, and never by the density of the rows, whether its output is
@@ -26,16 +26,15 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 
+from ._costs.accounting import zcdp_epsilon
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import is_real
+from ._costs.rounding import sum_up
 from ._door import schema
 from ._door_entries import is_vector, listed_rows
 from ._dry_run import dry_run
 from ._guarantee import Guaranteed, check_values, privacy_report
-from ._privacy._accounting import zcdp_epsilon
-from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_real
-from ._privacy._ledger import open_ledger
-from ._privacy._prepaid import PrepaidFit, paid_together
-from ._privacy._rounding import sum_up
+from ._privacy._ledger import PrepaidFit, open_ledger, paid_together
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
 from ._steps import problem_of, steps_of

@@ -46,12 +46,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import is_integer, is_real
+from ._costs.disjoint import EVERYONE, check_name, payers_in_words
+from ._costs.plan import PrivacyPlan
 from ._partitions import engine_of
-from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_integer, is_real
-from ._privacy._disjoint import EVERYONE, check_name, payers_in_words
 from ._privacy._ledger import open_ledger
-from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump

@@ -33,7 +33,7 @@ from ._columns import (
     schema_of_columns,
     wide_enough,
 )
-from ._privacy._checks import is_integer
+from ._costs.checks import is_integer
 from ._privacy._entries import (
     Wrong,
     dtype_of,
@@ -46,7 +46,7 @@ from ._privacy._entries import (
     object_array,
     quietly_read,
 )
-from ._privacy._rounding import exact_integers
+from ._privacy._integers import exact_integers
 from ._rows.single_rows import is_small, row_guard
 
 _MISSING = (

@@ -29,12 +29,12 @@ from sklearn.utils.metaestimators import available_if
 from ._base import fits_inside
 from ._by_name import names_in
 from ._columns import NUMBERS, check_numbers
+from ._costs.checks import is_integer
+from ._costs.plan import PrivacyPlan
 from ._door import schema
 from ._door_entries import is_vector, without_rows
 from ._partitions import engine_of, in_parts
-from ._privacy._checks import is_integer
 from ._privacy._entries import dtype_of, kind_of
-from ._privacy._plan import PrivacyPlan
 from ._rows.threads import in_this_thread
 from ._silence.suppress_output import suppress_output
 from ._sklearn_compat import BlindToRows, Stacked, without_callbacks

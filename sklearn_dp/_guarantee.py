@@ -1,7 +1,7 @@
 """What is released has its guarantee with it: the report of all that it comes from, and the ledger.
 
-* **The report** is a record that nothing changes (:mod:`._privacy._report`). `privacy_report_`
-  cannot be set; a fit adds its own (:mod:`._privacy._provenance`), and only a new fit, whose result
+* **The report** is a record that nothing changes (:mod:`._costs.report`). `privacy_report_`
+  cannot be set; a fit adds its own (:mod:`._costs.report`), and only a new fit, whose result
   owes nothing to the old one, begins anew.
 * **What comes out of a fit as a part of it** (the best estimator of a search, the estimator of a
   segment) has the report of the whole, and its ledger: whatever it spends later is charged there.
@@ -20,13 +20,11 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._privacy._budget import PrivacyBudget
-from ._privacy._disjoint import check_one_value
-from ._privacy._ledger import DisjointLedgers, PrivacyLedger, open_ledger
-from ._privacy._plan import PrivacyPlan
-from ._privacy._prepaid import identity
-from ._privacy._provenance import total_of, without_guarantee, worst_of
-from ._privacy._report import PrivacyReport
+from ._costs.budget import PrivacyBudget
+from ._costs.disjoint import check_one_value
+from ._costs.plan import PrivacyPlan
+from ._costs.report import PrivacyReport, total_of, without_guarantee, worst_of
+from ._privacy._ledger import DisjointLedgers, PrivacyLedger, identity, open_ledger
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
 from .exceptions import LedgerError
 
@@ -62,7 +60,7 @@ class Guaranteed(PrivateStep):
         return "group" if grouped else "row"
 
     def _relation(self, unit: str) -> str:
-        """Return how neighbors of a fit differ in a unit: one of `RELATIONS` of `_neighbors`."""
+        """Return how neighbors of a fit differ in a unit: one of `RELATIONS`."""
         return "add or remove"
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:

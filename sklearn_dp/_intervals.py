@@ -19,10 +19,9 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from ._privacy._checks import check_choice, check_number, is_real
-from ._privacy._html import framed, table
-from ._privacy._optional import extra
-from ._privacy._report import PrivacyReport
+from ._costs.checks import check_choice, check_number, extra, is_real
+from ._costs.pages import framed, table
+from ._costs.report import PrivacyReport
 from ._status import Status
 
 _COLUMNS = ("value", "std_error", "low", "high")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._aggregate.kmeans.fit_context import CRITERIA, MOST_CHOICES, Candidates
-from ._privacy._checks import check_choice, is_integer
+from ._costs.checks import check_choice, is_integer
 from ._validation import MOST_CLUSTERS, check_integer, check_pair
 
 

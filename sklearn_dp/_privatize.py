@@ -21,9 +21,9 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
 from ._compositions import COMPOSED, owned
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import warn
 from ._dropin import REPLACED
-from ._privacy._budget import PrivacyBudget
-from ._privacy._warn import warn
 from ._steps import SingleRows, follows_from_rows
 from ._validation import check_steps, names_of, shares_of_one
 from .cluster import DPDBSCAN, DPKMeans

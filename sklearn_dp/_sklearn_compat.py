@@ -20,8 +20,8 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 
-from ._privacy._log import LOGGER
-from ._privacy._warn import warn
+from ._costs.checks import warn
+from ._costs.log import LOGGER
 from ._version import __version__
 
 try:  # scikit-learn >= 1.9

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._privacy._warn import warn
+from ._costs.checks import warn
 from .exceptions import UtilityWarning
 
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best

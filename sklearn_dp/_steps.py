@@ -3,7 +3,7 @@
 **The claim.** A fitted composition is certified if each of its steps is known to be one of these.
 Then what each step gets for a row follows from that row, from parameters and from what the steps
 before have released, so one row more is one row more in front of each private step; see
-:mod:`._privacy._provenance` for the sum of their costs.
+:mod:`._costs.report` for the sum of their costs.
 
 * *Private*: what its fit shows is released, and it reads rows through the door.
 * *Public*: its fit learns nothing of rows, and it gives every row, read through the door by itself,
@@ -38,8 +38,8 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import get_tags
 
 from ._columns import check_numbers
+from ._costs.checks import is_integer
 from ._door import check_vector, column, numbers, schema, see_columns
-from ._privacy._checks import is_integer
 from ._rows.single_rows import finite, products, row_guard, saturated
 from ._silence.global_generators import own_streams
 from ._silence.suppress_output import attempt, suppress_output

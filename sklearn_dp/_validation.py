@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._aggregate.one_cluster import MOST_POINTS
-from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_delta, check_number, is_integer, is_real
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import check_delta, check_number, is_integer, is_real
 
 MOST_CLUSTERS = 2**14
 """More of anything that a table of centers has a row for is a slip of the pen."""

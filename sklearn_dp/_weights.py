@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ._costs.checks import is_real
 from ._door import check_vector, read_vector
-from ._privacy._checks import is_real
 from ._rows.single_rows import narrowed
 
 NO_WEIGHT = (

@@ -20,10 +20,10 @@ import json
 import math
 import sys
 
-from ._privacy._budget import PrivacyBudget
+from ._costs.budget import PrivacyBudget
+from ._costs.checks import RELATIONS, UNITS, in_words
+from ._costs.ledger_terms import COMPOSITIONS, LedgerCharge
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger
-from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
-from ._privacy._neighbors import RELATIONS, UNITS, in_words
 
 __all__ = ["DisjointLedgers", "LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
 

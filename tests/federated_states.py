@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import client_update, first_message, server_update
 from sklearn_dp.federated._engines import total_of

@@ -15,10 +15,10 @@ from kernel_alone import KERNEL_ALONE
 from sklearn.base import BaseEstimator, clone
 
 import sklearn_dp
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy._ledger import open_ledger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import BudgetExceededError
 
 try:
@@ -38,7 +38,7 @@ QUARTER = LedgerCharge(epsilon=0.25, delta=1e-6, label="Quarter")
 KILLED_AT = """
 import functools, os, signal, sqlite3, sys
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 
 path, moment, when = sys.argv[1:]
 

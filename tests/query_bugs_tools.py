@@ -10,7 +10,8 @@ from query_columns import OF_COLUMNS, in_two_cells
 from query_tools import masks_of_the_first_rows
 from query_whitened import OF_WHITENED
 
-from sklearn_dp._privacy import _aggregates, _grid
+from sklearn_dp._privacy import _domain as _aggregates
+from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
     active,

@@ -9,9 +9,9 @@ from unittest.mock import patch
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import Sealed, opened
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import Query

@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp._privacy import _pure_releases
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._releases import Releases
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import filters, histograms, stability
 from sklearn_dp.audit import record_releases
 
@@ -504,9 +504,10 @@ def replay_neighbors(estimator, units, result, stop):
 # -- mutants ---------------------------------------------------------------------------------------
 
 CLAIMS = ("sensitivity", "distance")
+OWNERS = (PrivacySession, CompositeMechanism, filters, histograms, stability, _pure_releases)
 CLAIMING = [
     (owner, name)
-    for owner in (Releases, CompositeMechanism, filters, histograms, stability, _pure_releases)
+    for owner in OWNERS
     for name, method in vars(owner).items()
     if inspect.isfunction(method) and {*CLAIMS} & {*inspect.signature(method).parameters}
     if inspect.isclass(owner) or "session" in inspect.signature(method).parameters

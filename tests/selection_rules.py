@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._privacy._selection_rules import Geometric, Thin
+from sklearn_dp._privacy._selection import Geometric, Thin
 
 __all__ = ["GEOMETRIC", "RULES", "generating"]
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 # Who may import whom: strictly from a lower layer, or from inside the same component.
 LAYERS = (
     {"exceptions", "_version"},
+    {"_costs"},
     {"_privacy"},
     {"_columns", "_sklearn_compat", "_status"},
     {"_silence"},
@@ -93,7 +94,7 @@ DRAWS = {
 
 
 # Where floats become integers: the helpers that refuse what is none, and noise of bounded scale.
-CASTS = {"_privacy._rounding", "_privacy._rounded_laws"}
+CASTS = {"_privacy._integers", "_privacy._rounded_laws"}
 INTEGER_TYPE = re.compile(r"^(int|(np|numpy)\.(u?int\d*|u?intp|u?longlong)|'[<>=|]?[iu]\d')$")
 OF_INTEGERS = ("same_kind", "safe")  # what NumPy then refuses of floats
 
@@ -256,12 +257,12 @@ def rooms_follow_the_arrows(module):
 
 
 def kernel_is_self_contained(module):
-    """`_privacy` imports numpy, scipy and the standard library only.
+    """`_costs` and `_privacy` import numpy, scipy and the standard library only.
 
     The tables that it makes for people may ask for pandas when they are made, and its events for
     dp-accounting for that.
     """
-    if module.component != "_privacy":
+    if module.component not in ("_costs", "_privacy"):
         return
     for item in module_imports(module):
         top = item.target.split(".")[0]
@@ -358,7 +359,7 @@ def optional_libraries_are_lazy(module):
 
 
 def floats_become_integers_in_one_place(module):
-    """Only the helpers of `_rounding.py` make integers of floats; other casts say "same_kind".
+    """Only the helpers of `_integers.py` make integers of floats; other casts say "same_kind".
 
     A bare cast makes -2**63 of NaN and of what overflows, which no sensitivity covers. With that
     word NumPy takes integers only. The audit casts numbers of its own.
@@ -432,7 +433,7 @@ def tables_come_in_by_one_door(module):
         if item.target.startswith("sklearn.") and item.target.split(".")[-1] in CHECKS:
             yield f"{module.name}:{item.line}: {item.target} looks at all rows"
     inside = LAYER.get(module.component, 99) <= LAYER["_aggregate"] or module.component == "audit"
-    if inside and module.name not in ("_privacy._groups", "_rows.table_units"):
+    if inside and module.name not in ("_privacy._units", "_rows.table_units"):
         return
     for node in nodes(module):
         if isinstance(node, ast.ClassDef):
@@ -505,6 +506,7 @@ PLANTED = [
     ],
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from .. import kmeans"),
     (rooms_follow_the_arrows, "_aggregate.attic.thing", ""),
+    (imports_point_down, "_costs.plan", "from .._privacy._sealed import Sealed"),
     (imports_point_down, "_privacy._grid", "from sklearn_dp._aggregate import _pca"),
     (imports_point_down, "_privacy._grid", "def f():\n    import sklearn_dp._base"),
     (imports_point_down, "_aggregate.shared.axes", "from ..._base import BaseDPEstimator"),
@@ -520,7 +522,7 @@ PLANTED = [
             ("mean._m", "def fit(X, *, by):\n    return np.column_stack([X, by])"),
             ("_base", "class A:\n def fit(self, sample_weight):\n  np.atleast_1d(sample_weight)"),
             ("segments._m", "def f(X):\n    return pandas.DataFrame(X)"),
-            ("_privacy._groups", "def f(groups):\n    return np.asarray(groups)"),
+            ("_privacy._units", "def f(groups):\n    return np.asarray(groups)"),
             ("_partitions._m", "f = lambda rows: np.vstack(rows)"),
             ("ensemble._m", "from sklearn.utils import check_array"),
             ("_aggregate.shared.m", "from sklearn.utils.validation import validate_data"),
@@ -535,6 +537,7 @@ PLANTED = [
     (imports_point_down, "_aggregate.shared.rows", "from ..._published.feddp_kmeans import rounds"),
     (rooms_follow_the_arrows, "_published.one_cluster.x", "from ..separated_gaussians import tree"),
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from ..._published import friendly_core"),
+    (kernel_is_self_contained, "_costs.plan", "import sklearn"),
     (kernel_is_self_contained, "_privacy._grid", "import sklearn"),
     (kernel_is_self_contained, "_privacy._grid", "def f():\n    from joblib import Parallel"),
     (noise_comes_from_the_kernel, "mean._m", "import numpy as np\nz = np.random.normal()"),

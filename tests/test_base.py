@@ -11,8 +11,8 @@ from toy_releases import count
 
 from sklearn_dp import DPBySegment, DPOneHotEncoder, DPTopics, PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError

@@ -22,9 +22,9 @@ import sklearn_dp
 from sklearn_dp import DPKMeans, DPOneCluster, SampleAndAggregate
 from sklearn_dp._aggregate.tuples import stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import noisy_centers, separated_balls

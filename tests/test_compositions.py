@@ -46,7 +46,7 @@ from sklearn_dp._compositions import (
     parts_of,
     private_steps,
 )
-from sklearn_dp._privacy._prepaid import PrepaidFit, paid_together
+from sklearn_dp._privacy._ledger import PrepaidFit, paid_together
 from sklearn_dp._steps import follows_from_rows
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, PrivacyWarning
 from sklearn_dp.model_selection import DPGridSearch, preflight

@@ -15,8 +15,8 @@ from ledger_tools import (
     gaussian_fit,
 )
 
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.ledger import main
 
 

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn_dp import DPOneHotEncoder, FederatedDPKMeans, FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._entries import object_array
-from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp._privacy._units import code_groups
 from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble import SampleAndAggregate

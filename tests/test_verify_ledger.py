@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 from ledger_tools import admitted
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.ledger import main
 
 SCRIPT = Path(__file__).resolve().parents[1] / "doc" / "verify_ledger.py"

@@ -6,16 +6,18 @@
 
 The modules that an estimator imports, directly or through others, of these kinds:
 
-* kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
+* kernel: all that it needs of `_privacy`, but for ledgers, which see no values;
 * rows, questions: all that it needs of `_rows` and `_queries`;
 * door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_weights`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
   should be none.
 
-Lines are code: no docstrings, comments or blank lines. A second table says what has to be read in
-addition where a table is on a cluster: these modules are imported for such a table only. The last
-line counts the calls, outside of kernel and questions, that state a sensitivity.
+Lines are code: no docstrings, comments or blank lines. The lines below the table are about what it
+does not count: `_costs` (budgets, plans, accounts, reports), which is handed public numbers only,
+so that a mistake there is a wrong sum and shows no row; and what has to be read in addition where a
+table is on a cluster: these modules are imported for such a table only. The last line counts the
+calls, outside of kernel and questions, that state a sensitivity.
 """
 
 import argparse
@@ -60,12 +62,10 @@ CLUSTERS = {"Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
 
 AFTER = "_partitions._rowwise"
 """Methods after a fit: what they are given is not what the fit was of."""
-PAGES = {
-    "_communication_cost", "_disjoint", "_dp_accounting", "_guarantee_text", "_html", "_ledger",
-    "_ledger_page", "_ledger_store", "_ledger_terms", "_log", "_optional", "_plan_pages",
-    "_prepaid", "_provenance", "_report",
-}  # fmt: skip
-"""Of the kernel: budgets across fits, and what is shown of plans and reports."""
+PAGES = {"_ledger", "_ledger_store"}
+"""Of the kernel: budgets across fits."""
+COSTS = "_costs"
+"""Budgets, plans and reports: numbers that are public, below all that sees a row."""
 KINDS = ("kernel", "rows", "questions", "door", "others")
 RAW = {"Table", "Rows", "Part"}
 
@@ -166,6 +166,11 @@ class Checkout:
         """Code lines by kind."""
         return [self.lines(names) for names in self.files(estimator).values()]
 
+    def costs(self, estimator="DPKMeans"):
+        """Code lines of what is computed of public numbers alone."""
+        needed = self.needed(ESTIMATORS[estimator])
+        return self.lines([each for each in needed if each.split(".")[0] == COSTS])
+
     def cluster(self, name, estimator="DPKMeans"):
         """Code lines of what is to be read in addition, for rows on a cluster."""
         needed = self.needed(f"_partitions.{CLUSTERS[name]}")
@@ -230,6 +235,7 @@ def main():
         known = f"{sum(past.row(name)):>10,}" if past else ""
         print(f"{name:<20}" + "".join(f"{each:>10,}" for each in (*row, sum(row))) + known)
     clusters = ", ".join(f"{name} {now.cluster(name):,}" for name in CLUSTERS)
+    print(f"numbers that are public, without ledgers' files: {now.costs():,}")
     print(f"in addition, for rows on a cluster: {clusters}")
     stated = now.stated()
     known = f"; before, {len(past.stated())}" if past else ""

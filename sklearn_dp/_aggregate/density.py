@@ -26,7 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._queries.grid_cells import GridCells
 
 # The largest side of a cell in radii, for one feature and for more: a ball covers about ten cells

@@ -16,7 +16,7 @@ from weakref import finalize
 
 import numpy as np
 
-from .._privacy._optional import extra
+from .._costs.checks import extra
 from .._rows.pieces import joined, kept
 from .._rows.table import LocalEngine
 from ._sources import (

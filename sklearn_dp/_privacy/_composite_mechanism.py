@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _accounting as accounting
-from ._budget import PrivacyBudget
-from ._plan import Mechanism, PrivacyPlan
-from ._selection_rules import Geometric, Thin
+from .._costs import accounting
+from .._costs.budget import PrivacyBudget
+from .._costs.plan import Mechanism, PrivacyPlan
+from ._selection import Geometric, Thin
 from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
@@ -84,7 +84,7 @@ def open_step(session: Any, entry: str, *, epsilon: float, delta: float) -> Comp
 def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
     """Pay for a step that is (epsilon, delta)-DP as a whole. Charged once, as zCDP. The caller
     proves that all the draws of the step together are so: see :mod:`._composite_mechanism`. The
-    entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts."""
+    entry is for approximate DP, or for what :func:`.approx_dp_zcdp` converts."""
     rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
     public = {"epsilon": epsilon, "delta": delta}
     session._release(

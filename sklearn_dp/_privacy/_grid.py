@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._rounding import bounded_integers, largest_of
+from ._integers import bounded_integers, largest_of
 
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""

@@ -1,6 +1,6 @@
 """Where a ledger is kept: in the memory of one process, or in an SQLite file that many share.
 
-A *book* holds the entries of a ledger (see :class:`~._ledger_terms.LedgerState`). It can `read` all
+A *book* holds the entries of a ledger (see :class:`.LedgerState`). It can `read` all
 of them at one moment, and `append` one that follows from what has been read. Nothing takes an entry
 back, or changes one.
 
@@ -38,10 +38,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._costs.ledger_terms import LedgerState, LedgerTerms
 from ..exceptions import LedgerError
-from ._ledger_terms import LedgerState, LedgerTerms
-from ._process import process_mark
-from ._random_words import fresh_bytes
+from ._random_words import fresh_bytes, process_mark
 
 Execute = Callable[..., sqlite3.Cursor]
 Make = Callable[[LedgerState], str | None]

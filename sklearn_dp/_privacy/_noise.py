@@ -10,7 +10,7 @@ whole block of such numbers, together with a bound on its error (see `_rounded_l
 bound cannot exclude that the rounding comes out differently, which includes the far tails, integer
 arithmetic decides: ``U`` is compared with the distribution function at the half integer, with
 rigorous bounds, and further bits of ``U`` are drawn only when its interval straddles that point
-(see `_exact_arithmetic`).
+(see `_rounded_laws`).
 
 Bits come from `_random_words`. Work is done in whole blocks of `BLOCK` numbers, so that the time of
 a small request says nothing about the values it got.
@@ -25,9 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from ._exact_arithmetic import WORD, LazyUniform, exp_bounds, tail_fraction
 from ._random_words import BLOCK, Block, Stream
-from ._rounded_laws import GAUSSIAN, LAPLACE, _SymmetricLaw, guarded_round
+from ._rounded_laws import (
+    GAUSSIAN,
+    LAPLACE,
+    WORD,
+    LazyUniform,
+    _SymmetricLaw,
+    exp_bounds,
+    guarded_round,
+    tail_fraction,
+)
 from ._trace import altered, note_draw
 
 MAX_SCALE = 2.0**50

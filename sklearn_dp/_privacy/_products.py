@@ -13,7 +13,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from ._grid import _FEW, NearRows, clip_integer_rows, common_row, sum_type
-from ._rounding import exact_integers
+from ._integers import exact_integers
 from ._units import Units
 
 MOST_SUMMED = 2**19

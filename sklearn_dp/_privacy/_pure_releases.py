@@ -1,8 +1,6 @@
 """Releases of pure differential privacy: choices by sealed or exact scores, and Laplace noise.
 
-As in :mod:`._releases`, each asks the law of its name for a ``Release``, and the session pays for
-it before noise is drawn. Most estimators need none of them, so a session knows nothing of these
-laws.
+Each asks the law of its name for a ``Release``, and the session pays for it before noise is drawn.
 """
 
 from collections.abc import Sequence
@@ -10,10 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ._plan import require
 from ._sealed import Sealed
 from .mechanisms import laplace as laplace_law
 from .mechanisms import selection
+from .mechanisms._release import require
 
 
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:

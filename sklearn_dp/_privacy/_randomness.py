@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import is_integer
+from .._costs.checks import is_integer
 from ._noise import NoiseSource
 
 

@@ -2,9 +2,9 @@
 
 A question about rows (:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and
 the :class:`Claim` that is proved of them. All that an algorithm can do with one is to hand it to a
-session, whose noise follows from the claim (:mod:`._releases`). It cannot be computed with,
-compared, printed, pickled or copied. So an algorithm that holds sealed answers and released numbers
-only is post-processing, whatever it computes and whatever it decides.
+session, whose noise follows from the claim (:meth:`.PrivacySession.release`). It cannot be computed
+with, compared, printed, pickled or copied. So an algorithm that holds sealed answers and released
+numbers only is post-processing, whatever it computes and whatever it decides.
 
 Python hides nothing from those who look for it. `tests/_queries/test_laws.py` reads the syntax
 trees: nobody but the kernel opens a statistic, and nobody but the questions seals one.
@@ -16,8 +16,8 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from ._plan import PlanError, PrivacyPlan
-from ._rounding import round_up
+from .._costs.plan import PlanError, PrivacyPlan
+from .._costs.rounding import round_up
 from ._units import UnitFacts
 
 _set = object.__setattr__  # objects refuse that of their own

@@ -4,14 +4,17 @@ The life of a session:
 
 1. It is opened with a plan. The ledger, if there is one, is charged for the whole plan at once, and
    nothing has been looked at yet.
-2. Building blocks compute exact integers from the rows and ask for a release (:mod:`._releases`).
-   The accounts (:mod:`._accounts`) refuse what the plan does not hold. What they admit is paid for;
-   only then is noise drawn.
+2. Building blocks ask for releases of sealed answers (:mod:`._sealed`), which bring the claim that
+   was proved of them. The law of a release (:mod:`.mechanisms`) checks every premise of its proof.
+   The accounts (:class:`.Accounts`) refuse what the plan does not hold. What they admit is paid
+   for; only then is noise drawn. Statistics are integers: what floating-point sums of neighbors
+   differ by is not known exactly, and an integer sum is the same whatever the order of the rows.
+   Laws that few estimators need have their release beside them: a session pays for it all the same.
 3. Everything else is post-processing. :meth:`PrivacySession.report` is the table of what was done.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
-(:meth:`PrivacySession.part`; :mod:`._parallel_composition` tells why a unit pays for its own), a
-*step* pays for a mechanism with a theorem of its own and hands out its inner draws
+(:meth:`PrivacySession.part`; :mod:`~sklearn_dp._costs.disjoint` tells why a unit pays for its own),
+a *step* pays for a mechanism with a theorem of its own and hands out its inner draws
 (:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own inside such a step,
 or for a whole fit that the plan pays at once (:meth:`PrivacySession.inner`): a candidate of a
 search, a step of a pipeline.
@@ -26,26 +29,22 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from .._costs.checks import is_part_of, warn
+from .._costs.disjoint import payers_in_words
+from .._costs.ledger_terms import LedgerCharge
+from .._costs.log import log_plan, log_release
+from .._costs.plan import Accounts, PlanError, PrivacyPlan
+from .._costs.plan_pages import budget_for
+from .._costs.report import PaidBy, PrivacyReport
 from ..exceptions import SeededNoiseWarning
-from ._accounts import Accounts
-from ._disjoint import payers_in_words
-from ._ledger import open_ledger
-from ._ledger_terms import LedgerCharge
-from ._log import log_plan, log_release
-from ._neighbors import is_part_of
+from ._ledger import is_paid, open_ledger, shared_budget
 from ._noise import NoiseSource, noise_source
-from ._plan import PlanError, PrivacyPlan
-from ._plan_pages import budget_for
-from ._prepaid import is_paid, shared_budget
-from ._process import process_mark
-from ._random_words import fresh_bytes
+from ._random_words import fresh_bytes, process_mark
 from ._randomness import AlgorithmicRandomness, seed_of
-from ._releases import Releases
-from ._report import PaidBy, PrivacyReport
+from ._sealed import Sealed, opened
 from ._trace import Event, active_trace, altered, drawn
-from ._warn import warn
-from .mechanisms import fits
-from .mechanisms._release import Release
+from .mechanisms import fits, gaussian
+from .mechanisms._release import Release, lengths
 
 _SEEDED = (
     "random_state is set: the noise can be reproduced, and the privacy guarantee does not hold "
@@ -53,7 +52,7 @@ _SEEDED = (
 )
 
 
-class PrivacySession(Releases, AlgorithmicRandomness):
+class PrivacySession(AlgorithmicRandomness):
     """Releases of one fit, charged against its plan: what may be released, and its greatest cost.
 
     Without a `random_state` noise comes from the operating system. Anything else reproduces noise
@@ -63,6 +62,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
     """
 
     _paid_by: PaidBy | None = None
+    _rate = 1.0  # below one: answers are of a sample, and paid for as such
 
     def __init__(
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
@@ -120,7 +120,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """A session for releases about some of the units, apart from those of other labels.
 
         The caller proves that parts with different labels, public or released, look at disjoint
-        sets of units; see :mod:`sklearn_dp._privacy._parallel_composition`. It goes on from what
+        sets of units; see :mod:`sklearn_dp._costs.disjoint`. It goes on from what
         this session has spent. Before this one spends more, it must :meth:`join` all its parts.
 
         `renumbered`: units have numbers of their part, which others have elsewhere, and so the part
@@ -214,6 +214,28 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """Spend no more on an entry, by released values alone: others may take what it has left.
         Their own caps, and the total of the plan, stay as they are."""
         self._accounts.waive(entry)
+
+    # -- releases: a law checks its premises, the accounts pay, then noise is drawn
+
+    def _opened(self, sealed: Sealed) -> Any:
+        return opened(sealed, self.plan, self._rate)
+
+    def release(self, entry: str, sealed: Sealed, *, rho: float | None = None) -> np.ndarray:
+        """Release an answer with Gaussian noise, in lengths; see :meth:`gaussian`."""
+        exact, claim = self._opened(sealed), sealed.claim
+        return self.gaussian(entry, exact, sensitivity=claim.l2, unit=claim.unit, rho=rho)
+
+    def gaussian(
+        self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None
+    ) -> np.ndarray:
+        """Release integers with rounded Gaussian noise: rho-zCDP, and exactly sqrt(2 rho)-GDP.
+
+        `value` is the exact statistic, in grid steps of length `unit`; Python integers (dtype
+        object) may have any size. `sensitivity` is s with the proved claim ``sum_i ((v_i - v'_i) /
+        s_i)^2 <= 1`` for neighbors. `rho` is the zCDP cost; all that the entry has left by default.
+        """
+        release = gaussian.release(value, sensitivity, self._cost(entry, rho), unit)
+        return lengths(self._release(entry, release), unit)
 
     def _charge(self, entry: str, release: Release) -> None:
         """Pay for one release; the caps are checked before anything is drawn. While parts are out,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ._noise import NoiseSource
-from ._plan import require
 from ._trace import Event
+from .mechanisms._release import require
 
 _MOST_BLOCKS = 2**32
 _AT_A_TIME = 2**16  # draws

@@ -25,8 +25,8 @@ from .._aggregate.friendly.mean_answer import answer
 from .._aggregate.friendly.mean_facts import FriendlyMeanResult, PointFacts, PublicFacts
 from .._aggregate.friendly.points import Points
 from .._aggregate.friendly.refine import Refined
-from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import sum_down
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
 from .._queries.averages import Average

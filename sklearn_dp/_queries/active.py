@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import Part

@@ -27,9 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._privacy import _accounting as accounting
+from .._costs import accounting
+from .._costs.rounding import round_up
 from .._privacy._grid import sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
 from .._rows.table import ROWS, Part

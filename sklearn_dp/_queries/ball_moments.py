@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._privacy._grid import clip_integer_rows, sum_type
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
 from ._query import Facts, Query

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._costs.rounding import round_up
 from .._privacy._grid import sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part

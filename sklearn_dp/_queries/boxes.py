@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._units import UnitFacts
 from .._rows.bins import row_slices

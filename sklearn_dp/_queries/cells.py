@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._domain import weighted_bincount
+from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._sealed import Claim
 from .._rows.bins import row_slices
 from .._rows.row_sums import clipped_sums

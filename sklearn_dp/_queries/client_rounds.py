@@ -35,10 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._privacy._aggregates import norm_places
-from .._privacy._domain import Domain
+from .._privacy._domain import Domain, norm_places
 from .._privacy._grid import Grid, clip_integer_rows
-from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._sealed import Claim, Sealed
 from .._privacy._units import UnitFacts, Units
 from .._rows.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._domain import Domain
+from .._costs.rounding import round_up
+from .._privacy._domain import Domain, weighted_bincount
 from .._privacy._grid import sum_type
-from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim, Sealed
 from .._rows.bins import bins_of, counted, row_slices
 from .._rows.outside import beyond

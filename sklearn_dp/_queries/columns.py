@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from .._privacy._aggregates import label_sums, weighted_bincount
-from .._privacy._domain import Domain
+from .._costs.rounding import round_up
+from .._privacy._domain import Domain, label_sums, weighted_bincount
 from .._privacy._grid import Grid, sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
 from .._rows.bins import row_slices

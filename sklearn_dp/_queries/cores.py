@@ -24,7 +24,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from .._privacy._rounding import round_up
+from .._costs.rounding import round_up
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms import filters
 from .._privacy.mechanisms.stability import stability_threshold

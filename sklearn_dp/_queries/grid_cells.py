@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._rounding import exact_integers
+from .._privacy._domain import weighted_bincount
+from .._privacy._integers import exact_integers
 from .._rows.bins import row_slices
 from .._rows.table import Part
 from ._query import CellQuery

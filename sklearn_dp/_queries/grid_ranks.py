@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
+from .._privacy._domain import weighted_bincount
 from .._rows.bins import counted
 from .._rows.table import ROWS, Part
 from .grids import Axes

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Table
 from .samples import UnitNumbers

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from .._privacy._domain import Domain
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import UnitDraws, addressed_draws
 from .._privacy._units import UnitFacts, Units

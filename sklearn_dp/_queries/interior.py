@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import Units
 from .._rows.rows import Rows

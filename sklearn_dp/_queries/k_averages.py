@@ -38,7 +38,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._privacy._composite_mechanism import CompositeMechanism
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import random_order
 

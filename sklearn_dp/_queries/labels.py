@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._rows.bins import bins_of, counted
 from .._rows.row_sums import nearest, to_centers
 from .._rows.table import ROWS, Part

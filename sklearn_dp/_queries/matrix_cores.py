@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._privacy._grid import sum_type
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws
 from .._privacy._units import Units

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import unit_draws

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._privacy._grid import clip_integer_rows
-from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._units import Units
 from .._rows.row_sums import nearest
 from .._rows.rows import Rows

@@ -28,9 +28,9 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from .._privacy import _accounting as accounting
+from .._costs import accounting
 from .._privacy._composite_mechanism import CompositeMechanism
-from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import random_order
 from .separated_balls import LEAST_SEPARATION, answer_budget, gaps

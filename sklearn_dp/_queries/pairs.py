@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, Public

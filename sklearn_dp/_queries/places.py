@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._privacy._aggregates import norm_counts
-from .._privacy._domain import Domain
+from .._costs.rounding import round_up
+from .._privacy._domain import Domain, norm_counts
 from .._privacy._grid import NearRows, row_of_each_entry, sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
 from .._rows.bins import bins_of, counted

@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import solve_toeplitz, toeplitz
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._rounding import round_up
+from .._costs.rounding import round_up
+from .._privacy._domain import weighted_bincount
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
 from .._rows.table import Part

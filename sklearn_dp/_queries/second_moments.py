@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from .._costs.rounding import round_up
 from .._privacy._products import GRAM_LIMIT, exact_gram
-from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
 from ._query import Facts, Query

@@ -13,7 +13,7 @@ References
 
 import numpy as np
 
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, check_points

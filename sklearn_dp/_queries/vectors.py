@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .._costs.rounding import round_up
 from .._privacy._domain import Domain
 from .._privacy._grid import MOST_COLUMNS, Grid, clip_integer_rows, row_norms_squared, sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.bins import counted, row_slices
 from .._rows.table import Part

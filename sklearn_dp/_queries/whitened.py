@@ -17,8 +17,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.special import exp2
 
+from .._costs.rounding import round_up
 from .._privacy._grid import clip_integer_columns, sum_type
-from .._privacy._rounding import exact_integers, round_up
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import Units
 from .._rows.rows import ROWS

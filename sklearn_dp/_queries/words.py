@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
-from .._privacy._rounding import exact_integers
+from .._privacy._domain import weighted_bincount
+from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, SealedNames
 from .._privacy._units import UnitFacts
 from .._rows.nearest import UnitRows, nearest_point

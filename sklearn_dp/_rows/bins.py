@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._privacy._aggregates import weighted_bincount
+from .._privacy._domain import weighted_bincount
 from .._privacy._units import Units
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._aggregates import safe_norms
-from .._privacy._domain import Domain
+from .._privacy._domain import Domain, safe_norms
 from .._privacy._grid import row_of_each_entry
 from .quantized import without_zeros
 from .sparse_rows import SparseRows

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from .._privacy._grid import NearRows, sum_type
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._privacy._units import Units
 from .bins import MOST_ROWS
 from .rows import Rows

@@ -26,7 +26,7 @@ import numpy as np
 
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, NearRows
-from .._privacy._rounding import bounded_integers
+from .._privacy._integers import bounded_integers
 from .bins import MOST_ROWS, row_slices
 from .quantized import About, Quantized
 from .sparse_rows import CommonRows, SparseRows

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from .._privacy._grid import NearRows
-from .._privacy._rounding import bounded_integers
+from .._privacy._integers import bounded_integers
 from .single_rows import LARGEST, narrowed, saturated
 
 _CHUNK_ENTRIES = 2**18

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from .._privacy._entries import entries_of, floats
-from .._privacy._groups import check_one_kind, group_keys
-from .._privacy._rounding import exact_integers
-from .._privacy._units import UnitFacts, Units
+from .._privacy._integers import exact_integers
+from .._privacy._units import UnitFacts, Units, check_one_kind, group_keys
 from .table import Part, PartSource, Summed, Table
 
 _PART_ROWS = 2**40  # more than any part has

@@ -26,7 +26,7 @@ References
    Theorem 2.2 and section 3.5: groups, composition.
 """
 
-from .._privacy._accounting import (
+from .._costs.accounting import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .._privacy._accounting import (
+from .._costs.accounting import (
     approx_dp_zcdp,
     bounded_range_zcdp_rho,
     gaussian_epsilon,
@@ -17,18 +17,18 @@ from .._privacy._accounting import (
     pure_zcdp_rho,
     zcdp_epsilon,
 )
-from .._privacy._checks import (
+from .._costs.checks import (
     SMALLEST_DELTA,
     check_delta,
     check_non_negative,
     check_positive,
+    in_words,
     is_integer,
 )
+from .._costs.plan import PrivacyPlan
+from .._costs.report import PrivacyReport
+from .._costs.rounding import float_up, formula_up, sum_down, sum_up
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._neighbors import in_words
-from .._privacy._plan import PrivacyPlan
-from .._privacy._report import PrivacyReport
-from .._privacy._rounding import float_up, formula_up, sum_down, sum_up
 from .._version import __version__
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import is_integer
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import is_integer
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._trace import Event, altering
 from .._rows.table import PARTS

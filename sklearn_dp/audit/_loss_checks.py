@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from .._privacy._budget import PrivacyBudget
+from .._costs.budget import PrivacyBudget
+from .._costs.ledger_terms import LedgerCharge
+from .._costs.plan import PrivacyPlan
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._ledger_terms import LedgerCharge
-from .._privacy._plan import PrivacyPlan
 from .._privacy._trace import Event, Trace, trace
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import overheard

@@ -18,8 +18,8 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 from scipy.stats import kstwo
 from sklearn.base import BaseEstimator
 
-from .._privacy._budget import PrivacyBudget
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._costs.budget import PrivacyBudget
+from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._pure_releases import laplace
 from .._privacy._session import PrivacySession
 from .._privacy._trace import Event, Trace, trace

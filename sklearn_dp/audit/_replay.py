@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._privacy._checks import check_choice
+from .._costs.checks import check_choice, warn
 from .._privacy._trace import Event, Shares, Trace, trace
-from .._privacy._warn import warn
 from ..exceptions import ExactStatisticsWarning
 from ._neighbors import Neighbor, ids, neighboring_pairs, unit_numbers, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
@@ -173,7 +172,7 @@ class Replay(Shares):
     loss: dict[str, float] = field(default_factory=dict)
     # largest realized distance over claimed sensitivity of each plan entry
     ratios: dict[str, float] = field(default_factory=dict)
-    # the parts of the units (see `_privacy._parallel_composition`) whose releases have moved: one
+    # the parts of the units (see `_costs.disjoint`) whose releases have moved: one
     # unit must not move any that do not lie in each other
     moved: set[Any] = field(default_factory=set)
     _next: int = 0

@@ -43,13 +43,13 @@ from .._base import (
     check_real,
     check_weights,
 )
+from .._costs.checks import check_choice
+from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import see_columns
 from .._dropin import Replacing
 from .._n_clusters import check_number_of_clusters
 from .._partitions import check_columns, engine_of, open_parts
-from .._privacy._checks import check_choice
 from .._privacy._domain import Domain, Sphere, unit_rows
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum

@@ -29,10 +29,10 @@ from .._base import (
     RandomStateLike,
     check_integer,
 )
+from .._costs.checks import extra
+from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
-from .._privacy._optional import extra
 from .._privacy._randomness import sampling_rng
-from .._privacy._rounding import sum_down
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks

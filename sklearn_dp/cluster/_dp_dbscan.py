@@ -11,13 +11,13 @@ from sklearn.base import ClusterMixin
 from .._aggregate.columns.look import column_entries, look_at_columns
 from .._aggregate.density import DenseCells, dense_cells, grid_over, nearest_cluster
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._costs import accounting
+from .._costs.budget import PrivacyBudget
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._privacy import _accounting as accounting
-from .._privacy._budget import PrivacyBudget
-from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._pure_releases import release_laplace
-from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.grid_cells import GridCells
 from .._queries.table_rows import TableRows

@@ -24,11 +24,11 @@ from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
 from .._aggregate.shared.centering import Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._costs.checks import check_choice
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
-from .._privacy._checks import check_choice
-from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import sum_down
 from .._queries.blocks import BlockFits, fit_blocks
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard

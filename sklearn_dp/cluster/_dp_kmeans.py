@@ -12,9 +12,9 @@ from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._aggregate.kmeans.private_coreset import KMeansPasses
 from .._base import Bounds, LedgerLike, RandomStateLike, read_table
+from .._costs.rounding import sum_down
 from .._days import BaseByDays
 from .._intervals import StandardErrors
-from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters, alike
 
 

@@ -44,10 +44,10 @@ from .._base import (
     check_integer,
     check_real,
 )
+from .._costs.checks import check_choice
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice
-from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.balls import Beyond, RingCounts
 from .._queries.group_points import points_of

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._base import Bounds, LedgerLike, RandomStateLike
-from .._privacy._aggregates import safe_norms
+from .._privacy._domain import safe_norms
 from .._rows.single_rows import for_rows, row_guard
 from ._dp_one_cluster import DPOneCluster
 

@@ -19,14 +19,14 @@ from .._base import (
     RandomStateLike,
     check_integer,
 )
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import round_down, sum_down
 from .._door import column, integers
 from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
 from .._partitions import engine_of, in_memory
 from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
-from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of

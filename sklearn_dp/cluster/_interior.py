@@ -9,9 +9,9 @@ from .._aggregate.one_cluster import MOST_POINTS
 from .._aggregate.one_cluster.search import Search
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
 from .._bounds import domain_of
+from .._costs.plan import PrivacyPlan
+from .._costs.report import PrivacyReport
 from .._door import check_vector, read_vector
-from .._privacy._plan import PrivacyPlan
-from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._published.one_cluster import int_point as _int_point

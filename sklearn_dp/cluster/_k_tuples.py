@@ -22,16 +22,15 @@ from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
 from .._bounds import domain_of
 from .._columns import NUMBERS, Schema
+from .._costs.checks import check_choice, warn
+from .._costs.plan import PrivacyPlan
+from .._costs.report import PrivacyReport
 from .._door import rows_of, schema
 from .._door_entries import lists_rows
-from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._entries import dtype_of, kind_of
-from .._privacy._plan import PrivacyPlan
-from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._privacy._warn import warn
 from .._queries.handles import GridRows
 from .._queries.separated_balls import LEAST_SEPARATION
 from .._queries.table_rows import TableRows

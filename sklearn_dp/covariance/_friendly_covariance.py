@@ -18,12 +18,12 @@ from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._costs.checks import check_choice
+from .._costs.plan import PlanEntry
+from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice
-from .._privacy._plan import PlanEntry
-from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools

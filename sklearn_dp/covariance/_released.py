@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.moments.ellipsoid import symmetric
 from .._base import BaseDPEstimator, read_table, weighted_mean
 from .._by_name import matrix_by_name
-from .._privacy._checks import check_choice
+from .._costs.checks import check_choice
 from .._rows.single_rows import narrowed, row_guard, saturated, squared_lengths
 
 

@@ -19,7 +19,7 @@ from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._base import BaseDPEstimator
 from .._bounds import column_ends
-from .._privacy._checks import is_integer
+from .._costs.checks import is_integer
 from .._privacy._session import PrivacySession
 from .._queries.table_rows import TableRows
 from .._status import Message, Severity, Status, extent, in_short

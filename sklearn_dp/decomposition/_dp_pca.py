@@ -23,11 +23,11 @@ from .._base import (
     check_real,
     read_table,
 )
+from .._costs.checks import is_integer, is_real
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._privacy._checks import is_integer, is_real
-from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import sum_down
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._sklearn_compat import with_callbacks
 from .._status import Message, Status

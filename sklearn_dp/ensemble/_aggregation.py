@@ -33,11 +33,11 @@ from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.tuples.stage import tuple_average, tuple_entries, tuples_needed
 from .._bounds import domain_of
-from .._privacy._budget import PrivacyBudget
+from .._costs.budget import PrivacyBudget
+from .._costs.plan import Mechanism, PlanEntry
+from .._costs.rounding import sum_down
 from .._privacy._domain import Domain
-from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._pure_releases import choose
-from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
 from .._queries.handles import GridRows

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._door import check_target, column
 from .._privacy._entries import floats, places_among
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks

@@ -20,14 +20,14 @@ from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
 from .._bounds import domain_of
 from .._columns import NUMBERS
+from .._costs.accounting import approx_dp_zcdp, pure_dp_epsilon
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import check_choice
+from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import check_target
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import EngineInput, engine_of_parts, engine_with_targets
-from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import check_choice
 from .._privacy._composite_mechanism import nested
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
 from .._rows.single_rows import row_guard

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._columns import Schema, check_numbers
+from .._costs.checks import check_choice
 from .._door import in_order, rows_of, schema
 from .._door_entries import lists_rows
-from .._privacy._checks import check_choice
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.client_rounds import (
     ANSWERS,

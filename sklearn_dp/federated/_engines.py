@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from .._privacy._optional import extra
+from .._costs.checks import extra, warn
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._privacy._warn import warn
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.blocks import block_rows
 from .._queries.client_rounds import ANSWERS, Arrays, clamped, exact_sum

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans
 
 from .._base import MOST_CLUSTERS, MOST_FEATURES, check_integer, check_real, check_sklearn_seed
+from .._costs.checks import check_choice
+from .._costs.plan import PrivacyPlan
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice
-from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard

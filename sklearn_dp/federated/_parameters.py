@@ -22,14 +22,14 @@ from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import MOST_FEATURES, check_integer, check_real, read_table
 from .._by_name import by_name
 from .._columns import Schema, check_numbers
+from .._costs.accounting import laplace_zcdp_rho
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import check_choice
+from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import schema
-from .._privacy._accounting import laplace_zcdp_rho
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._entries import entries_of as entries_of_column
 from .._privacy._entries import is_column
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
 from .._published.feddp_kmeans.rounds import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count

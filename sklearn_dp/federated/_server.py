@@ -19,8 +19,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from .._costs.plan import Mechanism
 from .._privacy._domain import Domain
-from .._privacy._plan import Mechanism
 from .._privacy._pure_releases import release_laplace
 from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession

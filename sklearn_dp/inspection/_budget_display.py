@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import ArrayLike
 
 from .._base import BaseDPEstimator
-from .._privacy._guarantee_text import in_plain_words
-from .._privacy._html import cost_of, per_cent
+from .._costs.pages import cost_of, in_plain_words, per_cent
+from .._costs.plan import PrivacyPlan
+from .._costs.report import PrivacyReport
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._plan import PrivacyPlan
-from .._privacy._report import PrivacyReport
 from ._curve import COST, PrivacyUtilityCurve, utility_curve
 from ._style import ACCENT, INK, OTHER, PALE, Display, legend_above, title
 

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
 from .._by_name import by_name
+from .._costs.checks import warn
+from .._costs.pages import framed
 from .._door import read_vector
-from .._privacy._html import framed
-from .._privacy._warn import warn
 from ..cluster import ClusterHierarchy, DPTopics, Topic
 from ..exceptions import PrivacyWarning
 from ._style import (

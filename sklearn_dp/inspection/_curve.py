@@ -31,10 +31,9 @@ from .._base import (
     check_integer,
     read_table,
 )
+from .._costs.checks import check_positive, extra
+from .._costs.plan import PrivacyPlan
 from .._dropin import REPLACED
-from .._privacy._checks import check_positive
-from .._privacy._optional import extra
-from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning, UtilityWarning

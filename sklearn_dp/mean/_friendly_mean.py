@@ -18,9 +18,9 @@ from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import Points
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
 from .._bounds import column_ends
+from .._costs.checks import check_choice, is_real
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice, is_real
 from .._published.friendly_core import fit_published_mean
 from .._queries.coordinates import Columns
 from .._queries.group_points import points_of

@@ -16,12 +16,12 @@ from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
 from .._base import Bounds, LedgerLike, RandomStateLike
+from .._costs.checks import check_choice, is_real
+from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
-from .._privacy._checks import check_choice, is_real
-from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of

@@ -5,8 +5,8 @@ from typing import Any
 
 from .._aggregate.tuples.stage import AGGREGATORS
 from .._base import check_integer, check_real
+from .._costs.checks import check_choice
 from .._guarantee import check_no_ledger
-from .._privacy._checks import check_choice
 
 
 @dataclass(frozen=True)

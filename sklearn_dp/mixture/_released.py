@@ -29,7 +29,7 @@ from .._base import (
     check_sklearn_seed,
     weighted_mean,
 )
-from .._privacy._checks import is_integer
+from .._costs.checks import is_integer
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._status import Status
 

@@ -35,8 +35,8 @@ from sklearn.utils import get_tags
 from .._base import BaseDPEstimator
 from .._bounds import domain_of
 from .._compositions import PrivatePipeline
+from .._costs.plan import PrivacyPlan
 from .._n_clusters import check_number_of_clusters
-from .._privacy._plan import PrivacyPlan
 from .._rows.single_rows import finite
 from .._silence.global_generators import row_by_row
 from .._steps import PublicStep, SingleRows, problem_of

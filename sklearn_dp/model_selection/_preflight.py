@@ -11,14 +11,13 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, parts_of, private_steps
+from .._costs.checks import is_integer
+from .._costs.ledger_terms import LedgerCharge
+from .._costs.rounding import sum_up
 from .._door import schema
 from .._door_entries import is_vector
 from .._guarantee import Guaranteed, check_values
-from .._privacy._checks import is_integer
-from .._privacy._ledger import PrivacyLedger, open_ledger
-from .._privacy._ledger_terms import LedgerCharge
-from .._privacy._prepaid import charges_together, identity
-from .._privacy._rounding import sum_up
+from .._privacy._ledger import PrivacyLedger, charges_together, identity, open_ledger
 from .._privacy._units import unit_of
 from .._validation import check_steps
 from ..exceptions import BudgetExceededError

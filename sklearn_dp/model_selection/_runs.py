@@ -36,9 +36,9 @@ from typing import Any, cast
 import numpy as np
 
 from .._base import fits_inside
+from .._costs.plan import PrivacyPlan
 from .._privacy._composite_mechanism import open_step
-from .._privacy._plan import PrivacyPlan
-from .._privacy._selection_rules import Geometric, Thin
+from .._privacy._selection import Geometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._rows.clients import ask_all

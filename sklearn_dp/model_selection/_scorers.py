@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from sklearn.base import is_regressor
 
-from .._privacy._checks import check_number, is_integer
+from .._costs.checks import check_number, is_integer
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._queries.scores import ScoreSum

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import MOST_FEATURES, budget_of, session_of
 from .._columns import NUMBERS, TARGETS, check_numbers
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import check_choice
+from .._costs.plan import PrivacyPlan
 from .._door import check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import check_choice
-from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of

@@ -31,14 +31,13 @@ from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
 from .._base import budget_of
-from .._privacy._accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import check_choice, is_real
+from .._costs.accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import check_choice, is_real
+from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from .._costs.rounding import round_down, sum_down, sum_up
 from .._privacy._ledger import open_ledger
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from .._privacy._rounding import round_down, sum_down, sum_up
-from .._privacy._selection import selection_mu, selection_refit
-from .._privacy._selection_rules import choose_rule
+from .._privacy._selection import choose_rule, selection_mu, selection_refit
 from .._privacy.mechanisms.fits import lump
 from .._validation import names_of
 from ._candidates import (

@@ -9,8 +9,8 @@ import numpy as np
 from .._aggregate.shared.advice import Budget, advice, is_known
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._costs.plan import PlanEntry
 from .._intervals import StandardErrors
-from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._queries.table_rows import TableRows
 from .._status import Message, Status

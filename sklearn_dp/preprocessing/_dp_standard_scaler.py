@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.columns.answer import codes_of_means, codes_of_scales, status_of
 from .._aggregate.columns.moments import fit_moments, moment_entries
 from .._base import BaseDPEstimator, Bounds, LedgerLike, OpenBounds, RandomStateLike
+from .._costs.plan import PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._queries.table_rows import TableRows
 from ._scaling import ColumnFit, Scaling

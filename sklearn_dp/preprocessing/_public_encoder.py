@@ -18,14 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import plain
 from .._bounds import domain_of
 from .._columns import Schema, check_categories
+from .._costs.checks import extra, is_real
 from .._door import read_table
 from .._door_entries import columns as read_columns
 from .._door_entries import lists_rows
 from .._partitions import in_memory
-from .._privacy._checks import is_real
 from .._privacy._entries import floats
-from .._privacy._optional import extra
-from .._privacy._rounding import exact_integers
+from .._privacy._integers import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from .._bounds import domain_of
 from .._by_name import by_name
 from .._columns import check_numbers
+from .._costs.checks import is_real
 from .._door import numbers, see_columns
 from .._partitions import InParts, engine_of, in_memory
-from .._privacy._checks import is_real
 from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._sklearn_compat import Versioned
 from ._scaling import unnamed

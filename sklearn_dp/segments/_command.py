@@ -14,8 +14,8 @@ from array import array
 from pathlib import Path
 from typing import Any
 
+from .._costs.checks import extra
 from .._guarantee import privacy_report
-from .._privacy._optional import extra
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ..preprocessing import Schema
 from ._dp_profile import profile

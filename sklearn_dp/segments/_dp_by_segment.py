@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.kmeans.engine import Start
 from .._aggregate.mixture.fit import Mixture
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
-from .._privacy._optional import extra
-from .._privacy._plan import PrivacyPlan
-from .._privacy._rounding import round_down, sum_down
+from .._costs.checks import extra
+from .._costs.plan import PrivacyPlan
+from .._costs.rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard

@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import check_choice
+from .._costs.plan import PrivacyPlan
+from .._costs.rounding import round_down, sum_down
 from .._guarantee import Guaranteed
-from .._privacy._budget import PrivacyBudget
-from .._privacy._checks import check_choice
-from .._privacy._plan import PrivacyPlan
-from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import Units, unit_of
 from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard

@@ -16,8 +16,8 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed, plain
-from .._privacy._html import bars_table, document
-from .._privacy._optional import extra
+from .._costs.checks import extra
+from .._costs.pages import bars_table, document
 from .._status import Message, Severity, Status, extent, names_at
 from ..inspection._style import INK, axes_for, plain_text, title
 

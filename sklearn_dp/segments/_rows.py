@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import _door, _door_entries
 from .._privacy._entries import dtype_of, is_column, kind_of, places_among
-from .._privacy._groups import code_groups
-from .._privacy._units import Units
+from .._privacy._units import Units, code_groups
 
 MOST_SEGMENTS = 10_000
 

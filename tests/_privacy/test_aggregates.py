@@ -9,10 +9,10 @@ import toy_releases
 from sklearn_dp._aggregate.shared.noisy_norms import (
     private_radius,
 )
-from sklearn_dp._privacy import _aggregates as aggregates
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy import _domain as aggregates
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._privacy._accounting import pure_zcdp_rho
+from sklearn_dp._costs.accounting import pure_zcdp_rho
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._composite_mechanism import open_step
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

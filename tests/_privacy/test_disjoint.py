@@ -15,14 +15,13 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from sklearn_dp import DPKMeans, privacy_report, privatize
-from sklearn_dp._privacy._accounting import gaussian_epsilon, mu_from_rho
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._disjoint import dearest
-from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
-from sklearn_dp._privacy._neighbors import RELATIONS
-from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._prepaid import PrepaidFit, paid_together
+from sklearn_dp._costs.accounting import gaussian_epsilon, mu_from_rho
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.checks import RELATIONS
+from sklearn_dp._costs.disjoint import dearest
+from sklearn_dp._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms
+from sklearn_dp._costs.plan import PlanEntry
+from sklearn_dp._privacy._ledger import PrepaidFit, PrivacyLedger, paid_together
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import preflight

@@ -11,7 +11,7 @@ from sklearn_dp._privacy._ledger import PrivacyLedger
 RACER = """
 import pickle, sys, time
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 
 path, start, number, values = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sklearn_dp._privacy._groups import group_keys
+from sklearn_dp._privacy._units import group_keys
 
 SAME = [
     ([1, 2], np.array([1, 2])),

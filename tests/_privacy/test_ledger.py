@@ -24,10 +24,10 @@ from ledger_tools import (
 from page_tools import Reader
 from sklearn.base import clone
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LedgerCharge, LedgerTerms
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerTerms
-from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 
@@ -101,9 +101,9 @@ def test_threads_racing_do_not_overspend(ledger, monkeypatch):
 
 FORKED = """
 import json, os, sys
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import LedgerError
 
 charge = LedgerCharge(0.25, 1e-6)

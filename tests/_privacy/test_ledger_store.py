@@ -32,10 +32,10 @@ from ledger_tools import (
     run_python,
 )
 
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy import _ledger_store
-from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import main
 
@@ -290,7 +290,7 @@ def test_links_and_relative_paths_name_the_same_ledger(path, tmp_path, monkeypat
 RACER = """
 import json, sys, time
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import BudgetExceededError
 
 charge = LedgerCharge(0.1, 1e-6)
@@ -357,7 +357,7 @@ KILLED = """
 import json, os, random, signal, sqlite3, sys, time
 from contextlib import closing
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 
 path, rounds = sys.argv[1], int(sys.argv[2])
 charge = LedgerCharge(0.001, 0.0)

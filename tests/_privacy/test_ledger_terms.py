@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ledger_tools import BUDGET, QUARTER, admitted, gaussian_fit
 from scipy.special import ndtr
 
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.checks import RELATIONS
+from sklearn_dp._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
-from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 
 sizes = st.floats(1e-6, 100.0)

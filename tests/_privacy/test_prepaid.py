@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from sklearn_dp._privacy._accounting import zcdp_epsilon
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._prepaid import (
+from sklearn_dp._costs.accounting import zcdp_epsilon
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LedgerCharge
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._ledger import (
     PrepaidFit,
+    PrivacyLedger,
     charges_together,
     identity,
     is_paid,
@@ -126,6 +126,6 @@ def test_a_forked_child_takes_no_part(monkeypatch):
     ledger = book()
     with paid_together([part(ledger), part(ledger)]):
         with monkeypatch.context() as patch:
-            patch.setattr("sklearn_dp._privacy._prepaid.process_mark", lambda: "a child")
+            patch.setattr("sklearn_dp._privacy._ledger.process_mark", lambda: "a child")
             assert not is_paid(ledger, LedgerCharge.of(plan_of(0.01), "A"))
         assert is_paid(ledger, LedgerCharge.of(plan_of(0.01), "A"))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, opened
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._privacy.mechanisms.histograms import release_cells

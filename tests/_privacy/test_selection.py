@@ -8,17 +8,15 @@ import pytest
 from scipy.stats import norm
 from selection_rules import GEOMETRIC, RULES, generating
 
+from sklearn_dp._costs.accounting import gaussian_delta, gaussian_mu
 from sklearn_dp._privacy import _selection
-from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu
 from sklearn_dp._privacy._selection import (
-    selection_delta,
-    selection_mu,
-    selection_refit,
-)
-from sklearn_dp._privacy._selection_rules import (
     Geometric,
     Thin,
     choose_rule,
+    selection_delta,
+    selection_mu,
+    selection_refit,
 )
 
 # ------------------------------------------------------------------------------ exact values

@@ -8,11 +8,7 @@ from scipy.stats import chisquare, norm
 from selection_rules import RULES, generating
 
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._selection_rules import (
-    Geometric,
-    Thin,
-    choose_rule,
-)
+from sklearn_dp._privacy._selection import Geometric, Thin, choose_rule
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from kernel_tools import make_plan, open_session
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.rounding import in_steps
 from sklearn_dp._privacy._composite_mechanism import nested, open_step
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import laplace
-from sklearn_dp._privacy._rounding import in_steps
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._unit_draws import unit_draws

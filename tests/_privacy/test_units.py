@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._privacy import _aggregates as aggregates
-from sklearn_dp._privacy._groups import code_groups
-from sklearn_dp._privacy._units import Units, unit_of
+from sklearn_dp._privacy import _domain as aggregates
+from sklearn_dp._privacy._units import Units, code_groups, unit_of
 from sklearn_dp._queries.group_points import units_of_points
 
 NS = np.datetime64("2020-01-01T00:00:00.000000001")

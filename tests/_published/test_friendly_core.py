@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
-from sklearn_dp._privacy._rounding import sum_up
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
+from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace

@@ -7,8 +7,8 @@ from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._bounds import domain_of
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy import _unit_draws
-from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
 from sklearn_dp._queries.samples import ByPart, numbered, unit_draws

@@ -66,7 +66,7 @@ PUBLIC = {
 SUMS_OF_ROWS = {
     "Products", "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
 }  # fmt: skip
-"""Of `_privacy._aggregates` and `_products`: exact statistics."""
+"""Of `_privacy._domain` and `_products`: exact statistics."""
 STATED = {
     "gaussian", "shared_gaussian", "sparse_histogram", "laplace", "exponential", "above_threshold",
     "report_leader_if_stable", "stability_histogram", "proportional_noise_psd",
@@ -86,7 +86,7 @@ def allowed(name):
     """Whether a floor above may import a name of a floor below."""
     parts = name.removeprefix(f"{PACKAGE}.").split(".")
     home, last = ".".join(parts[:2]), parts[-1]
-    if home in ("_privacy._aggregates", "_privacy._products"):
+    if home in ("_privacy._domain", "_privacy._products"):
         return last not in SUMS_OF_ROWS
     if home in ("_privacy.mechanisms", "_privacy._pure_releases"):
         return last not in STATED and parts[2:] != ["filters"]
@@ -159,7 +159,7 @@ PLANTED = [
             "from ..._rows.rows import Rows",
             "from ..._rows.row_sums import clipped_sums",
             "from ..._queries.inner import inner_table",
-            "from ..._privacy._aggregates import weighted_bincount",
+            "from ..._privacy._domain import weighted_bincount",
             "from ..._privacy._pure_releases import exponential",
             "from ..._privacy.mechanisms import filters",
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
@@ -221,7 +221,7 @@ def test_a_planted_leak_is_seen(law, source):
     [
         "from ..._queries.clusters import Nearest\nfrom ..._queries.handles import GridRows",
         "from ..._privacy._sealed import Sealed\nfrom ..._rows.rows import GridGeometry",
-        "from ..._privacy._aggregates import safe_norms",
+        "from ..._privacy._domain import safe_norms",
         "near = rows.ask(Nearest(centers, scales, edges))\nsession.release('a', near.counts)",
         "seen = self.window.sums\nentry = PlanEntry.gaussian('a', 0.5)",
         "from ..shared.centering import Size",

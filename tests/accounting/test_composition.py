@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from accounting_tools import exact_delta, log_uniform, pld_of
 
-from sklearn_dp._privacy._accounting import laplace_zcdp_rho
-from sklearn_dp._privacy._rounding import sum_up
+from sklearn_dp._costs.accounting import laplace_zcdp_rho
+from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp.accounting import (
     ZCDP,
     ApproxDP,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp.accounting import deployment_entry
 
 # What the registry's schema allows (commit 057e5d8 of its data): the fields of each section, and

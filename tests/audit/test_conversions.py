@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy import _parallel_composition as _parts
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs import disjoint as _parts
 from sklearn_dp.audit import _epsilon_bounds as ours
 
 BUDGETS = [(1e-4, 1e-6), (0.02, 1e-9), (0.5, 1e-6), (3.0, 1e-12), (80.0, 1e-3), (900.0, 1e-6)]

@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy import _grid, _products, _session
-from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import altering
 from sklearn_dp.audit._certify import certify, equal_rows, less_noise

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -19,7 +19,7 @@ from sklearn_dp.audit._recount import check_claims, paid, rho_of
 @pytest.fixture(scope="module")
 def fit():
     """Events, plan and report of a session with a release of every kind."""
-    from sklearn_dp._privacy._budget import PrivacyBudget
+    from sklearn_dp._costs.budget import PrivacyBudget
 
     names = [
         "gaussian",

@@ -7,8 +7,8 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp import DPKMeans, FriendlyMean
+from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 

@@ -15,7 +15,7 @@ from sklearn_dp import (
     FederatedDPKMeans,
     PrivacyLedger,
 )
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 

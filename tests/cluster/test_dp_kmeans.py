@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans, PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.audit import replay_audit
 
 pytestmark = pytest.mark.filterwarnings(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPOneClusterKMeans
-from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._costs.plan import PlanError
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.cluster import _dp_one_cluster
 

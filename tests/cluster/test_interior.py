@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import int_point as public_int_point

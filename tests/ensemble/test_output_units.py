@@ -6,8 +6,8 @@ from block_tools import results_in_memory
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import Neighbor, replay_audit
 from sklearn_dp.ensemble._aggregation import (

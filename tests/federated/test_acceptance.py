@@ -14,8 +14,8 @@ from scipy.stats import kstest
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.federated import (

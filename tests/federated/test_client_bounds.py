@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, D, all_kinds, states
 
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated import _server, client_update

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._replay import Replay

@@ -10,7 +10,7 @@ from federated_states import mixture
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.federated import FederatedOptions, client_update
 

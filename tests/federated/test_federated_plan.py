@@ -7,9 +7,9 @@ import pytest
 from federated_states import mixture
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.client_rounds import coarse_step

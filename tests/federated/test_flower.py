@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.federated._engines import is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"

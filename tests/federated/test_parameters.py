@@ -6,7 +6,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.federated._parameters import (
     check_parameters,

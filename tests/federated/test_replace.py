@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._privacy._neighbors import RELATIONS
+from sklearn_dp._costs.checks import RELATIONS
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._recount import check_claims

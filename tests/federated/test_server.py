@@ -7,8 +7,8 @@ import pytest
 from federated_states import D, K, data, server_points
 
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.client_rounds import ANSWERS

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import PrivacyLedger

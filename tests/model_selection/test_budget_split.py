@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy import _selection
-from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._selection import selection_delta, selection_mu, selection_refit
 from sklearn_dp.model_selection import BestOf, Shares, _search_plan
 

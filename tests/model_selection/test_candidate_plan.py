@@ -6,8 +6,8 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import Mechanism
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
 from sklearn_dp.model_selection._candidates import candidate, plan_of
 from sklearn_dp.model_selection._search_plan import (

@@ -11,7 +11,7 @@ from kernel_tools import open_session
 from search_tools import GRID, corners, pipeline, search, spending
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._privacy._selection_rules import Geometric, Thin
+from sklearn_dp._privacy._selection import Geometric, Thin
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record

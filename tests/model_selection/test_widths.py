@@ -5,7 +5,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
 from sklearn_dp.model_selection._candidates import candidate, plan_of, widths
 from sklearn_dp.model_selection._search_plan import BudgetSplit, Maker

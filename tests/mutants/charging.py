@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy._ledger_terms import LedgerTerms
+from sklearn_dp._costs.ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
 
 from .changes import after_fit

@@ -18,9 +18,12 @@ from federated_states import CLIENT_STATES
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
+from sklearn_dp._costs import accounting as _accounting
+from sklearn_dp._costs import disjoint as _disjoint
+from sklearn_dp._costs import ledger_terms as _dp_accounting
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._sources import CheckedSource
-from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
+from sklearn_dp._privacy import _ledger as _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms import stability as _stability

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._privacy import _groups
+from sklearn_dp._privacy import _units as _groups
 
 from .planting import mutant
 

@@ -20,9 +20,8 @@ from sklearn_dp import (
     PrivacyLedger,
     SampleAndAggregate,
 )
-from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._units import Units, code_groups
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor

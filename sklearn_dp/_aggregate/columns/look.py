@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import ndtri
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OCTAVES, EqualBins, Octaves
 from ..._queries.coordinates import Columns

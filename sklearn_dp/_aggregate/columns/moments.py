@@ -20,9 +20,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..._privacy._budget import PrivacyBudget
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
+from ..._costs.budget import PrivacyBudget
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.table_rows import TableRows
 from ..._queries.vectors import UnitTotals, Vectors

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.table_rows import TableRows
 from ..._queries.vectors import OUTSIDE as SENSITIVITY

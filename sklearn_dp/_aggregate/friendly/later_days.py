@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
 from ..._queries.vectors import UnitTotals

@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from ..._privacy._budget import PrivacyBudget
-from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import sum_down
+from ..._costs.budget import PrivacyBudget
+from ..._costs.plan import Mechanism, PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
 from ..._status import Message, Status

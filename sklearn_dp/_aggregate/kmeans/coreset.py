@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._domain import Domain
-from ..._privacy._rounding import exact_integers
+from ..._privacy._integers import exact_integers
 from ..._queries.cells import (
     CellGrid,
     Coded,

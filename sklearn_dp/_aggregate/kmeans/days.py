@@ -28,9 +28,9 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows

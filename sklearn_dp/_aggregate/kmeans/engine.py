@@ -38,9 +38,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain, Sphere
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.clusters import Pinned
 from ..._queries.grids import BASIS_BITS, Axes

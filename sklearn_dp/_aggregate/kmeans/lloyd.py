@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.clusters import ClusterSums, Nearest
 from ..shared.centering import noise_sd

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import entr
 
-from ..._privacy._plan import PlanEntry
+from ..._costs.plan import PlanEntry
 from ..._rows.bins import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import Coreset

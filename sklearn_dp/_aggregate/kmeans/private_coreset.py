@@ -20,11 +20,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from ..._privacy._communication_cost import CommunicationCost, Pass, Workload
+from ..._costs.plan import PlanEntry
+from ..._costs.plan_pages import CommunicationCost, Pass, Workload
+from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._randomness import uniforms
-from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS, Axes
 from ..._queries.handles import GridRows

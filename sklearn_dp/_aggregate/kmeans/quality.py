@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import exprel
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._queries.clusters import CappedSquares
 from ..._status import Message, Status
 from ..shared.advice import plain

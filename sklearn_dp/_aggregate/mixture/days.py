@@ -21,8 +21,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.labels import NearestLabels

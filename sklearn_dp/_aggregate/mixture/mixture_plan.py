@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._published.easy_instances.k_tuple_mixture import tuple_stage
 from ..._published.separated_gaussians.partition import partition_entries
 from ..._published.separated_gaussians.spherical import spherical_entries

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.matrix_cores import covariance_of_core, noise_of_core

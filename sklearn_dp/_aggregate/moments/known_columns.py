@@ -23,8 +23,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import ndtri
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import AsTheyCame, Columns
 from ..._queries.handles import GridRows

@@ -25,8 +25,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import ndtr
 
+from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import DistancesAndValues
 from ..._queries.coordinates import Columns

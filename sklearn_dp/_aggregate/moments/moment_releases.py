@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._plan import PlanEntry
+from ..._costs.plan import PlanEntry
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 from ..._queries.whitened import FOURTHS, WhitenedMoments

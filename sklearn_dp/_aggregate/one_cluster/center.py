@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import SealedNames
 from ..._privacy._session import PrivacySession

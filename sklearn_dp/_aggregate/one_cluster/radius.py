@@ -32,9 +32,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..._privacy._accounting import pure_dp_epsilon
+from ..._costs.accounting import pure_dp_epsilon
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._composite_mechanism import on_a_sample
-from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import choose, first_above
 from ..._privacy._sealed import entry_of
 from ..._privacy._session import PrivacySession

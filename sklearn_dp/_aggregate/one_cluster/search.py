@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._pure_releases import choose
-from ..._privacy._rounding import sum_down
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.good_center import paper_center, paper_entries

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._privacy._aggregates import NORM_EDGES
+from ..._privacy._domain import NORM_EDGES
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
 

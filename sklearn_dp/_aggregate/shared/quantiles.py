@@ -22,9 +22,9 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.isotonic import isotonic_regression
 
+from ..._costs.plan import PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain
-from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.ranks import ColumnRanks, prefix_noise
 from ..._queries.table_rows import TableRows

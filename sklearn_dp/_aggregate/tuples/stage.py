@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._privacy import _accounting as accounting
-from ..._privacy._budget import PrivacyBudget
+from ..._costs import accounting
+from ..._costs.budget import PrivacyBudget
+from ..._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._composite_mechanism import nested
-from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Average

@@ -11,11 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.plan import Mechanism, PlanError
+from ..._costs.rounding import floats_up
+from .._integers import bounded_integers, exact_integers
 from .._noise import NoiseSource
-from .._plan import Mechanism, require
-from .._rounding import bounded_integers, exact_integers, floats_up
 
 _FARTHEST_SCORE = 2**61
+
+
+def require(holds: object, premise: str) -> None:
+    """Raise where the premise of a proof does not hold.
+
+    `premise` completes "a release needs"; never with a number in it, which could be data.
+
+    >>> require(1 < 2, "order among numbers")
+    >>> require(1 > 2, "a miracle")
+    Traceback (most recent call last):
+      ...
+    sklearn_dp._costs.plan.PlanError: a release needs a miracle.
+    """
+    if not holds:
+        raise PlanError(f"a release needs {premise}.")
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .._plan import Mechanism, require
-from .._rounding import exact_integers
-from ._release import Release, check_cost, positive_sensitivity
+from ..._costs.plan import Mechanism
+from .._integers import exact_integers
+from ._release import Release, check_cost, positive_sensitivity, require
 
 _MOST = 2**63  # the range of exactly uniform integers
 

@@ -9,8 +9,8 @@ plan can pay for the inner one as if it were one release.
 
 from typing import Any
 
-from .._plan import Mechanism, PlanEntry, PrivacyPlan
-from .._rounding import sum_up
+from ..._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from ..._costs.rounding import sum_up
 from ._release import Release
 
 

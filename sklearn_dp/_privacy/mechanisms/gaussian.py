@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _accounting as accounting
+from ..._costs import accounting
+from ..._costs.plan import Mechanism
+from ..._costs.rounding import round_up
+from .._integers import exact_integers
 from .._noise import NoiseSource
-from .._plan import Mechanism
-from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
 
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.plan import Mechanism
+from .._integers import exact_integers
 from .._noise import NoiseSource
-from .._plan import Mechanism, require
-from .._rounding import exact_integers
 from .._sealed import SealedCells
 from . import gaussian
-from ._release import Release, check_cost, positive_sensitivity, sorted_cells
+from ._release import Release, check_cost, positive_sensitivity, require, sorted_cells
 
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
 _MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two

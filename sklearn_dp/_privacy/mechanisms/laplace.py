@@ -12,9 +12,10 @@ gaps between floats around the output tell the value (Mironov, 2012).
 from dataclasses import replace
 from typing import Any
 
-from .. import _accounting as accounting
-from .._plan import Mechanism
-from .._rounding import exact_integers, round_up
+from ..._costs import accounting
+from ..._costs.plan import Mechanism
+from ..._costs.rounding import round_up
+from .._integers import exact_integers
 from ._release import Release, check_cost, positive_sensitivity
 
 

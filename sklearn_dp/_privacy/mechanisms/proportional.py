@@ -45,10 +45,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.plan import Mechanism, PlanError
+from .._integers import exact_integers
 from .._noise import NoiseSource
-from .._plan import Mechanism, PlanError, require
-from .._rounding import exact_integers
-from ._release import Release
+from ._release import Release, require
 
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""

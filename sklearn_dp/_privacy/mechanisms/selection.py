@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _accounting as accounting
+from ..._costs import accounting
+from ..._costs.plan import Mechanism
+from ..._costs.rounding import round_up
 from .._noise import NoiseSource
-from .._plan import Mechanism, require
-from .._rounding import round_up
-from ._release import Release, check_cost, integer_scores, positive_sensitivity
+from ._release import Release, check_cost, integer_scores, positive_sensitivity, require
 
 
 def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float) -> Release:

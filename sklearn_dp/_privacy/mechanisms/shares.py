@@ -47,9 +47,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.plan import Mechanism
+from ..._costs.rounding import round_up
+from .._integers import exact_integers
 from .._noise import MAX_SCALE, NoiseSource, noise_source
-from .._plan import Mechanism
-from .._rounding import exact_integers, round_up
 from .._sealed import Sealed
 from .._trace import Event, active_trace, drawn
 from ._release import Release, check_cost, lengths, positive_sensitivity

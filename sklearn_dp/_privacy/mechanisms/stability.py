@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from .._checks import is_integer
+from ..._costs.checks import is_integer
+from ..._costs.plan import Mechanism
+from ..._costs.rounding import round_down
+from .._integers import exact_integers
 from .._noise import NoiseSource, gaussian_tail
-from .._plan import Mechanism, require
-from .._rounding import exact_integers, round_down
 from .._sealed import SealedNames
 from . import gaussian
-from ._release import Release, check_cost, positive_sensitivity, sorted_cells
+from ._release import Release, check_cost, positive_sensitivity, require, sorted_cells
 
 
 def stability(

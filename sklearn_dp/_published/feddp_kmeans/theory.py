@@ -47,12 +47,12 @@ from scipy.sparse.csgraph import connected_components
 
 from ..._bounds import domain_of
 from ..._columns import check_numbers
+from ..._costs.budget import PrivacyBudget
+from ..._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from ..._costs.report import PrivacyReport
 from ..._door import read_table, schema
-from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
-from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from ..._privacy._report import PrivacyReport
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._queries.ball_moments import BallMoments

@@ -32,7 +32,7 @@ from scipy.special import ndtri
 from ..._aggregate.one_cluster.balls import clip_to_ball
 from ..._aggregate.one_cluster.center import BASIS_STEPS, heaviest, signs
 from ..._aggregate.one_cluster.radius import BETA
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import first_above
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Members, average_of_members

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
+from ..._costs.rounding import sum_down
 from ..._privacy._pure_releases import choose
-from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.interior import InteriorScores, middle_rows

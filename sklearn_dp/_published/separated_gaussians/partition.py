@@ -40,7 +40,7 @@ from ..._aggregate.shared.adaptive_center import CenterRadius
 from ..._aggregate.shared.axes import Axes, plain_axes
 from ..._aggregate.shared.centering import Size
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.halves import POINTS
 from ..._queries.handles import GridRows

@@ -30,7 +30,7 @@ from ..._aggregate.kmeans.engine import engine_entries
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.axes import second_moment
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS
 from ..._queries.halves import POINTS, half_of_points

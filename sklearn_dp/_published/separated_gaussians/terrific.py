@@ -26,9 +26,9 @@ import numpy as np
 
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.shared.centering import noise_sd
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
+from ..._privacy._integers import exact_integers
 from ..._privacy._pure_releases import choose
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._queries.balls import RingCounts
 from ..._queries.handles import GridRows

@@ -25,8 +25,8 @@ import numpy as np
 
 from ..._aggregate.one_cluster.balls import Region, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
-from ..._privacy._accounting import pure_dp_epsilon
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.accounting import pure_dp_epsilon
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import first_above
 from ..._privacy._session import PrivacySession
 from ..._queries.balls import Points

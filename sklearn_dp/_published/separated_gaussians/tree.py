@@ -29,7 +29,7 @@ import numpy as np
 
 from ..._aggregate.mixture.parts import Settings
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.nodes import Cut, Divided, View, viewed

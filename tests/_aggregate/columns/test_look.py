@@ -5,7 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
-from sklearn_dp._privacy._gaussian_dp import gaussian_mu
+from sklearn_dp._costs.accounting import gaussian_mu
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 

@@ -16,8 +16,8 @@ from sklearn_dp._aggregate.columns.moments import (
     together,
 )
 from sklearn_dp._bounds import column_ends
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows

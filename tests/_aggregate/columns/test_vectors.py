@@ -5,7 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.columns.vectors import clipped_mean
-from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._queries.vectors import Vectors

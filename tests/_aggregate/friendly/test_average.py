@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly import average as _radius
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._noise import gaussian_tail
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from sklearn_dp._privacy._accounting import zcdp_epsilon
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.accounting import zcdp_epsilon
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._noise import gaussian_tail
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._unit_draws import unit_draws

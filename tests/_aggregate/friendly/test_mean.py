@@ -13,8 +13,8 @@ from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units

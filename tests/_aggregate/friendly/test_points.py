@@ -8,8 +8,8 @@ from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts, Units

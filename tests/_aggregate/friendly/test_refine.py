@@ -9,9 +9,9 @@ from grid_tools import parts_in_memory
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import Spending, refine, released_mean, rows_about
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units

@@ -11,8 +11,8 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units

@@ -15,7 +15,7 @@ from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
     surplus_choice,
 )
-from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._costs.plan import PlanError
 from sklearn_dp.audit import replay_audit
 
 pytestmark = pytest.mark.filterwarnings(

@@ -14,8 +14,8 @@ from sklearn_dp._aggregate.kmeans.private_coreset import (
     separate_entries,
 )
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 
 pytestmark = pytest.mark.filterwarnings(

@@ -6,7 +6,7 @@ import mpmath as mp
 import pytest
 from mixture_tools import POINTS
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = [

@@ -9,8 +9,8 @@ import pytest
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.columns import _hashes

@@ -6,8 +6,8 @@ from grid_tools import parts_in_memory, points_of
 from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster.center import heaviest
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import boxes as _boxes

@@ -13,10 +13,10 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import stability

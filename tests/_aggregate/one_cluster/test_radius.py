@@ -11,11 +11,11 @@ from scipy import stats
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
-from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs import accounting
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import on_a_sample
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import choose
 from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._session import PrivacySession

@@ -7,8 +7,8 @@ import pytest
 from grid_tools import points_of
 
 from sklearn_dp._aggregate.shared.axes import second_moment
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 
 pytestmark = [

@@ -22,9 +22,9 @@ from sklearn_dp._aggregate.shared.bounds import (
 )
 from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._aggregates import NORM_EDGES
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._domain import NORM_EDGES
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows

@@ -7,7 +7,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared.adaptive_center import center_and_count
 from sklearn_dp._aggregate.shared.centering import Weights, geometric_edges
-from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._queries.places import SumAndTotals

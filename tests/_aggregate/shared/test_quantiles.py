@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.shared.quantiles import (
     quantile_entries,
 )
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry
+from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._sealed import Sealed
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import ranks

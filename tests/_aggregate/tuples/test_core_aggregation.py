@@ -11,8 +11,8 @@ from sklearn_dp._aggregate.tuples.stage import (
     tuple_entries,
     tuples_needed,
 )
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms import filters as _filters

@@ -12,10 +12,10 @@ from scipy import stats
 from sklearn_dp._aggregate.tuples import stage as _stage
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._sealed import Claim, exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -5,8 +5,8 @@ import pytest
 from kernel_tools import open_session
 from scipy.stats import norm
 
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import histograms, stability
 from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold

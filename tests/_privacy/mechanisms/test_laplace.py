@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy import _pure_releases
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

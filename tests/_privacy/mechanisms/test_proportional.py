@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, ncx2, norm
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import proportional as _proportional
 from sklearn_dp._privacy.mechanisms.proportional import (

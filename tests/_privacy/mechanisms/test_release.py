@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._costs.plan import PlanError
 from sklearn_dp._privacy.mechanisms._release import check_cost, integer_scores, positive_sensitivity
 
 

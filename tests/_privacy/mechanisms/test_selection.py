@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._pure_releases import above_threshold, exponential, report_leader_if_stable
 from sklearn_dp._privacy.mechanisms import selection
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from sklearn_dp._privacy._accounting import gaussian_epsilon
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.accounting import gaussian_epsilon
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms.shares import (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.k_averages import (
@@ -239,7 +239,7 @@ def test_joint_averages_are_less_noisy():
 def runs_of_the_acceptance_list(t, runs):
     """easy_instances:B10: t tuples, k = 2, d = 1, R = 512 (ball 2048), means of 30 samples each."""
     from sklearn_dp._aggregate.tuples.stage import TupleStage
-    from sklearn_dp._privacy._accounting import pure_dp_epsilon
+    from sklearn_dp._costs.accounting import pure_dp_epsilon
 
     rho, errors = 1.0 * np.tanh(0.5), []
     assert pure_dp_epsilon(rho) == pytest.approx(1.0)

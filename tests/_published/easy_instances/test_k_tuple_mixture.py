@@ -6,8 +6,8 @@ from mixture_tools import WAYS, Mixture, audit_data, context_of
 from scipy.stats import chi2
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units

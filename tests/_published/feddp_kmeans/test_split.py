@@ -5,7 +5,7 @@ import pytest
 from federated_states import mixture
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy import _accounting as accounting
+from sklearn_dp._costs import accounting
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

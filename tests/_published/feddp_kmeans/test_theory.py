@@ -7,9 +7,9 @@ import pytest
 from federated_states import session_of
 
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanError
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.feddp_kmeans.theory import (
     Facts,

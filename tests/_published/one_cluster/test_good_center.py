@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._queries import averages

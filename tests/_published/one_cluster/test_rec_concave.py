@@ -7,8 +7,8 @@ import pytest
 from grid_tools import exact, sealed_scores
 from scipy import stats
 
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps

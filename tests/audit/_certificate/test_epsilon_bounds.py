@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from sklearn_dp import DPKMeans, DPOneCluster
-from sklearn_dp._privacy import _accounting as accounting
+from sklearn_dp._costs import accounting
 from sklearn_dp.audit._epsilon_bounds import (
     APPROXIMATE,
     GAUSSIAN,

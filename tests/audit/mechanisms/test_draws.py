@@ -14,17 +14,17 @@ from configurations import ESTIMATORS
 from scipy.stats import chi2
 
 from sklearn_dp import DPKMeans, SampleAndAggregate
-from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import (
     above_threshold,
     exponential,
     laplace,
     report_leader_if_stable,
 )
-from sklearn_dp._privacy._selection_rules import Thin
+from sklearn_dp._privacy._selection import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp._privacy._unit_draws import copies, random_order, unit_draws

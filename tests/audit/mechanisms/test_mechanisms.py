@@ -11,8 +11,8 @@ from scipy.stats import kstest
 
 import sklearn_dp._privacy.mechanisms
 import sklearn_dp.audit.mechanisms
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace

@@ -1,0 +1,96 @@
+"""Plans: what fits a target, and which entries there can be."""
+
+import math
+
+import numpy as np
+import pytest
+from kernel_tools import make_plan
+
+from sklearn_dp._costs.accounting import laplace_zcdp_rho
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import laplace
+from sklearn_dp._privacy._session import PrivacySession
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def test_a_plan_must_fit_its_target():
+    with pytest.raises(PlanError, match="more than its target"):
+        make_plan(PlanEntry("a", "gaussian", 0.6), PlanEntry("b", "gaussian", 0.5))
+    with pytest.raises(PlanError, match="same name"):
+        make_plan(PlanEntry("a", "gaussian", 0.1), PlanEntry("a", "gaussian", 0.1))
+
+
+def test_one_release_that_is_not_gaussian_makes_the_plan_zcdp():
+    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    exact, tight = budget.to_rho(gaussian=True), budget.to_rho(gaussian=False)
+    assert tight < exact
+    assert PrivacyPlan(budget, (PlanEntry("a", "gaussian", exact),)).gaussian
+    with pytest.raises(PlanError):
+        PrivacyPlan(budget, (PlanEntry("a", "exponential", exact),))
+    plan = PrivacyPlan(budget, (PlanEntry("a", "exponential", tight),))
+    assert not plan.gaussian and plan.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+def test_one_release_of_laplace_noise_is_not_converted():
+    """It is epsilon-DP itself; two of them, or one that may be made twice, are converted."""
+    budget, whole = PrivacyBudget(epsilon=1.0, delta=0.0), laplace_zcdp_rho(1.0)
+    plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", whole),))
+    assert plan.one_step and plan.epsilon == 1.0 and plan.rho == whole
+    more = math.nextafter(whole, 1.0)
+    for entries in (
+        [PlanEntry("a", "laplace", more)],
+        [PlanEntry("a", "laplace", whole, uses=2)],
+        [PlanEntry(name, "laplace", whole / 2) for name in "ab"],
+        [PlanEntry("a", "gaussian", whole)],
+    ):
+        with pytest.raises((PlanError, ValueError)):
+            PrivacyPlan(budget, tuple(entries))
+    session = PrivacySession(plan, random_state=0)
+    with pytest.raises(PlanError, match="is for laplace, not for gaussian"):
+        session.gaussian("a", 1, sensitivity=1.0, rho=whole)
+    with pytest.raises(PlanError, match="overspend"):
+        laplace(session, "a", 1, sensitivity=1.0, epsilon=1.001)
+    laplace(session, "a", 1, sensitivity=1.0, epsilon=1.0)
+    with pytest.raises(PlanError, match="more often"):
+        laplace(session, "a", 1, sensitivity=1.0, epsilon=1e-9)
+
+
+def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
+    plan = make_plan(
+        PlanEntry("count", "gaussian", 0.25),
+        PlanEntry("short", "gaussian", 0.5, paths=("a",)),
+        PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)),
+    )
+    assert plan.rho == 1.0 and plan.delta_failure == 1e-7
+    assert "path" in repr(plan) and "path" not in repr(make_plan())
+    session = PrivacySession(plan, random_state=0)
+    session.gaussian("count", 1, sensitivity=1.0)
+    session.gaussian("short", 1, sensitivity=1.0)
+    with pytest.raises(PlanError, match="overspend"):  # one path, not both
+        session.gaussian("long", 1, sensitivity=1.0, rho=0.75)
+
+
+@pytest.mark.parametrize("field", ["rho", "delta", "max_rho"])
+@pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf])
+def test_entries_of_no_cost_at_all_are_refused(field, value):
+    """A negative share would make room for the others: 2 - 1 is within a target of 1."""
+    with pytest.raises(PlanError, match="finite and not negative"):
+        PlanEntry("a", "gaussian", **{"rho": 0.1, field: value})
+
+
+def test_noise_beside_the_sums():
+    """sigma = sensitivity / sqrt(2 rho), over n times the sensitivity; not for other laws."""
+    plan = make_plan(
+        PlanEntry("a", "gaussian", 0.02),
+        PlanEntry("b", "laplace", 0.02),
+        PlanEntry("c", "gaussian", 0),
+    )
+    a, b, c = (row["noise / signal"] for row in plan.noise(50).releases)
+    assert a == pytest.approx(0.1, rel=1e-15) and math.isnan(b) and c == math.inf
+    assert [row["rho"] for row in plan.noise(50).releases] == [0.02, 0.02, 0]
+    assert (
+        "noise / signal" in repr(plan.noise(50)) and "noise / signal" in plan.noise(50).to_frame()
+    )
+    assert "noise" not in plan.report().releases[0]
