@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._columns import Schema, check_numbers
 from ._door import numbers, see_columns
-from ._partitions import EngineInput, InParts, answers, engine_of, in_memory, opened_table
+from ._partitions import InParts, InputInParts, answers, engine_of, in_memory
 from ._privacy._session import PrivacySession
 from ._privacy._units import UnitFacts, Units, unit_of
 from ._queries.table_rows import TableRows
@@ -73,7 +73,7 @@ class FitsRows(InParts):
             self.labels_ = self.predict(X)  # of rows without a weight too
         return self
 
-    def _fit_parts(self, source: EngineInput) -> Self:
+    def _fit_parts(self, source: InputInParts) -> Self:
         """Charge, and fit to a table in parts."""
         together = self._requires_in_memory()
         if together is not None:
@@ -89,14 +89,17 @@ class FitsRows(InParts):
             self.labels_ = answers(self, "predict", source)
         return self
 
-    def _open_parts(self, source: EngineInput) -> Table:
-        """The table of the parts, with all that belongs to their rows."""
-        return opened_table(self, source)
+    def _open_parts(self, source: InputInParts) -> Table:
+        """The table of the parts, with all that belongs to their rows; sets the columns."""
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            self.feature_names_in_ = source.feature_names
+        return source.opened(self.n_jobs, float(self.max_weight or 1.0))
 
     def _check_given(self, X: Any) -> Any:
         """The public columns of a table that may be fitted; an error by its type alone."""
-        source = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
-        given = source.columns if isinstance(source, EngineInput) else self._schema(X)
+        source = X if isinstance(X, InputInParts) or self._requires_in_memory() else engine_of(X)
+        given = source.columns if isinstance(source, InputInParts) else self._schema(X)
         self._check_names(given.names)
         return given
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_dp._partitions import EngineInput
 from sklearn_dp._partitions._dask import from_delayed
 from sklearn_dp._partitions._ray import from_references
-from sklearn_dp._partitions._sources import columns_of
+from sklearn_dp._partitions._sources import EngineInput, columns_of
 from sklearn_dp._partitions._spark import SparkEngine
 
 N_PARTS = 4

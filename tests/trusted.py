@@ -16,7 +16,7 @@ The modules that an estimator imports, directly or through others, of these kind
 Lines are code: no docstrings, comments or blank lines. The lines below the table are about what it
 does not count: `_costs` (budgets, plans, accounts, reports), which is handed public numbers only,
 so that a mistake there is a wrong sum and shows no row; and what has to be read in addition where a
-table is on a cluster: these modules are imported for such a table only. The last line counts the
+table is in parts: these modules are imported for such a table only. The last line counts the
 calls, outside of kernel and questions, that state a sensitivity.
 """
 
@@ -57,7 +57,7 @@ ESTIMATORS = {
     "FederatedDPKMeans": "federated._federated_dp_kmeans",
 }
 DOOR = ("_door", "_door_entries", "_fit", "_partitions", "_weights")
-CLUSTERS = {"Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
+CLUSTERS = {"here": "_pieces", "Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
 """By whom the rows are held: the module of `_partitions` that is imported for them."""
 
 AFTER = "_partitions._rowwise"
@@ -172,7 +172,7 @@ class Checkout:
         return self.lines([each for each in needed if each.split(".")[0] == COSTS])
 
     def cluster(self, name, estimator="DPKMeans"):
-        """Code lines of what is to be read in addition, for rows on a cluster."""
+        """Code lines of what is to be read in addition, for a table in parts."""
         needed = self.needed(f"_partitions.{CLUSTERS[name]}")
         return self.lines(
             [
@@ -236,7 +236,7 @@ def main():
         print(f"{name:<20}" + "".join(f"{each:>10,}" for each in (*row, sum(row))) + known)
     clusters = ", ".join(f"{name} {now.cluster(name):,}" for name in CLUSTERS)
     print(f"numbers that are public, without ledgers' files: {now.costs():,}")
-    print(f"in addition, for rows on a cluster: {clusters}")
+    print(f"in addition, for tables in parts: {clusters}")
     stated = now.stated()
     known = f"; before, {len(past.stated())}" if past else ""
     files = len({place.split(":")[0] for place in stated})

@@ -1,9 +1,9 @@
 """From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,7 @@ import numpy as np
 from .._columns import NUMBERS, Schema
 from .._door import in_memory_frame, schema
 from .._privacy._entries import dtype_of, kind_of
-from .._privacy._units import UnitFacts
-from .._rows.table import Summed, Table
-from .._rows.table_units import open_units, weighted_rows
-from .._weights import NO_WEIGHT
-from ._sources import CheckedSource, EngineInput, quietly
+from .._rows.table import Engine, Table
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
@@ -54,9 +50,55 @@ GROUPS = ("number", "text", "bytes", "date", "interval", "complex", "object")
 _CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
 
 
+@dataclass(frozen=True)
+class InputInParts:
+    """A table in parts: what is public of it, before anything of its rows is read.
+
+    :class:`._sources.EngineInput` is what it is, once a module that reads such tables is there.
+    """
+
+    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
+    columns: Any  # public: `Columns`
+    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
+    # read, so it is for fits that have been charged.
+    start: Callable[[int | None], Engine]
+    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
+    # answers for all rows, lazy where the table is.
+    rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
+    grouped: bool = False  # whether rows have groups
+    weighted: bool = False  # whether they have weights of their own
+    targets: bool = False  # whether they have targets instead of weights
+
+    def opened(self, n_jobs: int | None, max_weight: float = 1.0) -> Table:
+        """The table of a fit that has been charged: its parts have been read once, and are good.
+        `max_weight` is what a whole unit weighs, where rows have weights."""
+        raise TypeError("a table in parts is opened by who holds them")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.n_features
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """Names of the columns as scikit-learn keeps them, if they are texts."""
+        names = self.columns.names
+        return None if names is None else np.array(names, dtype=object)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64: that of the rows once they have been checked."""
+        return self.columns.dtype
+
+    @property
+    def shape(self) -> tuple[float, int]:
+        """How many rows there are is private, and unknown."""
+        return float("nan"), self.n_features
+
+
 def engine_of(
     X: Any, groups: Any = None, sample_weight: Any = None, kinds: Sequence[str] = NUMBERS
-) -> EngineInput | None:
+) -> InputInParts | None:
     """Who holds the parts of a table; None for an ordinary table in memory.
 
     `X` is what the user has given for data. Of its rows nothing is read. Groups and weights are in
@@ -125,8 +167,8 @@ def _reader_of(X: Any) -> tuple[str, str] | None:
 
 def engine_with_targets(
     X: Any, groups: Any, y: Any, kinds: Sequence[str],
-    *, reader: Callable[..., EngineInput | None] = engine_of,
-) -> EngineInput | None:  # fmt: skip
+    *, reader: Callable[..., InputInParts | None] = engine_of,
+) -> InputInParts | None:  # fmt: skip
     """Who holds the parts of a table and of a target; None for an ordinary table in memory.
 
     A target comes in the parts of `X`, as weights do for other estimators; `kinds` are what it may
@@ -144,7 +186,7 @@ def engine_with_targets(
 def engine_of_parts(
     parts: Any, groups: Any = None, sample_weight: Any = None,
     *, name: str = "parts", kinds: Sequence[str] = NUMBERS,
-) -> EngineInput:  # fmt: skip
+) -> InputInParts:  # fmt: skip
     """Who holds a table supplied in chunks; `name` is that of the parameter, for errors.
 
     Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
@@ -160,14 +202,12 @@ def engine_of_parts(
         or hasattr(parts, "columns")
     ):
         raise TypeError(f"{name} must be an iterable of arrays, or {SUPPORTED}.")
-    from ._pieces import from_iterable
-
-    pieces = iter(parts)
-    first = quietly(lambda: list(islice(pieces, 1)), 0)
+    reader = import_module(f"{__package__}._pieces")
+    first, pieces = reader.first_of(parts)
     if first and _reader(type(first[0]), _LIST_READERS) is not None:
         every = [*first, *pieces]
         return engine_of_parts(every, groups, sample_weight, name=name, kinds=kinds)
-    source = from_iterable(chain(first, pieces), groups, sample_weight, name)
+    source = reader.from_iterable(chain(first, pieces), groups, sample_weight, name)
     return replace(source, grouped=groups is not None, weighted=sample_weight is not None)
 
 
@@ -196,61 +236,3 @@ def _shape(part: Any) -> tuple:
     except BaseException:  # of the code of one row, which may ask to end the process
         shape = None
     return shape if isinstance(shape, tuple) else ()
-
-
-# -- fits ------------------------------------------------------------------------------------------
-
-
-def opened_table(estimator: Any, source: EngineInput) -> Table:
-    """The table of a fit that has been charged: its parts have been read once, and are good.
-
-    The columns of the estimator are set.
-    """
-    estimator.n_features_in_ = source.n_features
-    if source.feature_names is not None:
-        estimator.feature_names_in_ = source.feature_names
-    return open_parts(source, estimator.n_jobs, float(estimator.max_weight or 1.0))
-
-
-def open_parts(source: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:
-    """Open a table in parts without an estimator.
-
-    `max_weight` is what a whole unit weighs, where rows have weights.
-    """
-    engine = source.start(n_jobs)
-    largest = max_weight if source.weighted else None
-    n_rows, first = engine.reduce(_counted, "y" if source.targets else "sample_weight", largest)
-    # Unreleased, and only looked at as in memory, where no rows at all are refused.
-    if not n_rows:
-        if source.weighted:
-            raise ValueError(NO_WEIGHT)
-        raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
-    table = Table(engine, source.n_features, source.dtype, UnitFacts())
-    # From here on part of what each state is made by, also when it is made again.
-    table.update(_checked, first.digests)
-    open_units(table, grouped=source.grouped, largest=largest)
-    return table
-
-
-class _Digests(Summed):
-    """Digests of parts when they were first read, by their numbers: unreleased."""
-
-    def __init__(self, digests: dict[int, tuple[int, ...]]) -> None:
-        self.digests = digests
-
-    def __add__(self, other: "_Digests") -> "_Digests":
-        return _Digests(self.digests | other.digests)
-
-
-def _counted(
-    source: CheckedSource, beside: str, largest: float | None
-) -> tuple[CheckedSource, tuple]:
-    """Rows without a weight are not there."""
-    counted = source.counted(beside)
-    there = counted if largest is None else weighted_rows(counted, largest)[1]
-    return counted, (there.n_rows(), _Digests({counted.number: counted.digests}))
-
-
-def _checked(source: CheckedSource, digests: dict) -> tuple[CheckedSource, tuple]:
-    source.check_digests(digests[source.number])
-    return source, ()

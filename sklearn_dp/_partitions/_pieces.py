@@ -262,6 +262,12 @@ def _slice(scan: Any, part: slice) -> Any:
 # -- streams ---------------------------------------------------------------------------------------
 
 
+def first_of(parts: Iterable[Any]) -> tuple[list[Any], Iterator[Any]]:
+    """The first piece, if there is one, and the others."""
+    pieces = iter(parts)
+    return quietly(lambda: list(islice(pieces, 1)), 0), pieces
+
+
 def from_iterable(
     X: Iterable[Any], groups: Any = None, sample_weight: Any = None, name: str = "parts"
 ) -> EngineInput:

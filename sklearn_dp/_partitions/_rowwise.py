@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._rows.single_rows import row_guard
 from .._rows.table import PartSource
 from .._sklearn_compat import with_callbacks
-from ._dispatch import engine_of, engine_of_parts
-from ._sources import EngineInput
+from ._dispatch import InputInParts, engine_of, engine_of_parts
 
 # Every class below :class:`InParts` gets it: where a method of :data:`ROWS` finds a table in parts,
 # it gives a collection of the kind of the table, such as a `dask.array`, without computing it;
@@ -38,7 +37,7 @@ class InParts:
     """Base of estimators whose methods take tables in parts as well."""
 
     _score_is_a_mean = True  # over rows; otherwise `score` is a sum
-    _fit_parts: Callable[[EngineInput], Any]
+    _fit_parts: Callable[[InputInParts], Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the methods of a new class look for tables in parts."""
@@ -103,7 +102,7 @@ class InParts:
             raise TypeError(f"sample_weight cannot be given to {type(self).__name__}.")
         return self._fit_parts(self._input_of_parts(parts, groups, sample_weight, y))
 
-    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
+    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> InputInParts:
         """The parts, with what belongs to their rows. Most fits do not look at a target."""
         return engine_of_parts(parts, groups, sample_weight)
 
@@ -129,7 +128,9 @@ def rowwise(method: Callable) -> Callable:
     return answer
 
 
-def answers(estimator: Any, name: str, source: EngineInput, *arguments: Any, **options: Any) -> Any:
+def answers(
+    estimator: Any, name: str, source: InputInParts, *arguments: Any, **options: Any
+) -> Any:
     """Apply a method of :data:`ROWS` to a table in parts; the answer is a collection of its kind.
 
     The estimator is fitted. The rows of the answer do not depend on the arguments.
@@ -150,7 +151,7 @@ def _scored(method: Callable) -> Callable:
         if any(value is not None for value in (*arguments, *options.values())):
             raise TypeError("score accepts only X if X is partitioned.")
         model = _released(self, source, "score")
-        total, n_rows = source.engine.reduce(_score_of, model, self._score_is_a_mean)
+        total, n_rows = source.start(None).reduce(_score_of, model, self._score_is_a_mean)
         if not n_rows:
             raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
         return float(Fraction(total, _SCALE) / (n_rows if self._score_is_a_mean else 1))
@@ -181,7 +182,7 @@ class _Answer:
         return np.asarray(getattr(self.model, self.__name__)(rows)) if len(rows) else self.example
 
 
-def _released(estimator: Any, source: EngineInput, name: str) -> Any:
+def _released(estimator: Any, source: InputInParts, name: str) -> Any:
     """A copy for the parts: released values, which know no names and no ledger."""
     check_is_fitted(estimator)
     check_columns(estimator, source)
@@ -195,7 +196,7 @@ def _released(estimator: Any, source: EngineInput, name: str) -> Any:
     return model
 
 
-def check_columns(estimator: Any, source: EngineInput) -> None:
+def check_columns(estimator: Any, source: InputInParts) -> None:
     """The columns have to be those of the fit, as in memory."""
     if source.n_features != estimator.n_features_in_:
         raise ValueError(
@@ -208,6 +209,6 @@ def check_columns(estimator: Any, source: EngineInput) -> None:
         raise ValueError("The feature names should match those that were passed during fit.")
 
 
-def _one_row(source: EngineInput) -> np.ndarray:
+def _one_row(source: InputInParts) -> np.ndarray:
     """A row that tells what answers look like."""
     return np.zeros((1, source.n_features), dtype=source.dtype)

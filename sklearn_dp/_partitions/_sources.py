@@ -13,9 +13,13 @@ import numpy as np
 from .._columns import Schema, check_numbers
 from .._door import in_order, numbers, schema
 from .._privacy._entries import entries_of
+from .._privacy._units import UnitFacts
 from .._rows.single_rows import row_guard, saturated
-from .._rows.table import Engine, PartSource
+from .._rows.table import Engine, PartSource, Summed, Table
+from .._rows.table_units import open_units, weighted_rows
+from .._weights import NO_WEIGHT
 from ..exceptions import PartError
+from ._dispatch import InputInParts
 
 _PLAIN = "?bBhHiIlLqQefdFDmM"  # types of NumPy, all bytes of which are value
 _ENTRIES = 2**16  # put into words at a time
@@ -210,9 +214,19 @@ class CheckedSource(PartSource):
         """The weight of each row, or None."""
         return self._values(self._weights, "sample_weight")
 
-    def read_targets(self) -> Any:
-        """The target of each row, which takes the place of a weight; or None."""
-        return self._values(self._weights, "y")
+    def read_targets(self, checked: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """The target of each row, which takes the place of a weight, as a check returns it: a
+        ValueError of that is in words that quote nothing."""
+        given = self._values(self._weights, "y")
+
+        def column() -> np.ndarray:
+            try:
+                return checked(given)
+            except ValueError as error:
+                words = str(error)
+            raise Reason(words.replace("y must", "it must", 1))
+
+        return quietly(column, self.number, "y")
 
     def _values(self, read: Callable[[], Any] | None, name: str) -> Any:
         if read is None:
@@ -288,9 +302,8 @@ def _in_our_words(call: Callable[[], Any]) -> Any:
 # -- input -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class EngineInput:
-    """A table in parts: its public columns, and how to come by its engine.
+class EngineInput(InputInParts):
+    """A table in parts that can be opened.
 
     >>> from sklearn_dp._partitions import engine_of
     >>> X = engine_of([np.zeros((3, 2)), np.ones((1, 2))])
@@ -298,43 +311,50 @@ class EngineInput:
     (2, None, 'float64', 2)
     """
 
-    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
-    columns: Columns  # public
-    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
-    # read, so it is for fits that have been charged.
-    start: Callable[[int | None], Engine]
-    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
-    # answers for all rows, lazy where the table is.
-    rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
-    grouped: bool = False  # whether rows have groups
-    weighted: bool = False  # whether they have weights of their own
-    targets: bool = False  # whether they have targets instead of weights
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.columns.n_features
-
-    @property
-    def feature_names(self) -> np.ndarray | None:
-        """Names of the columns as scikit-learn keeps them, if they are texts."""
-        names = self.columns.names
-        return None if names is None else np.array(names, dtype=object)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64: that of the rows once they have been checked."""
-        return self.columns.dtype
-
     @cached_property
     def engine(self) -> Engine:
         """One for a single pass, or for tests."""
         return self.start(None)
 
-    @property
-    def shape(self) -> tuple[float, int]:
-        """How many rows there are is private, and unknown."""
-        return float("nan"), self.n_features
+    def opened(self, n_jobs: int | None, max_weight: float = 1.0) -> Table:
+        """The table, read once."""
+        engine = self.start(n_jobs)
+        largest = max_weight if self.weighted else None
+        n_rows, first = engine.reduce(_counted, "y" if self.targets else "sample_weight", largest)
+        # Unreleased, and only looked at as in memory, where no rows at all are refused.
+        if not n_rows:
+            if self.weighted:
+                raise ValueError(NO_WEIGHT)
+            raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+        table = Table(engine, self.n_features, self.dtype, UnitFacts())
+        # From here on part of what each state is made by, also when it is made again.
+        table.update(_checked, first.digests)
+        open_units(table, grouped=self.grouped, largest=largest)
+        return table
+
+
+class _Digests(Summed):
+    """Digests of parts when they were first read, by their numbers: unreleased."""
+
+    def __init__(self, digests: dict[int, tuple[int, ...]]) -> None:
+        self.digests = digests
+
+    def __add__(self, other: "_Digests") -> "_Digests":
+        return _Digests(self.digests | other.digests)
+
+
+def _counted(
+    source: CheckedSource, beside: str, largest: float | None
+) -> tuple[CheckedSource, tuple]:
+    """Rows without a weight are not there."""
+    counted = source.counted(beside)
+    there = counted if largest is None else weighted_rows(counted, largest)[1]
+    return counted, (there.n_rows(), _Digests({counted.number: counted.digests}))
+
+
+def _checked(source: CheckedSource, digests: dict) -> tuple[CheckedSource, tuple]:
+    source.check_digests(digests[source.number])
+    return source, ()
 
 
 def check_list(

@@ -8,7 +8,6 @@ import numpy as np
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
 from .._costs.plan import Mechanism, PrivacyPlan
-from ._selection import Geometric, Thin
 from ._trace import Event
 from .mechanisms import gaussian, laplace, selection
 from .mechanisms._release import Release
@@ -52,8 +51,8 @@ class CompositeMechanism:
         than `sensitivity` between neighbors."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
-    def runs(self, rule: Thin | Geometric) -> np.ndarray:
-        """Which candidates are run, by a public rule. NOT a release. How many, is as secret as the
+    def runs(self, rule: Any) -> np.ndarray:
+        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release. How many, is as secret as the
         data."""
         session = self._session
         drawn = rule.draw(session._noise)

@@ -48,7 +48,7 @@ from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import see_columns
 from .._dropin import Replacing
 from .._n_clusters import check_number_of_clusters
-from .._partitions import check_columns, engine_of, open_parts
+from .._partitions import check_columns, engine_of
 from .._privacy._domain import Domain, Sphere, unit_rows
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
@@ -606,7 +606,7 @@ class BaseDPCenters(
             valid = self._validate_predict(X)
             table = TableRows.in_memory(valid, self._units(valid, groups))
         else:
-            table = TableRows(open_parts(source, getattr(self, "n_jobs", None)))
+            table = TableRows(source.opened(getattr(self, "n_jobs", None)))
         lengths = metric.length(cap), metric.domain(self.n_features_in_)
         return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
 

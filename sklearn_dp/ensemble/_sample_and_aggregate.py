@@ -26,7 +26,7 @@ from .._costs.checks import check_choice
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import check_target
 from .._guarantee import Guaranteed, check_no_ledger
-from .._partitions import EngineInput, engine_of_parts, engine_with_targets
+from .._partitions import InputInParts, engine_of_parts, engine_with_targets
 from .._privacy._composite_mechanism import nested
 from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
@@ -337,18 +337,18 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         """Those of a classifier; None for others."""
         return self._labels() if is_classifier(self._inner()) else None
 
-    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
+    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> InputInParts:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
         source = engine_with_targets(parts, groups, target, self._kinds(), reader=engine_of_parts)
         assert source is not None, "that reader takes nothing else"
         return source
 
-    def _fit_parts(self, source: EngineInput) -> Any:
+    def _fit_parts(self, source: InputInParts) -> Any:
         if self._needs_target() and not source.targets:
             raise ValueError("y must be given: the estimator needs a target.")
         return super()._fit_parts(source)
 
-    def _open_parts(self, source: EngineInput) -> Any:
+    def _open_parts(self, source: InputInParts) -> Any:
         table = super()._open_parts(source)
         if self._needs_target():
             table.update(with_targets, self._public_labels())

@@ -1,5 +1,6 @@
 """From the type of a table to who holds its parts."""
 
+import ast
 import subprocess
 import sys
 
@@ -51,12 +52,20 @@ def test_what_is_no_iterable_of_parts(parts):
     assert quotes_nothing(caught.value)
 
 
+ROOM = "sklearn_dp._partitions"
+
+
 def test_no_library_is_imported_that_is_not_there_already():
     code = (
         "import sys, numpy as np\n"
+        "from sklearn_dp import DPKMeans\n"
+        "DPKMeans(2, bounds=9.0).fit(np.ones((9, 2)))\n"
+        "print([n for n in sys.modules if n.startswith('sklearn_dp._partitions._')])\n"
         "from sklearn_dp._partitions import engine_of\n"
         "engine_of(np.ones((2, 2))), engine_of([[1.0]]), engine_of([np.ones((2, 2))]).engine\n"
         "print([n for n in ('dask', 'distributed', 'pyspark', 'ray') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.stdout.strip() == "[]", done.stderr
+    of_memory, of_parts = done.stdout.splitlines()
+    assert of_parts == "[]", done.stderr
+    assert set(ast.literal_eval(of_memory)) == {f"{ROOM}._dispatch", f"{ROOM}._rowwise"}

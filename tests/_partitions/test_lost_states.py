@@ -24,7 +24,6 @@ from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, SampleAndAggregate, _fit
-from sklearn_dp._partitions import open_parts
 from sklearn_dp._partitions._ray import from_references
 from sklearn_dp._rows.table import Table
 from sklearn_dp.exceptions import PartError
@@ -50,7 +49,7 @@ def weighted_sums(part):
 
 def totals(engine, monkeypatch, changing, names):
     found = ENGINES[engine](monkeypatch, changing, **{name: TABLE[name] for name in names})
-    table = open_parts(found, None)
+    table = found.opened(None)
     return [[np.asarray(total).tolist() for total in table.sums(weighted_sums)] for _ in range(2)]
 
 
@@ -146,7 +145,7 @@ def test_a_node_of_ray_is_gone(changing):
             order = ray.remote(any_order if name == changing else same_order).remote(len(held))
             parts[name] = [cut.remote(held, order, number) for number in range(N_PARTS)]
         found = replace(from_references(*parts.values()), grouped=True, weighted=True)
-        table = open_parts(found, None)
+        table = found.opened(None)
         first = table.sums(weighted_sums)
         cluster.remove_node(node)
         cluster.add_node(num_cpus=2)
