@@ -46,16 +46,16 @@ def main(argv=None):
     options = parse_arguments(__doc__, "profile.png", argv)
     table = persons(10_000 if options.quick else 40_000, np.random.default_rng(0))
     ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
-    found = profile(table, SCHEMA, 5, epsilon=1.0, ledger=ledger)
-    print("Status:", found.status_, *found.messages_)
-    print(found.table.xs("value", axis=1, level=1).round(2).to_string())
+    segments = profile(table, SCHEMA, 5, epsilon=1.0, ledger=ledger)
+    print("Status:", segments.status_, *segments.messages_)
+    print(segments.table.xs("value", axis=1, level=1).round(2).to_string())
     left = ledger.remaining
     print(f"\nLeft in the ledger: epsilon {left['epsilon']:.3g}, delta {left['delta']:.2g}")
-    print(f"\n{found.privacy_report_}")
+    print(f"\n{segments.privacy_report_}")
 
     def draw(figure):
         figure.set_layout_engine("constrained")
-        found.plot(figure.subplots())
+        segments.plot(figure.subplots())
 
     save(draw, options.output, (8, 5.5))
 
