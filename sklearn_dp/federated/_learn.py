@@ -37,7 +37,7 @@ from .._aggregate.shared.bounds import ball_of
 from .._aggregate.shared.noisy_norms import radius_from_bins
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._session import PrivacySession
-from .._published.feddp_kmeans.rounds import paper_average, paper_start
+from .._published.feddp_kmeans import paper_average, paper_start
 from .._queries.client_rounds import (
     ANSWERS,
     BASIS_BITS,
