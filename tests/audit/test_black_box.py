@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from sklearn_dp import FriendlyMean, SampleAndAggregate
+from sklearn_dp import FriendlyMean
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp.audit._certify import Detector
 from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
@@ -42,28 +41,7 @@ def epsilon_seen(with_record, without, delta, level=FALSE_ALARM):
     return math.log(max(low - delta, 1e-300) / max(high, 1e-300))
 
 
-def answers_of_blocks(rows, seed):
-    model = SampleAndAggregate(
-        Detector(),
-        output=("cluster_centers_",),
-        output_bounds=1.0,
-        aggregator="mean",
-        n_blocks=2,
-        rho=1.0,
-        random_state=seed,
-    )
-    return model.fit(rows).output_[0] > -0.5  # the mean of the two blocks is -1, or 0
-
-
-FAR, CLOSE = np.array([[1.0]]), np.full((8, 1), -1.0)
-
-
-def audit():
-    with_record = np.concatenate([CLOSE, FAR])
-    return mu_seen(
-        [answers_of_blocks(with_record, seed) for seed in range(RUNS)],
-        [answers_of_blocks(CLOSE, RUNS + seed) for seed in range(RUNS)],
-    )
+FAR = np.array([[1.0]])
 
 
 def less_noise(patch, factor):
@@ -74,22 +52,6 @@ def less_noise(patch, factor):
         return original(self, np.asarray(sigma) / factor, size)
 
     patch.setattr(NoiseSource, "rounded_gaussian", rounded_gaussian)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_fits_tell_no_more_than_they_claim():
-    """rho = 1: mu = sqrt(2). False alarms: 1e-6."""
-    assert 0 < audit() <= math.sqrt(2)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_wrong_sensitivity_is_caught(monkeypatch):
-    """Power: 0.98. mu is 1.75 then, the rates are 0.81 and 0.19 with a standard error of 0.009, so
-    the limit of mu is 1.53 with one of 0.046; 1.42 and less in one of 60 runs."""
-    less_noise(monkeypatch, 1.25)
-    assert audit() > math.sqrt(2)
 
 
 # -- k-tuples -------------------------------------------------------------------------------------

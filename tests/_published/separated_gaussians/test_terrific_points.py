@@ -8,7 +8,7 @@ from mixture_tools import STEP, in_ball, session_of, two_balls
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.separated_gaussians.terrific_points import (
+from sklearn_dp._published.separated_gaussians.terrific import (
     points_ball,
     points_entries,
     scan_radii,

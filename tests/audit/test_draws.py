@@ -35,8 +35,7 @@ from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit._epsilon_bounds import Rates
-from sklearn_dp.audit.mechanisms import KINDS, law_of
-from sklearn_dp.audit.mechanisms.selection import _passing
+from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -232,7 +231,7 @@ def event_of(release):
 def chances_of(release):
     """The claimed law of the index; none comes first."""
     if release.public:
-        return _passing(event_of(release))
+        return chances_above(event_of(release))
     weights = np.exp(release.scale * (release.value - release.value.max()).astype(float))
     return np.append(0.0, weights / weights.sum())
 
