@@ -154,7 +154,7 @@ def _enter_catch(context: Any, original: Any, block: Any) -> Any:
     """A silent thread notes its own filters, and gets a log if it asks for one. What the exit needs
     is kept on the object itself, so nested blocks undo each other in order."""
     log: list | None = [] if getattr(block, "_record", False) else None
-    block._silent = context, list(context.filters), log
+    block._silent = context, list(context.filters), warnings.filters, log
     if log is not None:
         context.logs.append(log)
     if getattr(block, "_filter", None) is not None:
@@ -168,8 +168,13 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
     if entered is None:
         original(block, *error)
         return
-    context, context.filters, log = entered
+    context, context.filters, filters, log = entered
     context.logs[:] = [other for other in context.logs if other is not log]
+    # Code that assigns ``warnings.filters = [...]`` inside of the block, as scikit-learn's workers
+    # do, trusts it to restore the old list. One that another thread has put there is known, and
+    # stays.
+    if warnings.filters is not filters and not INTERCEPTION.known(warnings.filters):
+        warnings.filters = filters
 
 
 class _Redirected(NamedTuple):
@@ -396,7 +401,7 @@ class _Interception:
             return
         _drop(filters)
         filters.insert(0, _FILTER)
-        if not any(known is filters for known in self._lists):
+        if not self.known(filters):
             self._lists.append(filters)
 
     def _wrap(self, name: str) -> None:
@@ -418,6 +423,10 @@ class _Interception:
     def behind(self, stream: Any) -> Any:
         """The stream behind a stand-in when the patches are gone; any other one as it is."""
         return stream._stream if isinstance(stream, _Stream) else stream
+
+    def known(self, filters: object) -> bool:
+        """True if a list of filters comes, by identity, from a thread that is not silent."""
+        return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
         """Put back, in reverse order, all that is still as we left it. Where others have replaced a

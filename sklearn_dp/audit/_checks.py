@@ -541,9 +541,9 @@ def check_refit(estimator: Any) -> None:
             replay = Replay(fresh.events, units)
             outcome = run_fit(used, X, groups, recorder=replay)
             # Which equal objects are one object changes a pickle and tells nothing.
-            faces = [each.face() | {"pickle": b""} for each in (fresh.outcome, outcome)]
+            one, other = (each.face() | {"pickle": b""} for each in (fresh.outcome, outcome))
             moved = [entry for entry, ratio in replay.ratios.items() if ratio > 0]
-            problems = [*replay.finish(), *different(*faces, "from a fresh fit")]
+            problems = [*replay.finish(), *different(one, other, "from a fresh fit")]
             problems += [f"{entry}: the statistic is another one" for entry in moved]
             assert_none([f"after {1 + pickled} fits of other rows: {text}" for text in problems])
 

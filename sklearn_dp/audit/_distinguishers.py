@@ -75,7 +75,8 @@ def _enter(name: str, value: Any, row: Row) -> None:
             numbers[name] = flat[0]
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            numbers |= {f"sum of {name}": flat.sum(), f"norm of {name}": np.linalg.norm(flat)}
+            numbers[f"sum of {name}"] = flat.sum()
+            numbers[f"norm of {name}"] = float(np.linalg.norm(flat))
         # In order of size too: places may be arbitrary.
         for i, pair in enumerate(zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1], strict=False)):
             numbers[f"{name}[{i}]"], numbers[f"{name} sorted[{i}]"] = pair

@@ -176,7 +176,7 @@ def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
 
 # -- conversions -----------------------------------------------------------------------------------
 # What noise is worth, from the definitions, by code that shares no line with the kernel's
-# accounting: errors would cancel. `tests/audit/test_epsilon_bounds.py` compares the two programs. They
+# accounting: errors would cancel. `tests/audit/test_epsilon_bounds.py` compares the programs. They
 # agree to about 1e-8; the kernel rounds to the safe side and these functions do not round.
 
 

@@ -28,8 +28,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.special import betaincc, ndtr
 
-from . import _proportional
 from ._epsilon_bounds import gaussian_delta, rho_of_laplace, rho_of_pure, rho_of_range
+from ._proportional import is_zcdp, proportional_numbers, replay_proportional
 
 _CLOSE = 1 - 1e-12  # of a comparison of floats; scales are rounded up, so the other way needs none
 _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better than this
@@ -593,7 +593,7 @@ def _claims_step(event: Any) -> Iterator[str]:
 
 def _claims_proportional(event: Any) -> Iterator[str]:
     given = event.sensitivity, event.scale, len(event.output), event.cost, event.public["delta"]
-    if not _proportional.is_zcdp(*given):
+    if not is_zcdp(*given):
         yield f"{event.entry}: too little noise for its distance and cost"
 
 
@@ -631,7 +631,7 @@ KINDS = {
         folded=True,
     ),
     "proportional": Law(
-        _proportional.replay, _proportional.numbers, _claims_proportional, rho=_stated, in_rho=True
+        replay_proportional, proportional_numbers, _claims_proportional, rho=_stated, in_rho=True
     ),
     # Paid at once for a fit inside, whose releases are marked "nested" and not added to the total.
     # Its accounts refuse more than its plan holds, and the recount adds up what it released.

@@ -11,9 +11,10 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
-from scipy.stats import kstwo
+from scipy.stats import kstest
 from sklearn.base import BaseEstimator
 
 from .._privacy._budget import PrivacyBudget
@@ -51,10 +52,7 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
     n = len(numbers)
     if n < _FEWEST:
         return
-    some = np.sort(ndtr(numbers[:_MOST_SORTED]))
-    steps = np.arange(len(some) + 1) / len(some)
-    distance = max(np.max(steps[1:] - some), np.max(some - steps[:-1]))
-    yield f"{name}: noise of another law", float(kstwo.sf(distance, len(some)))
+    yield f"{name}: noise of another law", float(kstest(numbers[:_MOST_SORTED], "norm").pvalue)
     for limit in _TAILS:
         n_beyond, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
         yield f"{name}: too few beyond {limit} sigma", float(bdtr(n_beyond, n, chance))
@@ -150,78 +148,37 @@ def between_tests(
 # -- repeats ---------------------------------------------------------------------------------------
 
 
-_FINE = 2.0**14  # steps; coarser numbers agree too often
-_LONGEST = 8  # numbers of a run
-_MOST_PARTNERS = 100  # of a place: noise of few values agrees everywhere, and some runs are enough
+_FINE = 2.0**24  # steps: coarser numbers agree too often
+_CELL = 2.0**-20  # standardized numbers in the same cell of this width agree
+_RUN = 3  # numbers in a row that have to agree
 _MOST = 40_000  # numbers that are compared with each other
 
 
 def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
-    """Test for three or four fine numbers in a row that come twice in all these fits, if any are
-    fine."""
-    numbers, radii, fits = _fine_numbers(traces)
-    if len(numbers) < 2:
-        return
-    chance = min(_longest_run(numbers, radii, fits, sign) for sign in (1, -1))
-    # Pairs of places, lengths of a run, two signs.
-    yield "noise is used again", min(1.0, chance * len(numbers) ** 2 * _LONGEST)
+    """Test for three fine numbers in a row that come twice, or are taken back, in all these fits,
+    whatever their scales and places."""
+    runs = [np.empty((0, _RUN))]
+    for events in traces:
+        numbers = np.concatenate([np.empty(0), *map(_fine_numbers, events)])
+        numbers = numbers[: max(64, _MOST // len(traces))]
+        if len(numbers) >= _RUN:
+            runs.append(sliding_window_view(numbers, _RUN))
+    cells = np.floor(np.concatenate(runs) / _CELL)
+    both = np.concatenate([cells, -1 - cells])
+    if len(cells) > 1:
+        # The later of two numbers is fresh, with a density of at most 0.4 whatever came before.
+        chance = 2 * len(cells) ** 2 * (0.4 * _CELL) ** _RUN
+        again = len(np.unique(both, axis=0)) < len(both)
+        yield "noise is used again", chance if again else 1.0
 
 
-def _fine_numbers(traces: list[list[Event]]) -> tuple[np.ndarray, ...]:
-    """Return z of fine noise (2^14 steps or more), the radius of its rounding, and its fit: at most
-    40,000."""
-    most = max(64, _MOST // max(len(traces), 1))
-    numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
-    for number, events in enumerate(traces):
-        budget = most
-        for event in events:
-            if event.kind not in ("gaussian", "inner_gaussian", "share"):
-                continue
-            noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
-            scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-            noise, scale = (side[scale >= _FINE][:budget] for side in (noise, scale))
-            numbers.append(noise / scale)
-            radii.append(0.5 / scale)
-            fits.append(np.full(len(noise), number))
-            budget -= len(noise)
-    return tuple(map(np.concatenate, (numbers, radii, fits)))
-
-
-def _longest_run(numbers: np.ndarray, radii: np.ndarray, fits: np.ndarray, sign: int) -> float:
-    """Smallest bound of the chance that a given pair of places begins a run as good as this: the
-    product of the chances of agreement along the run; 1 where nothing agrees."""
-    first, second = _agreeing(numbers, radii, sign)
-    chance, best = np.ones(len(first)), 1.0
-    for step in range(_LONGEST):
-        a, b = first + step, second + step
-        here = (b < len(numbers)) & (a < len(numbers))
-        a, b = a[here], b[here]
-        reach = radii[a] + radii[b]
-        same = (fits[a] == fits[first[here]]) & (fits[b] == fits[second[here]])
-        same &= np.abs(numbers[a] - sign * numbers[b]) <= reach
-        # Rounded numbers agree only if ideal ones do within twice the reach; the later of the two
-        # is fresh, with a density of at most 0.4 whatever came before.
-        chance = (chance[here] * np.minimum(1.0, 1.6 * reach))[same]
-        first, second = first[here][same], second[here][same]
-        if not len(first):
-            break
-        best = min(best, float(chance.min()))
-    return best
-
-
-def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius, at most
-    100 for each place. A sign of -1 finds noise that is taken back."""
-    order = np.argsort(numbers)
-    ranked, reach = numbers[order], 2 * float(radii.max())
-    low = np.searchsorted(ranked, sign * numbers - reach)
-    high = np.searchsorted(ranked, sign * numbers + reach, side="right")
-    sizes = np.minimum(high - low, _MOST_PARTNERS)
-    second = np.repeat(np.arange(len(numbers)), sizes)
-    inside = np.arange(len(second)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    first = order[np.repeat(low, sizes) + inside]
-    keep = first < second
-    return first[keep], second[keep]
+def _fine_numbers(event: Event) -> np.ndarray:
+    """Standardized noise of many steps."""
+    if event.kind not in ("gaussian", "inner_gaussian", "share"):
+        return np.empty(0)
+    noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
+    scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+    return (noise / scale)[scale >= _FINE]
 
 
 # -- noise law -------------------------------------------------------------------------------------

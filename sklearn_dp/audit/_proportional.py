@@ -95,7 +95,7 @@ def is_zcdp(distance: float, eta: float, d: int, rho: float, delta: float) -> bo
     return bool(level > 0 and math.log(2) + tail <= math.log(delta) + _CLOSE_TAIL)
 
 
-def replay(player: Any, known: Any, event: Any) -> Any:
+def replay_proportional(player: Any, known: Any, event: Any) -> Any:
     """Eigenvalues of one matrix with respect to the other; the cost at the order 2. Any order would
     do, as zCDP bounds them all: at 2 the divergence is finite for every distance below 1."""
     ratios = _relative_eigenvalues(known.value, event.value)
@@ -124,7 +124,7 @@ def _relative_eigenvalues(known: Any, other: Any) -> np.ndarray:
     return np.linalg.eigvalsh(root @ (b / np.outer(scale, scale)) @ root.T)
 
 
-def numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
+def proportional_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal of ``R^-1 output R^-T = M M^T``: squared lengths of the independent rows of M. Row i
     of M is Gaussian with mean e_i and standard deviation eta, so its squared length is ``(1 + eta
     g)^2 + eta^2 chi^2_(d - 1)``, whose distribution function is one integral over g."""

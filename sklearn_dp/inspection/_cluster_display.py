@@ -178,8 +178,9 @@ class ClusterDisplay(Display):
         x, y = read_table(self.centers, "centers").T
         if self.rows is not None:
             self.rows_ = ax.scatter(
-                *self.rows.T, s=8, color=MUTED, alpha=0.4, lw=0, label=self.rows_label
-            )
+                self.rows[:, 0], self.rows[:, 1],
+                s=8, color=MUTED, alpha=0.4, lw=0, label=self.rows_label,
+            )  # fmt: skip
         if self.errors is not None:
             self.errors_ = ax.errorbar(
                 x, y, xerr=self.errors[:, 0], yerr=self.errors[:, 1], fmt="none", zorder=4,

@@ -8,19 +8,14 @@ import pkgutil
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from scipy.stats import binom, kstest
+from scipy.stats import binom
 
 import sklearn_dp._privacy.mechanisms
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if_stable
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp._privacy._unit_draws import random_order, unit_draws
+from sklearn_dp._privacy._trace import Event
 from sklearn_dp._privacy.mechanisms import proportional as kernel
 from sklearn_dp.audit import _distinguishers, _epsilon_bounds, _laws, _proportional, _recount
 from sklearn_dp.audit._laws import KINDS, UnknownLawError, law_of
-from sklearn_dp.audit._noise_law import _standardized, noise_problems
+from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims, paid
 from sklearn_dp.audit._replay import Replay
 
@@ -100,53 +95,6 @@ def test_a_law_unknown_to_the_audit_is_an_error(look):
     """Claims and tests of the noise passed such an event in silence."""
     with pytest.raises(UnknownLawError, match="'strange'"):
         look(STRANGE)
-
-
-def numbers_of(release, fits=300):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=20.0, delta=0.5), (PlanEntry("a", "friendly core", 10.0, 0.2),)
-    )
-    rng, found = np.random.default_rng(1), []
-    for seed in range(fits):
-        with trace(Trace()) as recorder:
-            release(PrivacySession(plan, random_state=seed))
-        found += [_standardized(event, rng) for event in recorder.events if event.kind != "seed"]
-    return np.concatenate(found)
-
-
-RELEASES = {
-    "above threshold, coarse": lambda s: above_threshold(
-        s, "a", [0, 2, 5, 3], 4, sensitivity=1, epsilon=1.0
-    ),
-    "above threshold, fine": lambda s: above_threshold(
-        s, "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0
-    ),
-    "lead": lambda s: report_leader_if_stable(
-        s, "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
-    ),
-    "draws": lambda s: unit_draws(s, 20),
-    "order": lambda s: random_order(s, np.zeros((7, 2))),
-}
-
-
-@pytest.mark.parametrize("name", RELEASES)
-def test_correct_randomness_becomes_standard_normal(name):
-    """False alarm 1e-7 for each test, at fixed seeds. With 300 numbers a test sees distribution
-    functions that are 0.17 apart, with 6000 (draws) 0.04."""
-    assert kstest(numbers_of(RELEASES[name]), "norm").pvalue > 1e-7
-
-
-@pytest.mark.parametrize("name", ["above threshold, coarse", "above threshold, fine"])
-def test_a_threshold_that_is_not_noisy_is_found(name, monkeypatch):
-    """Power: above 0.999. Without noise nearly all answers are the first query above it."""
-    from sklearn_dp._privacy._noise import NoiseSource
-
-    monkeypatch.setattr(
-        NoiseSource,
-        "rounded_laplace",
-        lambda self, scale, size=None: np.zeros(size or (), dtype=np.int64),
-    )
-    assert kstest(numbers_of(RELEASES[name]), "norm").pvalue < 1e-9
 
 
 # -- choices ---------------------------------------------------------------------------------------

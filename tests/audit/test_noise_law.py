@@ -5,10 +5,17 @@ import pytest
 from scipy.stats import kstest
 
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import exponential, laplace
+from sklearn_dp._privacy._pure_releases import (
+    above_threshold,
+    exponential,
+    laplace,
+    report_leader_if_stable,
+)
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._unit_draws import random_order, unit_draws
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram
@@ -32,6 +39,14 @@ RELEASES = {
     "bernoulli": lambda s, scale: unit_bernoulli(
         s, "a", np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1
     ),
+    "threshold": lambda s, scale: above_threshold(
+        s, "a", [0, int(2 * scale), int(5 * scale)], 4 * scale, sensitivity=scale, epsilon=1.0
+    ),
+    "lead": lambda s, scale: report_leader_if_stable(
+        s, "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
+    ),
+    "draws": lambda s, scale: unit_draws(s, 20),
+    "order": lambda s, scale: random_order(s, np.zeros((7, 2))),
 }
 
 
@@ -51,12 +66,12 @@ def events_of(release, scale, fits):
 @pytest.mark.parametrize("scale", [0.3, 3.0, 1e6])
 @pytest.mark.parametrize("name", RELEASES)
 def test_correct_noise_becomes_standard_normal(name, scale):
-    """False alarm 1e-7 for each of 21 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
+    """False alarm 1e-7 for each of 33 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
     numbers they see a scale that is off by 7%."""
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
     numbers = np.concatenate(
-        [_standardized(event, rng) for events in traces for event in events if event.entry]
+        [_standardized(event, rng) for events in traces for event in events if event.kind != "seed"]
     )
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100
@@ -86,10 +101,17 @@ def test_choices_that_ignore_the_scores_are_found():
     assert noise_problems(traces)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("scale", [3.0, 1e6])
+def test_a_threshold_that_is_not_noisy_is_found(scale, monkeypatch):
+    """Power: above 0.999. Without noise all answers are the first query above it."""
+    zeros = lambda self, scale, size=None: np.zeros(size or (), dtype=np.int64)  # noqa: E731
+    monkeypatch.setattr(NoiseSource, "rounded_laplace", zeros)
+    assert noise_problems(events_of(RELEASES["threshold"], scale, 300))
+
+
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
-    from sklearn_dp._privacy._noise import NoiseSource
-
     original, used = NoiseSource.rounded_gaussian, []
 
     def repeated(self, sigma, size=None):
