@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from types import FrameType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -118,24 +118,12 @@ def _nothing(context: Any, original: Any, *arguments: Any, **options: Any) -> No
 
 def _log(
     context: Any, original: Any, logger: Any, level: int, msg: Any, args: Any, **_: Any
-) -> Any:
-    """Pass what is logged to the context, where an audit may note it."""
-    return context.log(msg, args)
+) -> None:
+    context.log(msg, args)
 
 
-def _handle(context: Any, original: Any, logger: Any, record: Any) -> Any:
-    """Pass a record that code has made by itself to the context."""
-    return context.log(record.msg, record.args)
-
-
-def _is_enabled(context: Any, original: Any, logger: Any, level: int) -> Any:
-    """An audit notes every level, as somebody may turn it on."""
-    return context.heard is not None or original(logger, level)
-
-
-def _show(context: Any, original: Any, message: Any) -> Any:
-    """A warning goes to the context, whose filters decide."""
-    return context.show(message)
+def _handle(context: Any, original: Any, logger: Any, record: Any) -> None:
+    context.log(record.msg, record.args)
 
 
 def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
@@ -143,11 +131,6 @@ def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
     one a warning came from is not told."""
     if item[3] is None:
         context.filters.insert(len(context.filters) if append else 0, item)
-
-
-def _reset_filters(context: Any, original: Any) -> None:
-    """A silent thread forgets its own filters."""
-    context.filters.clear()
 
 
 def _enter_catch(context: Any, original: Any, block: Any) -> Any:
@@ -177,18 +160,11 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
         warnings.filters = filters
 
 
-class _Redirected(NamedTuple):
-    """The earlier target of a stream that a silent thread redirects, on the redirection's stack."""
-
-    context: SilencedContext
-    target: Any
-
-
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
     """In any thread: a silent one redirects in its own context. On the stack of others is the
     stream behind a stand-in, which would be put back after the patches are gone."""
     if context is not None:
-        block._old_targets.append(_Redirected(context, context.targets.get(block._stream)))
+        block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
         return block._new_target
     entered = original(block)
@@ -198,7 +174,7 @@ def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
 
 def _exit_redirect(context: Any, original: Any, block: Any, *error: Any) -> None:
     """In any thread: the top of the stack tells whether a silent one began the redirection."""
-    if isinstance(block._old_targets[-1], _Redirected):
+    if isinstance(block._old_targets[-1], tuple):
         context, target = block._old_targets.pop()
         context.targets[block._stream] = target
     else:
@@ -232,12 +208,18 @@ def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[
 _SILENT, _OPENS, _ANY = range(3)
 # Each output channel: who owns it, its name there, what silent threads do, and who meets it.
 CHANNELS: tuple[tuple[Any, str, Callable[..., Any], int], ...] = (
-    (warnings, "_showwarnmsg", _show, _SILENT),
+    (warnings, "_showwarnmsg", lambda context, _, message: context.show(message), _SILENT),
     (warnings, "_add_filter", _add_filter, _OPENS),
-    (warnings, "resetwarnings", _reset_filters, _OPENS),
+    (warnings, "resetwarnings", lambda context, _: context.filters.clear(), _OPENS),
     (warnings.catch_warnings, "__enter__", _enter_catch, _OPENS),
     (warnings.catch_warnings, "__exit__", _exit_catch, _ANY),
-    (logging.Logger, "isEnabledFor", _is_enabled, _SILENT),
+    # An audit notes every level, as somebody may turn it on.
+    (
+        logging.Logger,
+        "isEnabledFor",
+        lambda context, original, *given: context.heard is not None or original(*given),
+        _SILENT,
+    ),
     (logging.Logger, "_log", _log, _SILENT),
     (logging.Logger, "handle", _handle, _SILENT),
     (logging, "basicConfig", _nothing, _SILENT),

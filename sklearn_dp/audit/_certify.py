@@ -65,14 +65,11 @@ class Pair:
         return f"Pair({self.name!r})"
 
 
-def equal_rows(n: int, d: int = 1, place: float = 0.0, record: float = 1.0) -> Pair:
-    """`n` equal rows, and one at another place: `place` and `record` in every coordinate."""
+def equal_rows(n: int, place: float = 0.0, record: float = 1.0) -> Pair:
+    """`n` equal rows of one column, and one at another place."""
     rows = "one row" if n == 1 else f"{n} equal rows"
-    return Pair(
-        f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
-        np.full((n, d), place),
-        np.full(d, record),
-    )
+    words = f"{rows} at {place:g}, and one more at {record:g}"
+    return Pair(words, np.full((n, 1), place), [record])
 
 
 def scattered_rows(n: int, d: int, far: float, seed: int) -> Pair:
@@ -102,11 +99,7 @@ class Detector(ClusterMixin, BaseEstimator):
     """The worst inner estimator: what it learns tells whether the record is among its rows."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Note whether there is a positive number.
-
-        The record is the only positive row, so this is one bit about it: the most that a block can
-        tell.
-        """
+        """Note whether there is a positive number: only the record is one."""
         self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
         return self
 

@@ -2,52 +2,16 @@
 
 import numpy as np
 import pytest
+from release_tools import RELEASES
 from scipy.stats import kstest
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import (
-    above_threshold,
-    exponential,
-    laplace,
-    report_leader_if_stable,
-)
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._unit_draws import random_order, unit_draws
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit import noise_audit
 from sklearn_dp.audit._noise_law import _standardized, noise_problems, scale_problems
-
-COUNTS = np.arange(40), np.arange(40) % 9
-RELEASES = {
-    "gaussian": lambda s, scale: s.gaussian("a", np.arange(100), sensitivity=scale, rho=0.5),
-    "laplace": lambda s, scale: laplace(s, "a", np.arange(100), sensitivity=scale, epsilon=1.0),
-    "sparse": lambda s, scale: sparse_histogram(
-        s, "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
-    ),
-    "stability": lambda s, scale: stability_histogram(
-        s, "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
-    ),
-    "choice": lambda s, scale: exponential(s, "a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
-    "filter": lambda s, scale: friendly_core_filter(
-        s, "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5, delta=0.1
-    ),
-    "bernoulli": lambda s, scale: unit_bernoulli(
-        s, "a", np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1
-    ),
-    "threshold": lambda s, scale: above_threshold(
-        s, "a", [0, int(2 * scale), int(5 * scale)], 4 * scale, sensitivity=scale, epsilon=1.0
-    ),
-    "lead": lambda s, scale: report_leader_if_stable(
-        s, "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
-    ),
-    "draws": lambda s, scale: unit_draws(s, 20),
-    "order": lambda s, scale: random_order(s, np.zeros((7, 2))),
-}
 
 
 def events_of(release, scale, fits):
@@ -57,7 +21,7 @@ def events_of(release, scale, fits):
     traces = []
     for seed in range(fits):
         with trace(Trace()) as recorder:
-            release(PrivacySession(plan, random_state=seed), scale)
+            release(PrivacySession(plan, random_state=seed), "a", scale)
         traces.append(recorder.events)
     return traces
 
@@ -122,9 +86,11 @@ def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
     assert any(f"repeats after {lag}" in text for text in noise_audit(toy, points, fits=20))
 
 
-def two_sums(session, scale):
+def two_sums(session, entry, scale):
     """Each of 12 numbers, with noise of `scale` steps."""
-    session.gaussian("a", np.zeros((2, 12), np.int64), sensitivity=np.tile(scale, (2, 1)), rho=0.5)
+    session.gaussian(
+        entry, np.zeros((2, 12), np.int64), sensitivity=np.tile(scale, (2, 1)), rho=0.5
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -3,18 +3,13 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from release_tools import RELEASES
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._unit_draws import unit_draws
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit._recount import check_claims, paid, recount_problems, rho_of
 from sklearn_dp.audit._replay import record
 
@@ -24,40 +19,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 @pytest.fixture(scope="module")
 def fit():
     """Events, plan and report of a session with a release of every kind."""
-    names = ("gaussian", "sparse", "stability", "laplace", "choice", "threshold", "filter")
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=100.0, delta=0.1),
-        tuple(PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in (*names, "bernoulli")),
-    )
+    entries = [PlanEntry(name, "friendly core", 0.9, delta=0.1) for name in RELEASES]
+    plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.95), tuple(entries[:9]))
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
-        release_all(session)
+        for name, release in RELEASES.items():
+            release(session, name, 2.0)
     return recorder.events, plan, session.report()
-
-
-def release_all(session):
-    counts = np.array([5, 3]), np.array([40, 2])
-    session.gaussian("gaussian", [1, 2, 3], sensitivity=2.0, rho=0.3)
-    sparse_histogram(
-        session, "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
-    )
-    stability_histogram(session, "stability", *counts, rho=0.3, delta=1e-3)
-    laplace(session, "laplace", 7, sensitivity=3.0, epsilon=0.5)
-    exponential(session, "choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
-    above_threshold(session, "threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
-    friendly_core_filter(
-        session,
-        "filter",
-        [3, 9],
-        sigma=4.0,
-        threshold=5,
-        bad=1,
-        sensitivity=1.0,
-        rho=0.3,
-        delta=1e-3,
-    )
-    unit_bernoulli(session, "bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
-    unit_draws(session, 5)
 
 
 def test_honest_releases_have_no_problems(fit):

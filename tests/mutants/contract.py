@@ -2,11 +2,6 @@
 
 They spoil what a fit leaves behind (`after_fit`): attributes, report, warnings, texts, pickles.
 
-How to read a mutant: the comment says which mistake of a programmer it stands for. The decorator
-names it, the check that has to kill it, and what is replaced: an attribute of a class or module.
-With `after_fit` the function spoils the estimator when a fit is done; without it, it gets the
-original and returns what takes its place.
-
 `check_no_leaks` kills those that copy values of rows, `check_replay` those that show a function of
 rows, however coarse: of two neighbors with equal releases, all that is shown has to be equal.
 """

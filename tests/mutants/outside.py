@@ -128,7 +128,7 @@ OUTSIDE = [
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(1.9 * scale, queries.shape)",
         "audit/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
-        {"name": "above threshold"},
+        {"name": "threshold"},
     ),
     Edit(
         "a clear lead with half of its noise",

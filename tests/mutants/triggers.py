@@ -3,9 +3,6 @@
 An audit of any fixed list of data sets passes all of them. Those of `_drawn` have to be met by
 drawing data sets; those at the end show only if an object is fitted twice.
 
-How they are met: `drawn_audit` draws every number of rows up to 48 and every number of columns up
-to 24 at least once, so the numbers here lie in these ranges. A trigger on more (one value of a
-float, a certain word in a group's id) would live; no audit by examples finds it.
 """
 
 from collections.abc import Callable
