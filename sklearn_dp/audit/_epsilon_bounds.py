@@ -8,6 +8,7 @@ claim must be at least. Rates that were only counted are replaced by confidence 
 
 import math
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -242,16 +243,9 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
             - math.log(delta) / excess
         )
 
-    grid = np.linspace(-12.0, 25.0, 400)
-    values = [at(place) for place in grid]
-    best = int(np.argmin(values))
-    minimum = minimize_scalar(
-        at,
-        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return max(0.0, min(float(minimum.fun), values[best]))
+    options = {"xatol": 1e-12}
+    minimum = minimize_scalar(at, bounds=(-12.0, 25.0), method="bounded", options=options)
+    return max(0.0, float(minimum.fun))
 
 
 def rho_of_pure(epsilon: float) -> float:
@@ -302,16 +296,12 @@ def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
     path, so it pays for the releases about every beginning of that path, and for no others. Floats
     are fractions, so nothing is rounded.
     """
-    totals: dict[tuple[str, ...], Fraction] = {}
+    totals: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
     for part, cost in charges:
-        totals[part] = totals.get(part, Fraction(0)) + Fraction(cost)
-    return max(
-        (
-            sum(
-                (totals.get(leaf[:depth], Fraction(0)) for depth in range(len(leaf) + 1)),
-                Fraction(0),
-            )
-            for leaf in totals
-        ),
-        default=Fraction(0),
+        totals[part] += Fraction(cost)
+    zero = Fraction(0)
+    chains = (
+        sum((totals.get(leaf[:depth], zero) for depth in range(len(leaf) + 1)), zero)
+        for leaf in totals
     )
+    return max(chains, default=zero)

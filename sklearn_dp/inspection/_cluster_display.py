@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
 from .._by_name import by_name
 from .._door import read_vector
-from .._privacy._html import framed
+from .._privacy._html import document, framed
 from .._privacy._warn import warn
 from ..cluster import ClusterHierarchy, DPTopics, Topic
 from ..exceptions import PrivacyWarning
@@ -525,15 +525,17 @@ class TopicDisplay(Display):
             return ""
         return form.format(f"{self.n_hidden} more topic{'s' * (self.n_hidden > 1)} not shown")
 
-    def _repr_html_(self) -> str:
-        """The topics for a notebook: no script, and every word is escaped."""
+    def _page(self) -> str:
+        """Topics and notes: no script, and every word is escaped."""
         largest = max([topic.size for topic in self.topics] + [1e-300])
         lines = "".join(_line(topic, largest) for topic in self.topics)
-        notes = [self._more("{}."), self.guarantee]
-        return _STYLE + framed(
-            f'<p><b>{escape(self.heading)}</b></p><div class="sk-dp-topics">{lines}</div>'
-            + "".join(f'<p class="sk-dp-note">{escape(note)}</p>' for note in notes if note)
+        notes = [note for note in (self._more("{}."), self.guarantee) if note]
+        return f'{_STYLE}<div class="sk-dp-topics">{lines}</div>' + "".join(
+            f'<p class="sk-dp-note">{escape(note)}</p>' for note in notes
         )
+
+    def _repr_html_(self) -> str:
+        return framed(f"<p><b>{escape(self.heading)}</b></p>{self._page()}")
 
     def to_html(self) -> str:
         """Make a page of the topics, to be written into a file and published.
@@ -543,14 +545,7 @@ class TopicDisplay(Display):
         page : str
             HTML without scripts, pictures or addresses; all texts are escaped.
         """
-        return (
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{escape(self.heading)}</title>"
-            "<style>body{font-family:system-ui,sans-serif;margin:2em auto;max-width:60em;"
-            "padding:0 1em}</style></head>"
-            f"<body>{self._repr_html_()}</body></html>"
-        )
+        return document(self.heading, self._page())
 
 
 def _line(topic: Topic, largest: float) -> str:
