@@ -16,8 +16,6 @@ from sklearn.base import BaseEstimator
 PACKAGE = "sklearn_dp"
 LEFT_OUT = {"ES01", "RT02", "SA01"}
 # Raw data and constants: they have a comment at their definition, and no docstring.
-# The laws as the audit knows them, in a folder that is named like that of the kernel: not exported.
-INTERNAL = "sklearn_dp.audit.mechanisms"
 
 
 def public_modules():
@@ -25,7 +23,7 @@ def public_modules():
     package = importlib.import_module(PACKAGE)
     for info in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
         private = any(part.startswith("_") for part in info.name.split("."))
-        if not private and not info.name.startswith(INTERNAL):
+        if not private:
             module = importlib.import_module(info.name)
             if hasattr(module, "__all__"):
                 yield module

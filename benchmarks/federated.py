@@ -50,7 +50,7 @@ from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
 from sklearn_dp._costs import accounting  # noqa: E402
-from sklearn_dp._published.feddp_kmeans.rounds import PAPER_SPLIT, step_cost  # noqa: E402
+from sklearn_dp._published.feddp_kmeans import PAPER_SPLIT, step_cost  # noqa: E402
 from sklearn_dp.federated import FederatedOptions  # noqa: E402
 from sklearn_dp.federated._prior import server_lloyds  # noqa: E402
 

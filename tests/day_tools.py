@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 from sklearn_dp._privacy._trace import trace
 from sklearn_dp.audit import neighboring_pairs
+from sklearn_dp.audit._laws import law_of
 from sklearn_dp.audit._observe import Outcome
 from sklearn_dp.audit._replay import Recorder, Replay, different
-from sklearn_dp.audit.mechanisms import law_of
 
 CENTERS = np.random.default_rng(7).uniform(-0.5, 0.5, size=(4, 3))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_dp._privacy._trace import Event, Shares, trace
 from sklearn_dp._silence.suppress_output import overheard
-from sklearn_dp.audit._loss_checks import assert_none, check_data
+from sklearn_dp.audit._checks import assert_none, check_data
 from sklearn_dp.audit._observe import prepared
 
 FINGERPRINT_BITS = 90

@@ -13,8 +13,11 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._published.separated_gaussians.partition import partition_entries, partition_parts
-from sklearn_dp._published.separated_gaussians.tree import Recursion
+from sklearn_dp._published.separated_gaussians.partition import (
+    Recursion,
+    partition_entries,
+    partition_parts,
+)
 from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._queries.labels import LABELS
 from sklearn_dp._queries.nodes import NODES

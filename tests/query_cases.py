@@ -452,7 +452,7 @@ def _client_round(rng, kinds, clients=False, swap=False, l1=False):
     return Case(query, d, ground.domain.radius, likely=likely, units=clients)
 
 
-_OF_ROWS = ["bound", "center", "moment", "weights", "lift", "margin", "lloyd"]
+_OF_ROWS = ["bound", "center", "moment", "weights", "lift", "lloyd"]
 
 
 def round_of_rows(rng):

@@ -534,8 +534,16 @@ PLANTED = [
             ),
         ]
     ],
-    (imports_point_down, "_aggregate.shared.rows", "from ..._published.feddp_kmeans import rounds"),
-    (rooms_follow_the_arrows, "_published.one_cluster.x", "from ..separated_gaussians import tree"),
+    (
+        imports_point_down,
+        "_aggregate.shared.rows",
+        "from ..._published.feddp_kmeans import paper_start",
+    ),
+    (
+        rooms_follow_the_arrows,
+        "_published.one_cluster.x",
+        "from ..separated_gaussians import partition",
+    ),
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from ..._published import friendly_core"),
     (kernel_is_self_contained, "_costs.plan", "import sklearn"),
     (kernel_is_self_contained, "_privacy._grid", "import sklearn"),

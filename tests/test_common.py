@@ -16,9 +16,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp.audit import _loss_checks, check_dp_estimator, replay_audit
-from sklearn_dp.audit._checks import CHECKS
-from sklearn_dp.audit._loss_checks import check_groups
+from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
+from sklearn_dp.audit._checks import CHECKS, check_groups
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
@@ -243,12 +242,12 @@ FEW_ROUNDS = {
 
 @pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
 def test_privacy_checks(setting, check, monkeypatch, request):
-    monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
-        monkeypatch.setattr(_loss_checks, "check_groups", large_groups)
+        monkeypatch.setattr(_checks, "check_groups", large_groups)
     if request.node.get_closest_marker("slow") is None and setting.name != REPLAYED_TWICE:
         for name, rounds in FEW_ROUNDS.items():
-            monkeypatch.setattr(_loss_checks, name, rounds)
+            monkeypatch.setattr(_checks, name, rounds)
     check(setting.estimator)
 
 
@@ -266,7 +265,7 @@ def test_privacy_checks(setting, check, monkeypatch, request):
 )
 def test_privacy_checks_with_all_rounds(setting, check, monkeypatch):
     """Those that have fewer rounds in the normal suite."""
-    monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
     check(setting.estimator)
 
 
@@ -401,7 +400,7 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     is in the sampler, which is asked before any of them is planted.
     """
     KERNEL_PROBLEMS()
-    monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
     (setting,) = configurations("mutants", name)
     replayed = setting in configurations("neighbors", name)
     homes = {"mutants.building_blocks", "mutants.kernel"}

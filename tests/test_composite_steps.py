@@ -30,7 +30,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import noisy_centers, separated_balls
 from sklearn_dp._queries.k_averages import box_means
 from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
-from sklearn_dp.audit.mechanisms import law_of
+from sklearn_dp.audit._laws import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -194,7 +194,7 @@ def nested_cost(events, delta):
     """Epsilon of all that is released inside, at what failures leave of a delta."""
     inside = [e for e in events if "nested" in e.public and law_of(e).rho is not None]
     rho = sum(law_of(event).rho(event) for event in inside)
-    left = delta - sum(law_of(event).delta(event) for event in inside)
+    left = delta - sum(event.public.get("delta", 0.0) for event in inside)
     gaussian = {event.kind for event in inside} <= {"gaussian"}
     return (epsilon_of_gaussian if gaussian else epsilon_of_zcdp)(rho, left)
 

@@ -27,7 +27,7 @@ from sklearn_dp import (
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._loss_checks import Watched
+from sklearn_dp.audit._checks import Watched
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 

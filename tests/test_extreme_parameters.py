@@ -20,7 +20,7 @@ from weight_tools import LastColumn
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighboring_pairs
-from sklearn_dp.audit._loss_checks import Watched
+from sklearn_dp.audit._checks import Watched
 from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.audit._loss_checks import Watched
+from sklearn_dp.audit._checks import Watched
 from sklearn_dp.cluster import DPKMeans
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger

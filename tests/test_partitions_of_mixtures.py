@@ -9,7 +9,7 @@ from mixture_tools import FORMS, WAYS, audit_data
 from test_partitions import cuts, fitted, in_memory, released
 
 from sklearn_dp._aggregate.one_cluster import center, search
-from sklearn_dp._published.separated_gaussians import terrific_points
+from sklearn_dp._published.separated_gaussians import terrific
 from sklearn_dp._queries.samples import Coins
 from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -39,7 +39,7 @@ def test_samples_of_points_are_those_of_one_array(name, monkeypatch):
     """Coins are of units, whichever of their rows stands for them."""
     tossed, mask = [], Coins.mask
     monkeypatch.setattr(Coins, "mask", lambda self, part: tossed.append(1) or mask(self, part))
-    monkeypatch.setattr(terrific_points, "_SAMPLE", 60)
+    monkeypatch.setattr(terrific, "_SAMPLE", 60)
     monkeypatch.setattr(search, "_LEAST_SAMPLE", 40)
     monkeypatch.setattr(search, "_SAMPLED_CLUSTER", 1)
     monkeypatch.setattr(center, "MOST_COUNTED", 60)

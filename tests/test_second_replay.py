@@ -15,7 +15,7 @@ from second_replay import (
 )
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp.audit.mechanisms import KINDS
+from sklearn_dp.audit._laws import KINDS
 
 ONE_SETTING = {name: configurations("mutants", name)[0].estimator for name in ESTIMATORS}
 KMEANS = ONE_SETTING["DPKMeans"]

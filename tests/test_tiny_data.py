@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.audit._loss_checks import check_data
+from sklearn_dp.audit._checks import check_data
 from sklearn_dp.audit._observe import prepared, run_fit
 
 ESTIMATORS = dict(all_estimators())

@@ -6,8 +6,7 @@ One room for each paper, to be read beside it; the page of `doc/development` tha
 ========================  =================================================================
 `easy_instances`          Cohen et al., ICML 2021: `aggregator="k_averages"` and
                           `"noisy_centers"`, `DPGaussianMixture(method="k_tuples")`
-`feddp_kmeans`            Scott et al., ICML 2025: `FederatedDPKMeans(method="paper")`, and the
-                          algorithms of its theorems
+`feddp_kmeans`            Scott et al., ICML 2025: `FederatedDPKMeans(method="paper")`
 `friendly_core`           Tsfadia et al., ICML 2022: `FriendlyMean(refine=False)`
 `one_cluster`             Nissim et al., PODS 2016: `center_method="paper"`,
                           `radius_method="rec_concave"`, and `int_point`

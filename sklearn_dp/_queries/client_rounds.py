@@ -60,7 +60,6 @@ ANSWERS = {
     "weights": ("weights",),
     "lift": ("lift sums", "lift counts"),
     "means": ("client means", "client presence"),
-    "margin": ("margin sums", "margin counts"),
     "lloyd": ("lloyd sums", "lloyd counts"),
     "moment reach": ("moment reach",),
     "lift reach": ("lift reach",),
@@ -258,28 +257,6 @@ def _lift(message: Arrays, X: np.ndarray) -> Arrays:
     return {"lift sums": sums.ravel(), "lift counts": counts}
 
 
-def _margin(message: Arrays, X: np.ndarray) -> Arrays:
-    """As a lift, of the rows that are three times nearer to one center than to all others."""
-    # Whether a row counts is decided by that row and by releases; it counts in one cluster.
-    sums, counts = _sums_and_counts(message, X[_clear(message, _rows(message, X))])
-    return {"margin sums": sums.ravel(), "margin counts": counts}
-
-
-def _clear(message: Arrays, rows: Rows) -> np.ndarray:
-    """Which rows are at most a third as far from a center as from any other one."""
-    points = exact_integers(message["points"])
-    clear = [np.empty(0, dtype=bool)]
-    for _, x in rows.chunks():
-        flat = exact_integers(project(message, x))
-        # Integers of norm at most 2**27: nine times a squared distance is below 2**59.
-        square = np.stack([np.square(flat - point).sum(axis=1) for point in points], axis=1)
-        square.sort(axis=1)
-        clear.append(
-            9 * square[:, 0] <= square[:, 1] if len(points) > 1 else np.ones(len(x), dtype=bool)
-        )
-    return np.concatenate(clear)
-
-
 def _lloyd(message: Arrays, X: np.ndarray) -> Arrays:
     """As a lift, of rows that are told apart in the whole space: the message has no basis."""
     sums, counts = _sums_and_counts(message, X)
@@ -293,7 +270,6 @@ STATISTICS: dict[str, Callable[[Arrays, np.ndarray], Arrays]] = {
     "weights": _weights,
     "lift": _lift,
     "means": _lift,
-    "margin": _margin,
     "lloyd": _lloyd,
     "moment reach": _moment,
     "lift reach": _lift,

@@ -3,9 +3,7 @@
 Of code that draws from ``np.random`` or ``random``, what one block gets would depend on how much
 the blocks before it have drawn. So each block (and each row, where a function of single rows is
 asked for) starts a stream of its own from its own seed. Afterward the generators are as they were
-before. They belong to the process, so threads take turns. What else code may draw from is not seen:
-generators that a module or a class keeps, those of other libraries (torch, tensorflow), files, the
-time (`SECURITY.md`).
+before. They belong to the process, so threads take turns. `SECURITY.md` says what is not seen.
 """
 
 import os
@@ -45,8 +43,7 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 
 def row_by_row(function: Callable[[np.ndarray], Any], X: np.ndarray) -> list[np.ndarray]:
     """Return the output of other people's code for each row, given to it alone, so that no row has
-    a part in what another one gets: matrix products add numbers in another order for other numbers
-    of rows, and a function may look at all of them. What it draws is a function of the row too."""
+    a part in what another one gets. What it draws is a function of the row too."""
     results = []
     with own_streams() as start_stream:
         for row in X:

@@ -9,14 +9,11 @@ it, and the death of the process (`SECURITY.md`).
 
 Python keeps warning filters, logs and streams in the process, not in the thread. So while any fit
 is silent, patches (`CHANNELS`) stand in the place of the output channels: a thread with a
-`SilencedContext` finds that instead, every other thread what was there before. A patch
-
-* may run in any thread at any time, so it decides by the thread's own context alone;
-* must be right also when it is no longer in place: somebody may have kept it;
-* must not change what threads without a context see.
-
+`SilencedContext` finds that instead, every other thread what was there before. A patch may run in
+any thread at any time, and somebody may have kept it: it decides by the thread's own context alone.
 Blocks of ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit would not do: two
-threads that enter and leave them in turn restore each other's changes in the wrong order.
+threads that enter and leave them in turn restore each other's changes in the wrong order. Nor would
+a worker process: fits that were given a threading backend, or that no pickle can hold, run here.
 """
 
 import contextlib
@@ -30,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from types import FrameType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -42,34 +39,27 @@ class SilencedContext:
 
     One is made for each block of silence and each inner fit. It holds what would be the process's
     state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
-
-    * `active`: whether it is still in use. Threads that outlive it are heard again;
-    * `filters`: warning filters that the code inside has set, as in `warnings.filters`;
-    * `logs`: of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last;
-    * `targets`: where it has redirected streams to, by their names;
-    * `has_turn`: whether it is in a block of :func:`.global_generators.own_streams`;
-    * `heard`: what it prints and logs, at every level, where an audit listens; else None.
     """
 
     def __init__(self, heard: TextIO | None = None) -> None:
-        self.heard = heard
         outer = context_of_thread()
-        self.active = True
+        self.heard = heard  # what it prints and logs, at every level, where an audit listens
+        self.active = True  # threads that outlive it are heard again
+        # whether it is in a block of `global_generators.own_streams`
         self.has_turn: bool = outer is not None and outer.has_turn
-        self.filters: list[tuple] = []
+        self.filters: list[tuple] = []  # that the code inside has set, as in `warnings.filters`
+        # of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last
         self.logs: list[list] = []
-        self.targets: dict[str, Any] = {}
+        self.targets: dict[str, Any] = {}  # where it has redirected streams to, by their names
         self._sink: TextIO | None = None
 
     def stream(self, name: str) -> Any:
         """Where a stream leads to: to what the fit has redirected it, to an audit, or nowhere."""
-        return self.targets.get(name) or self.heard or self._nowhere()
-
-    def _nowhere(self) -> TextIO:
-        # A real file: code inside may ask it for its number, its encoding or its buffer.
-        if self._sink is None:
-            self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        return self._sink
+        target = self.targets.get(name) or self.heard or self._sink
+        if target is None:
+            # A real file: code inside may ask it for its number, its encoding or its buffer.
+            target = self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return target
 
     def log(self, message: object, arguments: Any) -> None:
         """Note what would be logged, where an audit listens."""
@@ -87,8 +77,7 @@ class SilencedContext:
             self._sink.close()
 
     def show(self, message: warnings.WarningMessage) -> None:
-        """Treat a warning as the filters of this context say: as an error or a record, never shown.
-        The filters of the process, which another thread may change at any time, do not count."""
+        """Treat a warning as the filters of this context say: as an error or a record."""
         for action, pattern, category, *_ in self.filters:
             if issubclass(message.category, category) and (
                 pattern is None or pattern.match(str(message.message))
@@ -119,35 +108,22 @@ def inside(context: SilencedContext | None) -> Iterator[None]:
 
 
 # -- output channels -------------------------------------------------------------------------------
-# What a silent thread does in the place of a function: `context` is its context, `original` the
-# function. Private names of the standard library are replaced too, as public functions are not
-# their only callers. A name that a version of Python does not have is passed over.
+# What a silent thread does in the place of the function `original`. Private names of the standard
+# library are replaced too, as public functions are not their only callers.
 
 
 def _nothing(context: Any, original: Any, *arguments: Any, **options: Any) -> None:
-    """In the place of a function of effects only: a handler, the finalizers' hook."""
+    """Do nothing."""
 
 
 def _log(
     context: Any, original: Any, logger: Any, level: int, msg: Any, args: Any, **_: Any
-) -> Any:
-    """Pass what a silent thread logs to the context, where an audit may note it."""
-    return context.log(msg, args)
+) -> None:
+    context.log(msg, args)
 
 
-def _handle(context: Any, original: Any, logger: Any, record: Any) -> Any:
-    """Pass a record that code has made by itself to the context."""
-    return context.log(record.msg, record.args)
-
-
-def _is_enabled(context: Any, original: Any, logger: Any, level: int) -> Any:
-    """An audit notes every level, as somebody may turn it on."""
-    return context.heard is not None or original(logger, level)
-
-
-def _show(context: Any, original: Any, message: Any) -> Any:
-    """A warning goes to the context, whose filters decide."""
-    return context.show(message)
+def _handle(context: Any, original: Any, logger: Any, record: Any) -> None:
+    context.log(record.msg, record.args)
 
 
 def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
@@ -157,18 +133,9 @@ def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
         context.filters.insert(len(context.filters) if append else 0, item)
 
 
-def _reset_filters(context: Any, original: Any) -> None:
-    """A silent thread forgets its own filters."""
-    context.filters.clear()
-
-
 def _enter_catch(context: Any, original: Any, block: Any) -> Any:
-    """A silent thread notes its own filters, and gets a log if it asks for one.
-
-    The original would put a copy of the process's filters back at the exit, and undo what others
-    have set. What is needed there is kept on the object itself: the context, a copy of its filters,
-    the list that the process had, and the log; so nested blocks undo each other in order.
-    """
+    """A silent thread notes its own filters, and gets a log if it asks for one. What the exit needs
+    is kept on the object itself, so nested blocks undo each other in order."""
     log: list | None = [] if getattr(block, "_record", False) else None
     block._silent = context, list(context.filters), warnings.filters, log
     if log is not None:
@@ -185,26 +152,19 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
         original(block, *error)
         return
     context, context.filters, filters, log = entered
-    if log is not None:
-        context.logs[:] = [other for other in context.logs if other is not log]
-    # Code that assigns ``warnings.filters = [...]`` inside of the block trusts it to restore the
-    # old list. A list that another thread has put there in between is known, and stays.
+    context.logs[:] = [other for other in context.logs if other is not log]
+    # Code that assigns ``warnings.filters = [...]`` inside of the block, as scikit-learn's workers
+    # do, trusts it to restore the old list. One that another thread has put there is known, and
+    # stays.
     if warnings.filters is not filters and not INTERCEPTION.known(warnings.filters):
-        warnings.filters = filters  # put there by hand, in reliance on this exit
-
-
-class _Redirected(NamedTuple):
-    """The earlier target of a stream that a silent thread redirects, on the redirection's stack."""
-
-    context: SilencedContext
-    target: Any
+        warnings.filters = filters
 
 
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
     """In any thread: a silent one redirects in its own context. On the stack of others is the
     stream behind a stand-in, which would be put back after the patches are gone."""
     if context is not None:
-        block._old_targets.append(_Redirected(context, context.targets.get(block._stream)))
+        block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
         return block._new_target
     entered = original(block)
@@ -214,7 +174,7 @@ def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
 
 def _exit_redirect(context: Any, original: Any, block: Any, *error: Any) -> None:
     """In any thread: the top of the stack tells whether a silent one began the redirection."""
-    if isinstance(block._old_targets[-1], _Redirected):
+    if isinstance(block._old_targets[-1], tuple):
         context, target = block._old_targets.pop()
         context.targets[block._stream] = target
     else:
@@ -248,12 +208,18 @@ def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[
 _SILENT, _OPENS, _ANY = range(3)
 # Each output channel: who owns it, its name there, what silent threads do, and who meets it.
 CHANNELS: tuple[tuple[Any, str, Callable[..., Any], int], ...] = (
-    (warnings, "_showwarnmsg", _show, _SILENT),
+    (warnings, "_showwarnmsg", lambda context, _, message: context.show(message), _SILENT),
     (warnings, "_add_filter", _add_filter, _OPENS),
-    (warnings, "resetwarnings", _reset_filters, _OPENS),
+    (warnings, "resetwarnings", lambda context, _: context.filters.clear(), _OPENS),
     (warnings.catch_warnings, "__enter__", _enter_catch, _OPENS),
     (warnings.catch_warnings, "__exit__", _exit_catch, _ANY),
-    (logging.Logger, "isEnabledFor", _is_enabled, _SILENT),
+    # An audit notes every level, as somebody may turn it on.
+    (
+        logging.Logger,
+        "isEnabledFor",
+        lambda context, original, *given: context.heard is not None or original(*given),
+        _SILENT,
+    ),
     (logging.Logger, "_log", _log, _SILENT),
     (logging.Logger, "handle", _handle, _SILENT),
     (logging, "basicConfig", _nothing, _SILENT),
@@ -290,23 +256,17 @@ _FILTER = ("always", _InSilence(), Warning, None, 0)
 
 
 class _Stream:
-    """A stream that leads silent threads elsewhere.
-
-    Every attribute, its class too, is that of the stream it leads to at that moment; special
-    methods, looked up on the class, are written out. It stays valid for as long as somebody holds
-    it: with the patches down every call goes to the stream behind.
-    """
+    """A stream that leads silent threads elsewhere. Every attribute, its class too, is that of the
+    stream it leads to at that moment, for as long as somebody holds it."""
 
     _name = ""  # until `__init__` has run, which what makes copies leaves out
     _stream: Any = None
 
     def __init__(self, name: str, stream: Any) -> None:
-        """A stand-in for the stream `name` of `sys`, which others write to."""
         # Past our own __setattr__, which sets the attributes of the stream behind.
         vars(self).update(_name=name, _stream=stream)
 
     def _target(self) -> Any:
-        """Asked for at every access and never kept: the same object is used by many threads."""
         context = context_of_thread()
         return self._stream if context is None else context.stream(self._name)
 
@@ -319,12 +279,6 @@ class _Stream:
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._target(), name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._target(), name)
-
-    def __dir__(self) -> Any:
-        return dir(self._target())
 
     def __repr__(self) -> str:
         return repr(self._target())
@@ -348,9 +302,9 @@ class _Stream:
 class _Interception:
     """Replaces the output channels while a thread of this process is silent.
 
-    Threads leave in another order than they came, so patches are counted (`_inside`, the open
-    blocks of silence), not nested. The lock, held while anything of the process is changed, is
-    reentrant: a patch that holds it may call another one.
+    Threads leave in another order than they came, so open blocks of silence are counted
+    (`_inside`), not nested. The lock, held while anything of the process is changed, is reentrant:
+    a patch that holds it may call another one.
     """
 
     def __init__(self) -> None:
@@ -381,9 +335,7 @@ class _Interception:
         """Close again what has been opened by hand, or by a thread that is not silent.
 
         Called wherever something may have changed: at each new block of silence, after each inner
-        fit, and by patches through which another thread has just changed filters or streams. Every
-        missing patch is put up, our filter put first in every list of filters in force, and a
-        stand-in in the place of every standard stream that has none.
+        fit, and by patches through which another thread has just changed filters or streams.
         """
         with self.lock:
             if not self._inside:
@@ -396,8 +348,7 @@ class _Interception:
                 self._wrap(name)
 
     def _close(self, owner: Any, name: str, silent: Callable[..., Any], whom: int) -> None:
-        """Put a patch up, unless there is one of ours already. `name` is looked for in the owner
-        itself, not in what it inherits, so that it can be put back."""
+        """Put a patch up, unless there is one of ours, or the owner itself has no such name."""
         original = vars(owner).get(name)
         if original is None or id(original) in self._patches:
             return
@@ -446,7 +397,6 @@ class _Interception:
         if isinstance(now, _Stream):
             return
         if known is not None and context_of_thread() is not None:
-            # A fit has put something else there by hand, and left it.
             setattr(sys, name, known)
         elif now is not None:
             self._streams[name] = _Stream(name, now)
@@ -554,8 +504,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
 def attempt_silently(
     function: Callable[..., Any], *arguments: Any
 ) -> tuple[Any, BaseException | None]:
-    """As :func:`attempt`, in a context of its own inside a block of :func:`suppress_output`:
-    filters that one fit leaves behind are not those of the next."""
+    """As :func:`attempt`, in a context of its own inside a block of :func:`suppress_output`."""
     INTERCEPTION.tighten()
     context = SilencedContext()
     # numpy keeps the state of floating-point errors in the context: set anew, with no hook.

@@ -21,9 +21,9 @@ proof: that statistics are as close as claimed, that the noise has the claimed d
 nothing else is shown, and that the costs add up. The proofs are comments in the code.
 
 Internals: `_observe` runs one fit and collects what it shows; `_replay` forces a recording on
-another fit and compares the two; `mechanisms` defines what a release of each kind must be;
-`_recount` adds up the costs; `_noise_law` tests noise; `_checks` and `_loss_checks` combine
-everything. The audit imports the kernel's sessions and traces, never its formulas.
+another fit and compares the two; `_laws` defines what a release of each kind must be; `_recount`
+adds up the costs; `_noise_law` tests noise; `_checks` combines everything. The audit imports the
+kernel's sessions and traces, never its formulas.
 """
 
 from .._privacy._trace import Draw, Event

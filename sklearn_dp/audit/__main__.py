@@ -19,7 +19,7 @@ import sys
 from typing import Any
 
 from . import all_estimators
-from ._certify import CASES, certify
+from ._certify import CASES, ERROR, certify
 
 __all__ = ["main"]
 
@@ -40,11 +40,39 @@ def main(arguments: list[str] | None = None) -> int:
             deficit=options.deficit,
         )
         certificates.append(certificate)
-        print(
-            json.dumps(certificate.to_dict()) if options.json else f"{certificate!r}\n", flush=True
-        )
+        text = json.dumps(certificate.to_dict()) if options.json else f"{certificate!r}\n"
+        print(text, flush=True)
     wanted = options.deficit is None
     return int(any(certificate.kept != wanted for certificate in certificates))
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--fits": {"type": int, "default": 20000, "help": "number of fits (default: %(default)s)"},
+    "--epsilon": {"type": float, "help": "epsilon to test (default: the most revealing one)"},
+    "--set": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "set a parameter of the estimator to a Python literal",
+    },
+    "--seed": {
+        "type": int,
+        "default": 0,
+        "help": "seed of the data sets and the test (default: %(default)s)",
+    },
+    "--jobs": {"type": int, "default": 1, "help": "number of processes (default: %(default)s)"},
+    "--error": {
+        "type": float,
+        "default": ERROR,
+        "help": "probability of refuting a true claim (default: %(default)s)",
+    },
+    "--deficit": {
+        "type": float,
+        "metavar": "FACTOR",
+        "help": "make the noise too small by this factor, to check that it is found",
+    },
+    "--json": {"action": "store_true", "help": "print one JSON object per certificate"},
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,77 +88,31 @@ def _parser() -> argparse.ArgumentParser:
         description="Fit two neighboring data sets many times, train a test that tells them apart, "
         "and print the resulting lower bound of epsilon next to the claimed value.",
     )
-    command.add_argument(
-        "estimator",
-        metavar="ESTIMATOR",
-        help="name of an estimator of this package, 'all', or module:Class",
-    )
-    command.add_argument(
-        "--fits", type=int, default=20000, help="number of fits (default: %(default)s)"
-    )
-    command.add_argument(
-        "--epsilon", type=float, help="epsilon to test (default: the most revealing one)"
-    )
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        dest="params",
-        help="set a parameter of the estimator to a Python literal",
-    )
-    command.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        help="seed of the data sets and the test (default: %(default)s)",
-    )
-    command.add_argument(
-        "--jobs", type=int, default=1, help="number of processes (default: %(default)s)"
-    )
-    command.add_argument(
-        "--error",
-        type=float,
-        default=1e-6,
-        help="probability of refuting a true claim (default: %(default)s)",
-    )
-    command.add_argument(
-        "--deficit",
-        type=float,
-        metavar="FACTOR",
-        help="make the noise too small by this factor, to check that it is found",
-    )
-    command.add_argument(
-        "--json", action="store_true", help="print one JSON object per certificate"
-    )
+    known = "name of an estimator of this package, 'all', or module:Class"
+    command.add_argument("estimator", metavar="ESTIMATOR", help=known)
+    for name, option in _OPTIONS.items():
+        command.add_argument(name, **option)
     return parser
 
 
 def _estimator(name: str, options: argparse.Namespace) -> Any:
-    """An instance with the parameters of its case, and those that were asked for, which win.
-
-    `name` is that of an estimator of this package, or module:Class.
-    """
-    known = dict(all_estimators())
-    params = dict(_parameter(text) for text in options.params)
+    """An instance with the parameters of its case, and those that were asked for, which win."""
+    known, params = dict(all_estimators()), dict(map(_parameter, options.set))
     if options.epsilon is not None:
         params["epsilon"] = options.epsilon
-    if name not in CASES:
-        return (known[name] if name in known else _import(name))(**params)
-    case = CASES[name]
-    budget = {} if "rho" in params else {"epsilon": case.epsilon}
-    return known[name](**{**case.params, **budget, **params})
-
-
-def _import(name: str) -> Any:
-    """The estimator class of another module: ``module:Class``; anything else ends the program."""
+    if name in CASES:
+        case = CASES[name]
+        budget = {} if "rho" in params else {"epsilon": case.epsilon}
+        return known[name](**{**case.params, **budget, **params})
+    if name in known:
+        return known[name](**params)
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SystemExit(
             f"{name!r} is not an estimator of this package; name others as module:Class."
         )
     try:
-        return getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)(**params)
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"{name}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""The certificate: a lower bound of epsilon from what fits show, beside the claim.
+"""The certificate: a lower bound of epsilon from what fits show.
 
 1. Two neighboring data sets are chosen that should be as easy to tell apart as the claim allows.
 2. Both are fitted thousands of times, with noise from the operating system, from end to end.
@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -65,14 +65,11 @@ class Pair:
         return f"Pair({self.name!r})"
 
 
-def equal_rows(n: int, d: int = 1, place: float = 0.0, record: float = 1.0) -> Pair:
-    """`n` equal rows, and one at another place: `place` and `record` in every coordinate."""
+def equal_rows(n: int, place: float = 0.0, record: float = 1.0) -> Pair:
+    """`n` equal rows of one column, and one at another place."""
     rows = "one row" if n == 1 else f"{n} equal rows"
-    return Pair(
-        f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
-        np.full((n, d), place),
-        np.full(d, record),
-    )
+    words = f"{rows} at {place:g}, and one more at {record:g}"
+    return Pair(words, np.full((n, 1), place), [record])
 
 
 def scattered_rows(n: int, d: int, far: float, seed: int) -> Pair:
@@ -102,11 +99,7 @@ class Detector(ClusterMixin, BaseEstimator):
     """The worst inner estimator: what it learns tells whether the record is among its rows."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Note whether there is a positive number.
-
-        The record is the only positive row, so this is one bit about it: the most that a block can
-        tell.
-        """
+        """Note whether there is a positive number: only the record is one."""
         self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
         return self
 
@@ -219,11 +212,6 @@ class Runs:
     ratios: np.ndarray | None
 
 
-def sees_releases(estimator: Any) -> bool:
-    """True if releases on the way can be seen: in estimators of this package."""
-    return isinstance(estimator, BaseDPEstimator)
-
-
 def less_noise(factor: float) -> type[NoiseSource]:
     """Return a noise source whose samplers all draw too little noise, by a factor above 1."""
 
@@ -245,11 +233,8 @@ def less_noise(factor: float) -> type[NoiseSource]:
 def run_pair(
     estimator: Any, pair: Pair, fits: int, *, jobs: int = 1, deficit: float | None = None
 ) -> Runs:
-    """Fit clones to both data sets of a pair, half of the fits each, by `jobs` processes.
-
-    Fits of the two sides alternate, so each part of the fits (to learn, to choose, to count) has as
-    many of both. A `deficit` plants noise that is too small by this factor.
-    """
+    """Fit clones to the two data sets of a pair in turn, by `jobs` processes. A `deficit` plants
+    noise that is too small by this factor."""
     sides = [bool(i % 2) for i in range(fits)]
     tasks = [(estimator, pair, sides[i : i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
     if jobs == 1:
@@ -258,12 +243,13 @@ def run_pair(
         with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
             parts = list(pool.map(_chunk, *zip(*tasks, strict=True)))
     results = [result for part in parts for result in part]
-    ratios = np.array([ratio for _, ratio in results]) if sees_releases(estimator) else None
-    return Runs([row for row, _ in results], np.array(sides), ratios)
+    ratios = np.array([ratio for _, ratio in results])
+    seen = isinstance(estimator, BaseDPEstimator)  # its releases on the way can be seen
+    return Runs([row for row, _ in results], np.array(sides), ratios if seen else None)
 
 
 def _one_thread() -> None:
-    """Small fits do not gain from threads, and processes that share cores lose by them."""
+    """Processes that share cores lose by threads."""
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 
@@ -276,11 +262,10 @@ def _chunk(estimator: Any, pair: Pair, sides: Any, deficit: float | None) -> lis
 
 
 def _run(estimator: Any, pair: Pair, other: Any) -> tuple[Any, float]:
-    """Return what one fit shows, and its log-likelihood ratio, turned to be large for the larger
-    data set."""
+    """Return what one fit shows, and its log-likelihood ratio, large for the larger data set."""
     copy = clone(estimator)
     X, rest = (pair.other, pair.X) if other else (pair.X, pair.other)
-    if not sees_releases(estimator):
+    if not isinstance(estimator, BaseDPEstimator):
         return shown(run_fit(copy, X, strict=False)), 0.0
     units = pair.units_of_X if other else pair.units_of_other
     outcome, score = log_likelihood_ratio(copy, X, rest, units)
@@ -289,8 +274,7 @@ def _run(estimator: Any, pair: Pair, other: Any) -> tuple[Any, float]:
 
 # -- certificate -----------------------------------------------------------------------------------
 
-ERROR = 1e-6
-"""Chance that a certificate blames a claim that is true."""
+ERROR = 1e-6  # chance that a certificate blames a claim that is true
 
 _MOST_SHOWN = 0.3, 0.5  # the part of the fits to learn from ends, the part to choose with ends
 _RELEASED = 0.0, 0.2
@@ -389,33 +373,18 @@ class Certificate:
             Numbers that are not finite are None.
         """
         claim = self.claim
-        return {
-            "estimator": self.estimator,
-            "pair": self.pair,
-            "fits": self.fits,
-            "error": self.error,
-            "planted": self.planted,
-            "kept": self.kept,
-            "claim": {
-                "kind": claim.kind,
-                claim.parameter: claim.value,
-                "epsilon": claim.epsilon,
-                "delta": claim.delta,
-            },
-            "deficit": _finite(self.deficit),
-            "findings": [
-                {
-                    "view": f.view,
-                    "distinguisher": f.distinguisher,
-                    claim.parameter: f.value,
-                    "epsilon": f.epsilon,
-                    "epsilon_of_rates": f.epsilon_of_rates,
-                    "deficit": _finite(f.deficit),
-                    "rates": vars(f.rates),
-                }
-                for f in self.findings
-            ],
+        found = asdict(self) | {"kept": self.kept, "deficit": self.deficit}
+        found["claim"] = {
+            "kind": claim.kind,
+            claim.parameter: claim.value,
+            "epsilon": claim.epsilon,
+            "delta": claim.delta,
         }
+        for finding in found["findings"]:
+            finding[claim.parameter] = finding.pop("value")
+        for each in (found, *found["findings"]):
+            each["deficit"] = each["deficit"] if math.isfinite(each["deficit"]) else None
+        return found
 
     def __repr__(self) -> str:
         claim, name = self.claim, self.claim.parameter
@@ -436,10 +405,6 @@ class Certificate:
             ]
         verdict = "no lower bound is above the claim" if self.kept else "THE CLAIM IS FALSE"
         return "\n".join([*lines, f"{verdict} (chance of error at most {self.error:.3g})"])
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def certify(
@@ -506,8 +471,7 @@ def certify(
 
 
 def _promise(estimator: Any, pair: Pair, jobs: int, deficit: float | None) -> float:
-    """Return how well the best single number tells a few fits on a pair apart. They are not counted
-    again."""
+    """Return how well the best single number tells a few fits on a pair apart."""
     runs = run_pair(estimator, pair, _PILOT, jobs=jobs, deficit=deficit)
     score = best_column(Table(runs.rows), runs.is_other)
     return score if runs.ratios is None else max(score, separation(runs.ratios, runs.is_other))
@@ -525,39 +489,29 @@ class _View:
     scores: dict[str, np.ndarray]
     # parts of the fits: up to the first to learn from, up to the second to choose with
     ends: tuple[float, float]
-    levels: tuple[float, ...] | None = (
-        None  # thresholds to choose from; quantiles of the numbers by default
-    )
+    levels: tuple[float, ...] | None = None  # thresholds to choose from; by default quantiles
 
 
 def _view_of_releases(ratios: np.ndarray, claim: Claim) -> _View:
-    """For mu-GDP, a test at log-ratio zero has the rates Phi(mu/2) and 1 - Phi(mu/2).
+    """The likelihood ratio of all releases.
 
-    With no choice to be made, all fits can be counted.
+    Of a Gaussian shift a test at log-ratio zero has rates Phi(mu/2) and 1 - Phi(mu/2), equally far
+    from 1/2, where a bound of mu has the smallest error: nothing is left to choose, and all fits
+    can be counted.
     """
-    # Of a Gaussian shift the two rates are equally far from 1/2 at zero, where a bound of mu has
-    # the smallest error: nothing is left to choose.
-    scores = {"log-likelihood ratio": ratios}
-    if claim.kind == GAUSSIAN:
-        return _View("all releases", scores, _KNOWN, (0.0,))
-    return _View("all releases", scores, _RELEASED, _LEVELS)
+    ends, levels = (_KNOWN, (0.0,)) if claim.kind == GAUSSIAN else (_RELEASED, _LEVELS)
+    return _View("all releases", {"log-likelihood ratio": ratios}, ends, levels)
 
 
 def _parts(n: int, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split fits into those to learn from, to choose with and to count on, each with as many of
-    both sides.
-
-    The parts are disjoint, so the limits are exact. `ends` are those of a `_View`.
-    """
+    both sides. The parts are disjoint, so the limits are exact."""
     place = np.arange(n) // 2 / (n / 2)
     return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
 
 
 def _finding(view: _View, is_other: np.ndarray, claim: Claim, error: float) -> Finding:
-    """Choose a distinguisher and a threshold, then count on fits that had no part in it.
-
-    `error` is the chance that either limit of the two rates is wrong.
-    """
+    """Choose a distinguisher and a threshold, then count on fits that had no part in it."""
     _, choose, count = _parts(len(is_other), view.ends)
     name, threshold = _choice(view, choose, is_other, claim, error)
     rates = _rates(view.scores[name][count] > threshold, is_other[count])
@@ -578,10 +532,7 @@ def _choice(
     view: _View, choose: np.ndarray, is_other: np.ndarray, claim: Claim, error: float
 ) -> tuple[str, float]:
     """Return the distinguisher and the threshold with the largest lower bound on the fits that
-    choose.
-
-    Where no bound is above zero, those with the largest difference of the two rates.
-    """
+    choose, or the largest difference of the two rates where no bound is above zero."""
     options = []
     for name, numbers in view.scores.items():
         levels = view.levels or np.unique(np.quantile(numbers[choose], _THRESHOLDS, method="lower"))

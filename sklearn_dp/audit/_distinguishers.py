@@ -1,16 +1,16 @@
-"""Everything that a fitted estimator shows, as numbers and as words.
+"""What a fitted estimator shows, as numbers and words, and tests that tell two data sets apart.
 
 What an estimator shows is what its pickle holds (in-memory conveniences such as ``labels_`` are not
 in it), what its report and its texts say, how long these are, and what the fit warned of or raised.
-
-Every attribute is flattened under a name of its own, so that a column of the table means the same
-in all fits; an attribute that is missing in some of them is a column with holes, which says
-something too. Lengths are there because a text or a list that grows with n tells n.
+Every value is flattened under a name of its own, so that a column of the table means the same in
+all fits; one that is missing in some of them is a column with holes, which says something too.
+Lengths are there because a text or a list that grows with n tells n.
 """
 
 import pickle
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -24,128 +24,88 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._privacy._trace import Event, Trace
 from .._silence.suppress_output import suppress_output
+from ._laws import law_of
 from ._observe import Outcome, run_fit
 from ._replay import Replay
-from .mechanisms import law_of
 
-_MOST_NUMBERS = 64  # of one attribute
-_PARAMETERS_OF_RELEASES = ("sensitivity", "sigma", "rho", "delta")
+_MOST_NUMBERS = 64  # of one value: more columns than a learner can use
+_MOST_COLUMNS = 60  # that a learner sees, the best ones
+_MOST_SQUARED = 10  # of which products are made
+_MOST_SINGLE = 8  # columns that are tests by themselves
+_MOST_VALUES = 20  # words of a column that are told apart
+_CLIP = 6.0
+
+Row = tuple[dict[str, float], dict[str, str]]
 
 
-def shown(outcome: Outcome) -> tuple[dict[str, float], dict[str, str]]:
+def shown(outcome: Outcome) -> Row:
     """Return numbers and words that one fit shows: of an unpickled copy, or error and warnings if
     it fails."""
-    numbers: dict[str, float] = {}
-    words = {
-        "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
-        "error": "" if outcome.error is None else repr(outcome.error),
-        "printed": outcome.printed,
-    }
-    if outcome.error is not None:
-        return numbers, words
-    data = pickle.dumps(outcome.estimator, protocol=5)
-    numbers["length of the pickle"] = float(len(data))
-    report = getattr(outcome.estimator, "privacy_report_", None)
-    if report is not None:
-        _report(report, numbers, words)
-    attributes = {
-        name: value for name, value in vars(pickle.loads(data)).items() if name.endswith("_")
-    }
-    for name, value in attributes.items():
-        _enter(name, value, numbers, words)
-    _totals(attributes, numbers)
-    return numbers, words
+    row: Row = ({}, {})
+    estimator, text = outcome.estimator, [f"{kind.__name__}: {w}" for kind, w in outcome.warnings]
+    _enter("warnings", " / ".join(text), row)
+    _enter("error", repr(outcome.error), row)
+    _enter("printed", outcome.printed, row)
+    if outcome.error is None:
+        data = pickle.dumps(estimator, protocol=5)
+        _enter("length of the pickle", len(data), row)
+        report = getattr(estimator, "privacy_report_", None)
+        if report is not None:
+            _enter("length of the report", len(repr(report)), row)
+            _enter("releases", report.releases, row)
+            _enter("notes of the report", " / ".join(report.warnings), row)
+        for name, value in vars(pickle.loads(data)).items():
+            if name.endswith("_"):
+                _enter(name, value, row)
+    return row
 
 
-def _report(report: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
-    """Return the public columns of a report. They are constant, unless scales or releases follow
-    the data."""
-    numbers["length of the report"] = float(len(repr(report)))
-    numbers["number of releases"] = float(len(report.releases))
-    words["releases"] = " / ".join(row["release"] for row in report.releases)
-    words["notes of the report"] = " / ".join(report.warnings)
-    for i, row in enumerate(report.releases[:_MOST_NUMBERS]):
-        for name in _PARAMETERS_OF_RELEASES:
-            _enter(f"report: {name} of release {i}", row.get(name), numbers, words)
-
-
-def _enter(name: str, value: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
-    """Enter an attribute under its name, and its parts under longer ones; other objects by class
-    and pickle length."""
+def _enter(name: str, value: Any, row: Row) -> None:
+    """Enter a value under its name, its parts under longer ones, objects by class and length."""
+    numbers, words = row
     if value is None or isinstance(value, (str, bytes)):
         words[name] = repr(value)
     elif isinstance(value, dict):
         words[f"keys of {name}"] = repr(sorted(map(str, value)))
-        _enter_parts(name, value.items(), numbers, words)
-    elif isinstance(value, (list, tuple)) and not _is_numeric(value):
+        _enter_parts(name, value.items(), row)
+    elif (array := _as_numbers(value)) is not None:
+        words[f"shape of {name}"] = f"{array.shape} {array.dtype}"
+        flat = array.astype(np.float64).ravel()
+        if flat.size == 1:
+            numbers[name] = flat[0]
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers[f"sum of {name}"] = flat.sum()
+            numbers[f"norm of {name}"] = float(np.linalg.norm(flat))
+        # In order of size too: places may be arbitrary.
+        for i, pair in enumerate(zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1], strict=False)):
+            numbers[f"{name}[{i}]"], numbers[f"{name} sorted[{i}]"] = pair
+    elif isinstance(value, (list, tuple)):
         numbers[f"length of {name}"] = float(len(value))
-        _enter_parts(name, enumerate(value), numbers, words)
-    elif _is_numeric(value):
-        _enter_array(name, np.asarray(value), numbers, words)
+        _enter_parts(name, enumerate(value), row)
     else:
         words[name] = type(value).__name__
         numbers[f"length of the pickle of {name}"] = float(len(pickle.dumps(value, protocol=5)))
 
 
-def _enter_parts(name: str, parts: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
-    """The first 64 parts under longer names: more columns than a learner can use."""
+def _enter_parts(name: str, parts: Iterable[Any], row: Row) -> None:
     for key, part in list(parts)[:_MOST_NUMBERS]:
-        _enter(f"{name}[{key}]", part, numbers, words)
+        _enter(f"{name}[{key}]", part, row)
 
 
-def _is_numeric(value: Any) -> bool:
+def _as_numbers(value: Any) -> np.ndarray | None:
     try:
-        return np.asarray(value).dtype.kind in "bifu"
+        array = np.asarray(value)
     except ValueError:  # a list of arrays of several shapes
-        return False
-
-
-def _enter_array(
-    name: str, array: np.ndarray, numbers: dict[str, Any], words: dict[str, Any]
-) -> None:
-    """Entries of an array: by place, in order of size, their sum and their norm."""
-    words[f"shape of {name}"] = f"{array.shape} {array.dtype}"
-    flat = array.astype(np.float64).ravel()
-    if array.ndim == 0:
-        numbers[name] = float(flat[0])
-        return
-    # In order of size too: places may be arbitrary.
-    for i, (number, ordered) in enumerate(
-        zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1], strict=False)
-    ):
-        numbers[f"{name}[{i}]"] = number
-        if len(flat) > 1:
-            numbers[f"{name} sorted[{i}]"] = ordered
-    if len(flat) > 1:
-        with np.errstate(over="ignore", invalid="ignore"):
-            numbers |= {f"sum of {name}": flat.sum(), f"norm of {name}": np.linalg.norm(flat)}
-
-
-def _totals(attributes: Any, numbers: dict[str, Any]) -> None:
-    """Return points times their weights: multiplied out, the sum behind a center can be
-    seen again."""
-    arrays = {
-        name: np.atleast_1d(np.asarray(value, dtype=np.float64))
-        for name, value in attributes.items()
-        if value is not None and _is_numeric(value)
-    }
-    for other, weights in arrays.items():
-        if weights.ndim > 1 or not ("weight" in other or "size" in other):
-            continue
-        for name, points in arrays.items():
-            if name == other or points.ndim > 2 or len(weights) not in (1, len(points)):
-                continue
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = weights @ points if len(weights) == len(points) else weights[0] * points
-            for i, number in enumerate(np.ravel(total)[:_MOST_NUMBERS]):
-                numbers[f"{name} times {other}[{i}]"] = float(number)
+        return None
+    return array if array.dtype.kind in "bifu" else None
 
 
 class Table:
     """A table of many fits: columns of numbers, NaN where a fit has no such number, and of
     words."""
 
-    def __init__(self, rows: list[tuple[dict[str, float], dict[str, str]]]) -> None:
+    def __init__(self, rows: list[Row]) -> None:
         self.n_rows = len(rows)
         self.numbers = _table_columns([row[0] for row in rows], np.nan, np.float64)
         self.words = _table_columns([row[1] for row in rows], "(missing)", object)
@@ -154,28 +114,14 @@ class Table:
 def _table_columns(rows: Any, missing: Any, dtype: Any) -> dict[str, np.ndarray]:
     """One column for each name in any row; constant ones, which tell nothing, are left out."""
     columns = {}
-    for i, row in enumerate(rows):
-        for name, value in row.items():
-            if name not in columns:
-                columns[name] = np.full(len(rows), missing, dtype=dtype)
-            columns[name][i] = value
-    return {name: column for name, column in columns.items() if not _is_constant(column)}
-
-
-def _is_constant(column: np.ndarray) -> bool:
-    if column.dtype == object:
-        return bool(np.all(column == column[0]))
-    return bool(np.array_equal(column, np.full(len(column), column[0]), equal_nan=True))
+    for name in dict.fromkeys(name for row in rows for name in row):
+        column = np.array([row.get(name, missing) for row in rows], dtype=dtype)
+        if len(np.unique(column.astype(str) if dtype is object else column)) > 1:
+            columns[name] = column
+    return columns
 
 
 # -- distinguishers --------------------------------------------------------------------------------
-
-
-_MOST_COLUMNS = 60  # that a learner sees, the best ones
-_MOST_SQUARED = 10  # of which products are made
-_MOST_SINGLE = 8  # columns that are tests by themselves
-_MOST_VALUES = 20  # words of a column that are told apart
-_CLIP = 6.0
 
 
 def scores(
@@ -185,15 +131,7 @@ def scores(
 
     Large numbers where a fit is more likely one of the other data set.
     """
-    scores = {}
-    for name, column in table.words.items():
-        scores[f"words: {name}"] = _word_score(column, is_other, learn)
-    if table.words:
-        together = np.array(
-            [" | ".join(parts) for parts in zip(*map(_texts, table.words.values()), strict=True)],
-            dtype=object,
-        )
-        scores["words: all"] = _word_score(together, is_other, learn)
+    scores = _word_scores(table, is_other, learn)
     columns = _columns(table, scores, learn)
     if not columns:
         return scores
@@ -208,9 +146,9 @@ def scores(
             }
     X = np.column_stack([columns[name] for name in ranked[:_MOST_COLUMNS]])
     with suppress_output():  # that a learner does not converge costs power only
-        for name, model in _models(seed).items():
-            model.fit(X[learn], is_other[learn])
-            scores[f"learned: {name}"] = model.decision_function(X)  # of all fits
+        for name, (model, most) in _models(seed).items():
+            model.fit(X[learn, :most], is_other[learn])
+            scores[f"learned: {name}"] = model.decision_function(X[:, :most])  # of all fits
     return scores
 
 
@@ -227,19 +165,25 @@ def separation(numbers: np.ndarray, is_other: np.ndarray) -> float:
 def best_column(table: Table, is_other: np.ndarray) -> float:
     """How well the best single column tells the data sets apart."""
     everyone = np.ones(table.n_rows, dtype=bool)
-    words = {name: _word_score(column, is_other, everyone) for name, column in table.words.items()}
-    columns = _columns(table, words, everyone)
+    columns = _columns(table, _word_scores(table, is_other, everyone), everyone)
     return max((separation(column, is_other) for column in columns.values()), default=0.5)
 
 
-def _texts(column: np.ndarray) -> list[str]:
-    return [str(word) for word in column]
+def _word_scores(table: Table, is_other: np.ndarray, learn: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores of each column of words, and of all columns together."""
+    columns = dict(table.words)
+    if columns:
+        lines = zip(*columns.values(), strict=True)
+        columns["all"] = np.array([" | ".join(line) for line in lines], dtype=object)
+    return {
+        f"words: {name}": _word_score(column, is_other, learn) for name, column in columns.items()
+    }
 
 
 def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.ndarray:
     """Return the log ratio of how often each word was seen, half a sighting more; rare words share
     one score."""
-    words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
+    words, codes = np.unique(column.astype(str), return_inverse=True)
     occurrences = np.bincount(codes[learn], minlength=len(words))
     codes = np.where(
         occurrences[codes] < np.sort(occurrences)[::-1][:_MOST_VALUES][-1], len(words), codes
@@ -271,39 +215,26 @@ def _columns(
 
 def _turned(numbers: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.ndarray:
     """Return the numbers or their opposites, whichever are larger on the other data set."""
-    ranks = np.argsort(np.argsort(numbers[learn]))
-    up = ranks[is_other[learn]].mean() >= ranks[~is_other[learn]].mean()
-    return numbers if up else -numbers
+    ranks = rankdata(numbers[learn])
+    return numbers if ranks[is_other[learn]].mean() >= ranks[~is_other[learn]].mean() else -numbers
 
 
-def _models(seed: int) -> dict[str, Any]:
-    """Return the learners, not fitted, by name: small and regularized, as there are some thousand
-    fits."""
-    products = make_pipeline(
-        StandardScaler(),
-        _First(),
-        PolynomialFeatures(2, include_bias=False),
-        StandardScaler(),
-        LogisticRegression(C=0.1, max_iter=300),
+def _models(seed: int) -> dict[str, tuple[Any, int]]:
+    """Return the learners, not fitted, by name, and how many of the best columns each gets. They
+    are small and regularized, as there are some thousand fits."""
+    logistic = LogisticRegression(C=0.1, max_iter=300)
+    squares = PolynomialFeatures(2, include_bias=False)
+    trees = HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed
     )
     return {
-        "linear": LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-3),
-        "logistic": make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)),
-        "products": products,
-        "boosted trees": HistGradientBoostingClassifier(
-            max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed
+        "linear": (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-3), _MOST_COLUMNS),
+        "products": (
+            make_pipeline(StandardScaler(), squares, StandardScaler(), logistic),
+            _MOST_SQUARED,
         ),
+        "boosted trees": (trees, _MOST_COLUMNS),
     }
-
-
-class _First:
-    """The first columns, which are the best ones."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X[:, :_MOST_SQUARED]
 
 
 # -- likelihood ------------------------------------------------------------------------------------
@@ -311,8 +242,7 @@ class _First:
 
 _COINS = ("seed", "draws")
 _COARSE = 100.0  # scales, in steps, below which the rounding of the noise makes a difference
-_CERTAIN = 1e3
-"""What a fit is worth that the other data set cannot have: it makes other releases."""
+_CERTAIN = 1e3  # of a fit that the other data set cannot have: it makes other releases
 
 
 def log_likelihood_ratio(
@@ -353,18 +283,17 @@ class _Witness(Replay):
         return super()._played(event)
 
     def account(self, event: Event, distance: float, cost: float) -> None:
-        """It is not asked here whether a claim is kept."""
+        """Whether a claim is kept is not asked here."""
 
     def blame(self, event: Event, text: str) -> None:
-        """Nor whether the two fits are treated alike: that would show in what they release."""
+        """Whether the two fits are treated alike shows in what they release."""
 
 
 # -- log p(recorded output; other statistic) - log p(recorded output; recorded statistic) ----------
 
 
 def _noises(known: Event, event: Event) -> list[Any] | None:
-    """Return the noise that either statistic would need for the recorded output; None if shapes
-    differ."""
+    """Return the noise that either statistic needs for the recorded output, if shapes agree."""
     if np.shape(known.value) != np.shape(event.value):
         return None
     return [
@@ -374,10 +303,7 @@ def _noises(known: Event, event: Event) -> list[Any] | None:
 
 
 def _gaussian(known: Event, event: Event) -> float:
-    """Log-likelihood of rounded Gaussian noise under the other statistic, minus the recorded one's.
-
-    Exact where it is coarse, by the density where it is fine.
-    """
+    """Rounded Gaussian noise: exact where it is coarse, by the density where it is fine."""
     noises = _noises(known, event)
     if noises is None:
         return _CERTAIN
@@ -428,10 +354,7 @@ def _published(known: Event, event: Event) -> float:
 
 
 def _log_chance(count: int, value: int | None, event: Event) -> float:
-    """Log-likelihood of one cell of an exact count, up to a constant where it was published.
-
-    `value` is None if it was not.
-    """
+    """Log-likelihood of one cell, up to a constant; `value` is None if it was not published."""
     if value is None:
         return float(log_ndtr((event.public["low"] - 0.5 - count) / event.scale))
     return -(((value - count) / event.scale) ** 2) / 2

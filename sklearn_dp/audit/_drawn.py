@@ -1,16 +1,9 @@
 """Replay audits of data and parameters drawn at random: bugs that wait for a trigger.
 
-1. Draw cases in strata (`drawn_cases`): each number of rows up to 48 once, one in each of four
-   ranges up to 5,000 and one beyond 65,536; each number of columns up to 24 twice; all else at
-   random.
-2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
-3. Replay two neighbors, and test the noise scales of the recording (`_audit_case`).
-
-Everything follows from a seed, so a violation names the case that shows it.
-
 A leak at one number of rows, or noise that is halved above some number of columns, is not seen by
 an audit of any fixed list of data sets. Here every case has another n, d, number of clusters, type
-and order of the array, bounds, budget, scale and groups.
+and order of the array, bounds, budget, scale and groups. Everything follows from a seed, so a
+violation names the case that shows it.
 """
 
 import importlib
@@ -51,7 +44,6 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
 
 @cache
 def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
-    """Search once for a violation among drawn cases."""
     root = importlib.import_module(__package__.split(".")[0])
     estimators: dict[str, type[BaseDPEstimator]] = {}
     modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
@@ -73,20 +65,11 @@ def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
 # -- drawn -----------------------------------------------------------------------------------------
 
 
-SMALL = 49
-"""Numbers of rows 0, ..., 48 that each `SMALL` cases in a row have once each."""
-
-MOST_COLUMNS = 24
-"""Numbers of columns 1, ..., 24 that each 24 cases in a row have once each."""
-
-LARGE = tuple(float(x) for x in np.geomspace(SMALL, 5000, 5))
-"""Ends of ranges of larger numbers of rows: one of each range after `SMALL` small ones."""
-
-MOST_ROWS = 2**16 + 2**12
-"""Of the largest case, which has more rows than any chunk that rows are read in."""
-
-PERIOD = SMALL + len(LARGE)
-"""Cases after which all of this is drawn anew."""
+SMALL = 49  # numbers of rows 0, ..., 48 that as many cases in a row have once each
+MOST_COLUMNS = 24  # numbers of columns 1, ..., 24 that as many cases in a row have once each
+LARGE = tuple(np.geomspace(SMALL, 5000, 5).tolist())  # ends of ranges, of which each has one case
+MOST_ROWS = 2**16 + 2**12  # of the largest case: more than any chunk that rows are read in
+PERIOD = SMALL + len(LARGE)  # cases after which all of this is drawn anew
 
 # Of the largest case, which takes as long as all others where a fit is quadratic in the rows.
 _FEW_COLUMNS, _FEW_CLUSTERS = 3, 2
@@ -241,8 +224,7 @@ def drawn_audit(
 def _audit_case(
     estimator: Any, case: Case, pairs: int, random_state: int, false_alarm: float
 ) -> ReplayResult:
-    """Replays of a few neighbors of one case, and the test of its noise scales. Each violation
-    begins with the case, so it can be repeated."""
+    """Replays of a few neighbors of one case, and the test of its noise scales."""
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
     rng = np.random.default_rng([4, case.n, case.d, case.seed])

@@ -8,6 +8,7 @@ claim must be at least. Rates that were only counted are replaced by confidence 
 
 import math
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,11 +92,8 @@ class Claim:
 
 
 def claim_of(estimator: Any, n_features: int) -> Claim:
-    """The claim of an estimator for data with some number of columns.
-
-    Estimators of this package have a plan, and the strongest claim that follows from it is tested.
-    Of any other estimator only the parameters `epsilon` and `delta` are known.
-    """
+    """The strongest claim that follows from an estimator's plan; without a plan, that of its
+    parameters `epsilon` and `delta`."""
     if not hasattr(estimator, "privacy_plan"):
         params = estimator.get_params()
         if params.get("epsilon") is None:
@@ -123,10 +121,7 @@ def least_epsilon(true: float, false: float, delta: float) -> float:
 
 
 def _least_mu(true: float, false: float) -> float:
-    """Return the least mu: for a mu-GDP mechanism, ndtri(true) - ndtri(false) is at most mu.
-
-    Its trade-off function is that of N(0, 1) against N(mu, 1), whose rates are ndtr(mu - t) and
-    ndtr(-t).
+    """Return the least mu: the rates of N(0, 1) against N(mu, 1) are ndtr(mu - t) and ndtr(-t).
 
     >>> round(_least_mu(0.975, 0.025), 2)
     3.92
@@ -155,11 +150,11 @@ def _renyi_slope(p: float, q: float) -> float:
 
 
 def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
-    """The smallest factor by which the noise could be too small and be found nearly always.
+    """The smallest factor by which the noise could be too small and be found in nine of ten
+    certificates; infinite if 100 is not enough.
 
     A model of the test: its two rates are those of a shift of a Gaussian, and noise that is smaller
-    by a factor makes both quantiles larger by it. Found: in nine of ten certificates of as many
-    fits the lower bound is above the claim. Infinite if 100 is not enough.
+    by a factor makes both quantiles larger by it.
     """
     true, false = (float(ndtri(rate)) for rate in rates.counted)
     if true <= false:
@@ -181,19 +176,9 @@ def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
 
 
 # -- conversions -----------------------------------------------------------------------------------
-# What noise is worth, by code that shares no line with the kernel's accounting. If the audit called
-# the kernel's conversions, an error in them would cancel: noise that is too small would be found to
-# be as large as the same wrong formula asks for. So these functions start from the definitions:
-#
-# * a Gaussian release with shift / sigma = mu has the privacy loss mu z + mu^2 / 2, z ~ N(0, 1);
-#   its delta at epsilon is an integral over that loss, and its epsilon at delta the root of it;
-# * rho-zCDP is a bound of Renyi divergences, and epsilon the best over all orders;
-# * the zCDP cost of a pure mechanism is the largest Renyi divergence over its order. For randomized
-#   response, two Laplace laws and a bounded range it has a closed form, written here in another
-#   form than in the kernel; the tests search over the orders to see that it is the maximum.
-#
-# `tests/audit/test_conversions.py` compares the two programs. They agree to about 1e-8; the kernel
-# rounds to the safe side and these functions do not round, so comparisons leave that much room.
+# What noise is worth, from the definitions, by code that shares no line with the kernel's
+# accounting: errors would cancel. `tests/audit/test_epsilon_bounds.py` compares the programs. They
+# agree to about 1e-8; the kernel rounds to the safe side and these functions do not round.
 
 
 # Gauss-Legendre on intervals of length one: 60 nodes integrate exp(-z^2 / 2) there to 1e-16.
@@ -204,9 +189,9 @@ _FAR = 40.0  # standard deviations beyond which exp(-z^2 / 2) is less than the s
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Smallest delta of Gaussian noise at an epsilon.
 
-    `mu`, positive, is its shift over its standard deviation. The integral of ``(1 - exp(epsilon -
-    loss))+`` over the loss ``mu z + mu^2 / 2`` for z ~ N(0, 1). The closed form is a difference of
-    two tails that cancels where delta is small; here all that is added up is positive.
+    The integral of ``(1 - exp(epsilon - loss))+`` over the loss ``mu z + mu^2 / 2`` for z ~ N(0, 1)
+    and mu > 0, the shift over the standard deviation. The closed form is a difference of two tails
+    that cancels where delta is small.
 
     >>> round(gaussian_delta(1.0, 0.0), 6)  # P[|Z| < 1/2]: the total variation distance
     0.382925
@@ -225,9 +210,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def epsilon_of_gaussian(rho: float, delta: float) -> float:
-    """Smallest epsilon at a delta of Gaussian releases that cost `rho` together. Gaussian releases
-    compose exactly: rho adds up, and their privacy loss is that of one release with ``mu^2 = 2
-    rho``. The root is found by doubling and bisection of `gaussian_delta`."""
+    """Smallest epsilon at a delta of Gaussian releases that cost `rho` together: their privacy loss
+    is that of one release with ``mu^2 = 2 rho``."""
     mu = math.sqrt(2 * rho)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
@@ -247,8 +231,7 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
 
         epsilon = rho a + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
 
-    for every a > 1. The best order is searched for on a grid of log(a - 1), and then between two
-    points of it: the function has one minimum only.
+    for every a > 1. The function has one minimum only.
     """
 
     def at(log_excess: float) -> float:
@@ -260,16 +243,9 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
             - math.log(delta) / excess
         )
 
-    grid = np.linspace(-12.0, 25.0, 400)
-    values = [at(place) for place in grid]
-    best = int(np.argmin(values))
-    minimum = minimize_scalar(
-        at,
-        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return max(0.0, min(float(minimum.fun), values[best]))
+    options = {"xatol": 1e-12}
+    minimum = minimize_scalar(at, bounds=(-12.0, 25.0), method="bounded", options=options)
+    return max(0.0, float(minimum.fun))
 
 
 def rho_of_pure(epsilon: float) -> float:
@@ -320,16 +296,12 @@ def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
     path, so it pays for the releases about every beginning of that path, and for no others. Floats
     are fractions, so nothing is rounded.
     """
-    totals: dict[tuple[str, ...], Fraction] = {}
+    totals: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
     for part, cost in charges:
-        totals[part] = totals.get(part, Fraction(0)) + Fraction(cost)
-    return max(
-        (
-            sum(
-                (totals.get(leaf[:depth], Fraction(0)) for depth in range(len(leaf) + 1)),
-                Fraction(0),
-            )
-            for leaf in totals
-        ),
-        default=Fraction(0),
+        totals[part] += Fraction(cost)
+    zero = Fraction(0)
+    chains = (
+        sum((totals.get(leaf[:depth], zero) for depth in range(len(leaf) + 1)), zero)
+        for leaf in totals
     )
+    return max(chains, default=zero)

@@ -12,8 +12,7 @@ from scipy.special import ndtri
 
 
 def ids(groups: Any) -> list[Any]:
-    """The ids of any array-like as a list of Python objects, as they are. No array is made of them,
-    which might convert them: numpy makes equal texts of 1 and "1"."""
+    """The ids of any array-like, as they are: numpy would make equal texts of 1 and "1"."""
     return list(groups)
 
 
@@ -21,28 +20,48 @@ def unit_numbers(groups: Any) -> np.ndarray:
     """The number of the unit of each row: how many units come first before it. By a dictionary over
     the ids as given: with no array, no sorting and no conversion."""
     number_of: dict[object, int] = {}
-    numbers = []
-    for value in ids(groups):
-        if value not in number_of:
-            number_of[value] = len(number_of)
-        numbers.append(number_of[value])
-    return np.array(numbers, dtype=np.int64)
+    return np.array(
+        [number_of.setdefault(value, len(number_of)) for value in ids(groups)], dtype=np.int64
+    )
 
 
 def fresh_id(groups: Any, rng: np.random.Generator) -> Any:
-    """Return an id that no unit has: of the kind of the others, or in half of the cases of another
-    one, if any fits."""
+    """Return an id that no unit has: of the kind of the others, or in half of the cases, if the
+    array can hold it, of another kind that makes trouble for whoever converts, sorts or prints."""
     values = ids(groups)
     known = set(values)
-    numbers = [int(k) for k in rng.permutation(len(known) + 2)]
-    candidates = list(_of_any_kind(numbers[0]))
-    rng.shuffle(candidates)
-    near = [new for k in numbers for new in _alike(values, k)]
+    k = int(rng.integers(len(known) + 2))
+    others: list[Any] = [
+        *(0.5 + k, -1 - k, 2**53 + 1 + k, 2**63 + k, 2**70 + k, f"unit {k}", str(k), b"unit"),
+        *(("unit", k), frozenset({k, "unit"}), date(1900 + k % 100, 1, 1)),
+    ]
+    rng.shuffle(others)
+    near = [new for i in rng.permutation(len(known) + 2) for new in _alike(values, int(i))]
     # A list has no dtype and takes any object, like an array of objects.
     typed = str(getattr(groups, "dtype", "object")).lower() != "object"
-    if near and (typed or rng.random() < 0.5):
-        candidates = near + candidates
+    candidates = [*near, *others] if typed or rng.random() < 0.5 else others
     return next(new for new in candidates if new not in known)
+
+
+def _alike(values: Any, k: int) -> list[Any]:
+    """Ids of the kind of the first of those there are."""
+    first = values[0] if values else 0
+    match first:
+        case bool() | np.bool_():
+            return [bool(k % 2)]
+        case np.datetime64() | np.timedelta64():
+            return [first + k]
+        case Integral():
+            return [k]
+        case Real():
+            return [k + 0.5]
+        case bytes():
+            return [first + b"%d" % k]
+        case str():
+            return [first + str(k)]
+        case date():
+            return [first.replace(year=1900 + k)]
+    return []
 
 
 def refilled(groups: Any, values: Any) -> Any:
@@ -51,60 +70,19 @@ def refilled(groups: Any, values: Any) -> Any:
     if isinstance(groups, (list, tuple)):
         return type(groups)(values)
     try:
-        full = _refilled(groups, values)
+        if not isinstance(groups, np.ndarray):
+            # Categories of pandas are those that occur; it is about to refuse others.
+            dtype = "category" if str(groups.dtype) == "category" else groups.dtype
+            full = type(groups)(values, dtype=dtype)
+        elif groups.dtype.kind in "US":
+            full = np.array(values, dtype=groups.dtype.type)  # as wide as it takes
+        else:
+            full = np.empty(len(values), dtype=groups.dtype)
+            for place, value in enumerate(values):
+                full[place] = value
         return full if ids(full) == values else values
     except (ArithmeticError, TypeError, ValueError):
         return values
-
-
-def _refilled(groups: Any, values: Any) -> Any:
-    if not isinstance(groups, np.ndarray):
-        # Categories of pandas are those that occur; it is about to refuse others.
-        dtype = "category" if str(groups.dtype) == "category" else groups.dtype
-        return type(groups)(values, dtype=dtype)
-    if groups.dtype.kind in "US":
-        return np.array(values, dtype=groups.dtype.type)  # as wide as it takes
-    full = np.empty(len(values), dtype=groups.dtype)
-    for place, value in enumerate(values):
-        full[place] = value
-    return full
-
-
-def _alike(values: Any, k: int) -> list[Any]:
-    """Ids of the kind of the first of those there are."""
-    first = values[0] if values else 0
-    if isinstance(first, (bool, np.bool_)):
-        return [bool(k % 2)]
-    if isinstance(first, (np.datetime64, np.timedelta64)):
-        return [first + k]
-    if isinstance(first, Integral):
-        return [k]
-    if isinstance(first, Real):
-        return [k + 0.5]
-    if isinstance(first, bytes):
-        return [first + b"%d" % k]
-    if isinstance(first, str):
-        return [first + str(k)]
-    if isinstance(first, date):
-        return [first.replace(year=1900 + k)]
-    return []
-
-
-def _of_any_kind(k: int) -> tuple[Any, ...]:
-    """Ids that make trouble for whoever converts, sorts or prints them."""
-    return (
-        0.5 + k,
-        -1 - k,
-        2**53 + 1 + k,
-        2**63 + k,
-        2**70 + k,
-        f"unit {k}",
-        str(k),
-        b"unit",
-        ("unit", k),
-        frozenset({k, "unit"}),
-        date(1900 + k % 100, 1, 1),
-    )
 
 
 # -- neighbors -------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 """Does the noise of recorded releases follow the law that they claim?
 
-Every release is turned into numbers that are independent N(0, 1) *exactly* if the claim holds, by
-the randomized probability integral transform: the claimed distribution function on both sides of
-the integer that came out, and a uniform number in between. A mistake in the scale, in the shape, in
-the mean or in the independence then shows in exact tests: see :mod:`sklearn_dp.audit._noise_law`
-for what each of them can see.
+Every release is turned into numbers that are independent N(0, 1) *exactly* if the claim holds
+(:mod:`._laws`). A mistake in the scale, in the shape, in the mean or in the independence then shows
+in exact tests. With m numbers, noise too small by a factor of 1 - h is found when about m h^2 > 20.
 """
 
 from collections import defaultdict
@@ -13,9 +11,10 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
-from scipy.stats import kstwo
+from scipy.stats import kstest
 from sklearn.base import BaseEstimator
 
 from .._costs.budget import PrivacyBudget
@@ -23,8 +22,8 @@ from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._pure_releases import laplace
 from .._privacy._session import PrivacySession
 from .._privacy._trace import Event, Trace, trace
+from ._laws import law_of
 from ._replay import record
-from .mechanisms import law_of
 
 _TAILS = (1.75, 2.55, 3.05, 3.55, 4.05)  # a little beyond where noise may have been clamped
 _FEWEST = 20  # numbers below which the shape of a law says nothing
@@ -33,10 +32,7 @@ _NEAR = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def law_tests(name: str, numbers: np.ndarray) -> list[tuple[str, float]]:
-    """Sum of squares, against chi-square, and sum: what is tested, and the chance.
-
-    Exact p-values: under the claim the sum of squares of the numbers (n,), which are those of
-    `name`, is chi-square with n degrees of freedom, and the sum is N(0, n).
+    """Exact p-values of the sum of squares, which is chi-square, and of the sum, which is N(0, n).
 
     >>> [round(chance, 3) for _, chance in law_tests("halved", np.full(80, 0.5))]
     [0.0, 1.0, 0.0]
@@ -56,10 +52,7 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
     n = len(numbers)
     if n < _FEWEST:
         return
-    some = np.sort(ndtr(numbers[:_MOST_SORTED]))
-    steps = np.arange(len(some) + 1) / len(some)
-    distance = max(np.max(steps[1:] - some), np.max(some - steps[:-1]))
-    yield f"{name}: noise of another law", float(kstwo.sf(distance, len(some)))
+    yield f"{name}: noise of another law", float(kstest(numbers[:_MOST_SORTED], "norm").pvalue)
     for limit in _TAILS:
         n_beyond, chance = np.count_nonzero(np.abs(numbers) > limit), 2 * float(ndtr(-limit))
         yield f"{name}: too few beyond {limit} sigma", float(bdtr(n_beyond, n, chance))
@@ -68,8 +61,7 @@ def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
 
 
 def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place. The
-    standard numbers of each release come in its own shape."""
+    """Dependence inside releases, each in its own shape, and scales by place."""
     tests: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
@@ -82,7 +74,7 @@ def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, floa
 
 def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
     """Pairs of numbers of one release that a faulty sampler would tie together, disjoint within a
-    kind. The release has its own shape: rows are known by the last axis."""
+    kind."""
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
@@ -127,8 +119,7 @@ def pair_tests(
     what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
 ) -> Iterator[tuple[str, float]]:
     """Test pairs: of independent N(0, 1), sums and differences have a ratio of squares that follows
-    F. `what` says how the partners were chosen. A correlation c makes the ratio about (1 + c) / (1
-    - c), seen from about 45 / c^2 pairs on."""
+    F. A correlation c is seen from about 45 / c^2 pairs on."""
     size = len(first)
     if not size:
         return
@@ -140,8 +131,7 @@ def pair_tests(
 def between_tests(
     fits: list[list[np.ndarray]], lags: Iterable[int], where: str
 ) -> Iterator[tuple[str, float]]:
-    """Releases some steps apart, in pairs without common members, cut to the same length. `fits`
-    are sequences of releases, as standard numbers."""
+    """Releases some steps apart, in pairs without common members, cut to the same length."""
     for lag in lags:
         pairs = []
         for numbers in fits:
@@ -155,105 +145,46 @@ def between_tests(
             yield from pair_tests(f"after {lag} releases", first, second, where)
 
 
-def lean_test(numbers: np.ndarray, values: np.ndarray) -> Iterator[tuple[str, float]]:
-    """Test whether noise knows the sign of what it is added to, which no test of its law alone
-    sees."""
-    signs = np.sign(values)
-    size = int(np.count_nonzero(signs))
-    if not size:
-        return
-    total = float(np.sum(signs * numbers))
-    yield "noise leans to the value", float(2 * ndtr(-abs(total) / np.sqrt(size)))
-
-
 # -- repeats ---------------------------------------------------------------------------------------
 
 
-_FINE = 2.0**14  # steps; coarser numbers agree too often
-_LONGEST = 8  # numbers of a run
-_MOST_PARTNERS = 100  # of a place: noise of few values agrees everywhere, and some runs are enough
+_FINE = 2.0**24  # steps: coarser numbers agree too often
+_CELL = 2.0**-20  # standardized numbers in the same cell of this width agree
+_RUN = 3  # numbers in a row that have to agree
 _MOST = 40_000  # numbers that are compared with each other
 
 
 def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
-    """Test for three or four fine numbers in a row that come twice in all these fits, if any are
-    fine."""
-    numbers, radii, fits = _fine_numbers(traces)
-    if len(numbers) < 2:
-        return
-    chance = min(_longest_run(numbers, radii, fits, sign) for sign in (1, -1))
-    # Pairs of places, lengths of a run, two signs.
-    yield "noise is used again", min(1.0, chance * len(numbers) ** 2 * _LONGEST)
+    """Test for three fine numbers in a row that come twice, or are taken back, in all these fits,
+    whatever their scales and places."""
+    runs = [np.empty((0, _RUN))]
+    for events in traces:
+        numbers = np.concatenate([np.empty(0), *map(_fine_numbers, events)])
+        numbers = numbers[: max(64, _MOST // len(traces))]
+        if len(numbers) >= _RUN:
+            runs.append(sliding_window_view(numbers, _RUN))
+    cells = np.floor(np.concatenate(runs) / _CELL)
+    both = np.concatenate([cells, -1 - cells])
+    if len(cells) > 1:
+        # The later of two numbers is fresh, with a density of at most 0.4 whatever came before.
+        chance = 2 * len(cells) ** 2 * (0.4 * _CELL) ** _RUN
+        again = len(np.unique(both, axis=0)) < len(both)
+        yield "noise is used again", chance if again else 1.0
 
 
-def _fine_numbers(traces: list[list[Event]]) -> tuple[np.ndarray, ...]:
-    """Return z of fine noise (2^14 steps or more), the radius of its rounding, and its fit: at most
-    40,000."""
-    most = max(64, _MOST // max(len(traces), 1))
-    numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
-    for number, events in enumerate(traces):
-        budget = most
-        for event in events:
-            if event.kind not in ("gaussian", "inner_gaussian", "share"):
-                continue
-            noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
-            scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-            noise, scale = (side[scale >= _FINE][:budget] for side in (noise, scale))
-            numbers.append(noise / scale)
-            radii.append(0.5 / scale)
-            fits.append(np.full(len(noise), number))
-            budget -= len(noise)
-    return tuple(map(np.concatenate, (numbers, radii, fits)))
-
-
-def _longest_run(numbers: np.ndarray, radii: np.ndarray, fits: np.ndarray, sign: int) -> float:
-    """Smallest bound of the chance that a given pair of places begins a run as good as this.
-
-    `radii` are half a step of the rounding of the standardized noise, in the same unit. Runs do not
-    cross from one of the `fits` into the next. The product of the chances of agreement along the
-    best run; 1 where nothing agrees.
-    """
-    first, second = _agreeing(numbers, radii, sign)
-    chance, best = np.ones(len(first)), 1.0
-    for step in range(_LONGEST):
-        a, b = first + step, second + step
-        here = (b < len(numbers)) & (a < len(numbers))
-        a, b = a[here], b[here]
-        reach = radii[a] + radii[b]
-        same = (fits[a] == fits[first[here]]) & (fits[b] == fits[second[here]])
-        same &= np.abs(numbers[a] - sign * numbers[b]) <= reach
-        # Rounded numbers agree only if ideal ones do within twice the reach; the later of the two
-        # is fresh, with a density of at most 0.4 whatever came before.
-        chance = (chance[here] * np.minimum(1.0, 1.6 * reach))[same]
-        first, second = first[here][same], second[here][same]
-        if not len(first):
-            break
-        best = min(best, float(chance.min()))
-    return best
-
-
-def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius. A sign of
-    -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9. At most
-    100 partners of each place."""
-    order = np.argsort(numbers)
-    ranked, reach = numbers[order], 2 * float(radii.max())
-    low = np.searchsorted(ranked, sign * numbers - reach)
-    high = np.searchsorted(ranked, sign * numbers + reach, side="right")
-    sizes = np.minimum(high - low, _MOST_PARTNERS)
-    second = np.repeat(np.arange(len(numbers)), sizes)
-    inside = np.arange(len(second)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    first = order[np.repeat(low, sizes) + inside]
-    keep = first < second
-    return first[keep], second[keep]
+def _fine_numbers(event: Event) -> np.ndarray:
+    """Standardized noise of many steps."""
+    if event.kind not in ("gaussian", "inner_gaussian", "share"):
+        return np.empty(0)
+    noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
+    scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+    return (noise / scale)[scale >= _FINE]
 
 
 # -- noise law -------------------------------------------------------------------------------------
 
 
-FALSE_ALARM = 1e-6
-"""Chance that all the tests together blame a correct estimator."""
-
+FALSE_ALARM = 1e-6  # chance that all the tests together blame a correct estimator
 _LAGS = range(1, 25)  # releases apart
 _FITS = range(1, 7)  # fits apart
 _COARSE = 2.0  # noise below this many steps says too little about its bits
@@ -296,9 +227,8 @@ def noise_audit(
     Tests, for each plan entry and over all of them: scale, mean, shape (goodness of fit), tails
     beyond 1.75, 2.5, 3, 3.5 and 4 sigma, dependence within a release (halves, mirror images,
     neighbors, rows) and between releases up to 24 apart and fits up to 6 apart, reuse of fine noise
-    anywhere, and noise that leans toward the value. The module ``sklearn_dp.audit._noise_law``
-    has a table of how many numbers each deficit needs; with m numbers from an entry, noise too
-    small by a factor of 1 - h is found when about m h^2 > 20.
+    anywhere, and noise that leans toward the value. With m numbers from an entry, noise too small
+    by a factor of 1 - h is found when about m h^2 > 20.
 
     Not tested: tails beyond 4 sigma, or beyond 3 if fits release fewer than some 9000 numbers
     (:func:`kernel_problems` tests the kernel's own sampler with more of them); a wrong distribution
@@ -325,14 +255,9 @@ def scale_problems(
 ) -> list[str]:
     """Scales only, of one recording: for a few fits of many different data sets.
 
-    The seed is for the auditor's own uniform numbers.
-
-    All tests of the recording together have a false alarm with the given probability. At 1e-6 over
-    54 recordings, one with m numbers is found when its scales are all too small by 1 - h with
-    m h^2 > 20, and so is a single entry with m numbers. Noise of less than a step is mostly
-    rounding, which the auditor fills up with random numbers: eleven fine numbers without any noise
-    were hidden by three coarse ones, and 44 by four. So each entry has a test of its own, and so
-    have its fine numbers where others are coarse.
+    Noise of less than a step is mostly rounding, which the auditor fills up with random numbers:
+    44 fine numbers without any noise were hidden by four coarse ones. So each entry has a test of
+    its own, and so have its fine numbers where others are coarse.
     """
     rng = np.random.default_rng(random_state)
     entries = defaultdict(list)
@@ -353,8 +278,7 @@ def scale_problems(
 
 
 def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
-    """Test a bare session: `size` numbers of Gaussian noise, for the tails beyond 4 sigma, a
-    quarter of Laplace."""
+    """Test a bare session: `size` numbers of Gaussian noise, and a quarter of Laplace."""
     plan = PrivacyPlan(
         PrivacyBudget(rho=8.0, delta=0.5),
         (
@@ -367,19 +291,13 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
         session = PrivacySession(plan, random_state=random_state)
         for _ in range(4):
             session.gaussian("gaussian", np.zeros(shape, np.int64), sensitivity=2.0**20, rho=0.5)
-            laplace(
-                session,
-                "laplace",
-                np.zeros((shape[0], 62), np.int64),
-                sensitivity=2.0**20,
-                epsilon=0.5,
-            )
+            zeros = np.zeros((shape[0], 62), np.int64)
+            laplace(session, "laplace", zeros, sensitivity=2.0**20, epsilon=0.5)
     return noise_problems([recorder.events])
 
 
 def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
-    """The tests that fail: less likely than the false alarm over their number (Bonferroni). A
-    chance that is no number is a failure too."""
+    """The tests that fail: less likely than the false alarm over their number (Bonferroni)."""
     limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 
@@ -403,15 +321,12 @@ def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     statistic."""
     shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
-    yield from lean_test(
-        *(
-            np.concatenate([np.empty(0), *side])
-            for side in (
-                [np.ravel(numbers) for _, numbers in shaped],
-                [np.ravel(event.value).astype(np.float64) for event, _ in shaped],
-            )
-        )
-    )
+    noise = np.concatenate([np.empty(0), *(np.ravel(numbers) for _, numbers in shaped)])
+    signs = [np.sign(np.ravel(event.value)).astype(np.float64) for event, _ in shaped]
+    total = float(noise @ np.concatenate([np.empty(0), *signs]))
+    size = sum(int(np.count_nonzero(each)) for each in signs)
+    if size:
+        yield "noise leans to the value", float(2 * ndtr(-abs(total) / np.sqrt(size)))
     # Noise of so many steps that nearly all of a number is the kernel's bits.
     kinds = ("gaussian", "inner_gaussian")
     fine = [

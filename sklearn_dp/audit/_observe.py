@@ -34,17 +34,13 @@ _LIBRARIES = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "dp_accoun
 
 
 class Explosion(Exception):
-    """Raised by the audit inside a fit on purpose; not an error that an estimator would handle."""
+    """Raised by the audit inside a fit on purpose."""
 
 
 def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
     """True if the audit itself raised an exception by mistake: the innermost frame outside
-    libraries is the audit's.
-
-    Assertions and an `Explosion` are no mistakes. `inside_fit`: only what the audit does after a
-    fit has begun counts. The call of the fit itself may end the traceback of an estimator written
-    in C.
-    """
+    libraries is the audit's. `inside_fit`: only what it does after a fit has begun counts, as the
+    call of the fit itself may end the traceback of an estimator written in C."""
     if isinstance(error, AssertionError | Explosion):
         return False
     modules = [module_of(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -115,13 +111,10 @@ class Outcome:
     printed: str = ""  # what went to the standard streams and to the log
 
     def face(self, html: bool = False) -> dict[str, Any]:
-        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error. To
-        render the HTML display too is slow."""
-        error = (
-            ""
-            if self.error is None
-            else (f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}")
-        )
+        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error."""
+        error = ""
+        if self.error is not None:
+            error = f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}"
         shown: dict[str, str | bytes] = {
             "error": error,
             "printed": self.printed,
@@ -169,18 +162,8 @@ def _bytes(value: Any) -> bytes:
 
 # Methods that a fitted estimator has for public rows, or that need nothing.
 _METHODS = (
-    "predict",
-    "predict_proba",
-    "transform",
-    "inverse_transform",
-    "score",
-    "score_samples",
-    "decision_function",
-    "mahalanobis",
-    "get_precision",
-    "get_feature_names_out",
-    "aic",
-    "bic",
+    *("predict", "predict_proba", "transform", "inverse_transform", "score", "score_samples"),
+    *("decision_function", "mahalanobis", "get_precision", "get_feature_names_out", "aic", "bic"),
 )
 
 
@@ -191,8 +174,7 @@ def probe(n_features: int) -> np.ndarray:
 
 
 def _answers(estimator: Any) -> dict[str, Any]:
-    """Return what every public method says about public rows: state in modules and caches would
-    show here."""
+    """Return what every public method says about public rows, also from state in modules."""
     rows = probe(estimator.n_features_in_)
     return {
         name: _answer(getattr(estimator, name), rows)
@@ -208,8 +190,7 @@ def _takes_rows(function: Callable[..., Any]) -> bool:
 
 
 def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
-    """Return the result, error and warnings of one method of the fitted estimator, as bytes. `rows`
-    are for methods that take rows."""
+    """Return the result, error and warnings of one method of the fitted estimator, as bytes."""
     given = (rows,) if _takes_rows(getattr(method, "__func__", method)) else ()
     with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -316,16 +297,6 @@ def scan_for_leaks(
     ]
 
 
-def search(sought: Needles, text: str | bytes) -> list[str]:
-    """Return the needles that a text (as whole numbers) or bytes (anywhere) hold, in order, each
-    once."""
-    data = text if isinstance(text, bytes) else text.encode()
-    matches = {
-        sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)
-    }
-    return sorted(matches | {what for needle, what in sought.binary.items() if needle in data})
-
-
 _NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 
@@ -338,9 +309,17 @@ class Needles:
     binary: dict[bytes, str] = field(default_factory=dict)
 
 
+def search(sought: Needles, text: str | bytes) -> list[str]:
+    """Return the needles that a text (as whole numbers) or bytes (anywhere) hold."""
+    data = text if isinstance(text, bytes) else text.encode()
+    matches = {sought.numbers[text] for text in set(_NUMBER.findall(data)) & set(sought.numbers)}
+    return sorted(matches | {what for needle, what in sought.binary.items() if needle in data})
+
+
+@np.errstate(over="ignore")
 def needles(X: Any) -> Needles:
     """Return everything that would betray a value of `X`: of at most 300 values, spread over the
-    table."""
+    table. Four bytes of a float32 alone occur by chance: two neighbors of a row or of a column."""
     sought = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
@@ -348,28 +327,18 @@ def needles(X: Any) -> Needles:
         if _n_digits(repr(value)) >= _FEWEST_DIGITS:
             for order in "<>":
                 sought.binary[np.array(X[i, j], dtype=order + "f8").tobytes()] = what
-            sought.numbers |= dict.fromkeys(_decimals(value), what)
-    with np.errstate(over="ignore"):
-        for matrix, name in ((X, "row"), (X.T, "column")):
-            _add_float32(sought.binary, matrix, name)
+            texts = {repr(value), str(np.float32(value))}
+            texts |= {f"{value:.{p}{kind}}" for p in _DIGITS for kind in "gfe"}
+            enough = [text.encode() for text in texts if _n_digits(text) >= _FEWEST_DIGITS]
+            sought.numbers |= dict.fromkeys(enough, what)
+    for matrix, name in ((X, "row"), (X.T, "column")):
+        for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
+            pair = matrix[i, j : j + 2].astype(np.float32)
+            if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
+                for order in "<>":
+                    what = f"float32 bytes of {name} {i}"
+                    sought.binary[pair.astype(order + "f4").tobytes()] = what
     return sought
-
-
-def _add_float32(binary: dict[bytes, str], matrix: np.ndarray, name: str) -> None:
-    """Four bytes alone occur by chance: two neighbors of a row or of a column."""
-    for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
-        pair = matrix[i, j : j + 2].astype(np.float32)
-        if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
-            for order in "<>":
-                binary[pair.astype(order + "f4").tobytes()] = f"float32 bytes of {name} {i}"
-
-
-def _decimals(value: Any) -> list[Any]:
-    """Return texts of a number with enough digits to be told from chance, also of it as float32."""
-    texts = {repr(value), *(f"{value:.{p}{kind}}" for p in _DIGITS for kind in "gfe")}
-    with np.errstate(over="ignore"):
-        texts.add(str(np.float32(value)))
-    return [text.encode() for text in texts if _n_digits(text) >= _FEWEST_DIGITS]
 
 
 def _n_digits(text: str) -> int:
@@ -381,9 +350,8 @@ def _n_digits(text: str) -> int:
 
 
 def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
-    """Yield pairs (where, text or bytes): a fit's own words, its pickle, plan and releases, errors
-    and warnings with spoiled data. Errors are the likeliest leak, as NumPy quotes the values that
-    it cannot convert."""
+    """Yield pairs (where, text or bytes). Errors are the likeliest leak, as NumPy quotes the values
+    that it cannot convert."""
     # Not as a strict user: what warnings say is to be read.
     outcome = run_fit(prepared(estimator), X, groups, strict=False)
     yield from outcome.face(html=True).items()
@@ -403,8 +371,7 @@ def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
 
 
 def spoiled_data(X: Any) -> list[tuple[str, Any]]:
-    """Data that has to be refused, with the values of `X` in it. Each has a value that is a needle,
-    beside what has to be refused."""
+    """Data that has to be refused, with the values of `X` in it."""
     nan, infinite = X.copy(), X.copy()
     nan[-1, 0], infinite[-1, 0] = np.nan, np.inf
     mixed = X.astype(object)

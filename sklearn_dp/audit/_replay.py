@@ -31,10 +31,10 @@ from sklearn.base import BaseEstimator
 from .._costs.checks import check_choice, warn
 from .._privacy._trace import Event, Shares, Trace, trace
 from ..exceptions import ExactStatisticsWarning
+from ._laws import law_of
 from ._neighbors import Neighbor, ids, neighboring_pairs, unit_numbers, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
 from ._recount import check_claims, paid
-from .mechanisms import law_of
 
 _SHOWN = 5  # violations in a repr
 
@@ -85,9 +85,9 @@ class ReplayResult:
             self.n_pairs + other.n_pairs,
             self.n_voided + other.n_voided,
             self.violations + other.violations,
-            largest(self.ratios, other.ratios),
-            largest(self.loss, other.loss),
-            largest(self.cap, other.cap),
+            _largest(self.ratios, other.ratios),
+            _largest(self.loss, other.loss),
+            _largest(self.cap, other.cap),
             max(self.worst_loss, other.worst_loss),
             max(self.rho, other.rho),
         )
@@ -106,8 +106,8 @@ class ReplayResult:
         return "\n".join(lines + [f"violation: {text}" for text in self.violations[:_SHOWN]])
 
 
-def largest(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
-    """The larger number of each name; a name that one does not have counts as 0 there."""
+def _largest(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
+    """The larger number of each name; a missing one is 0."""
     return {name: max(a.get(name, 0.0), b.get(name, 0.0)) for name in [*a, *(b.keys() - a.keys())]}
 
 
@@ -148,8 +148,7 @@ _COMPARED = ("sensitivity", "scale", "cost", "public")
 
 
 class Recorder(Trace):
-    """A recording for a replay: both count as forcing outputs, since both fits have to show the
-    same, their reports included."""
+    """A recording that counts as forced, like its replay: both have to show the same reports."""
 
     forces = True
 
@@ -236,7 +235,7 @@ class Replay(Shares):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """True if two public facts agree: dicts, arrays of any shape, numbers, words."""
+    """True if two public facts agree."""
     if type(a) is type(b) and type(a) in (float, int, str):
         return a == b  # most of them: some ten times faster than by arrays
     if isinstance(a, dict):
@@ -244,11 +243,11 @@ def _same(a: Any, b: Any) -> bool:
     return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
 
 
-# -- recorder --------------------------------------------------------------------------------------
+# -- hooks for auditors ----------------------------------------------------------------------------
 
 
-class _Recorder(Trace):
-    """A trace that asks somebody else for the outputs."""
+class _Asking(Trace):
+    """A trace that asks somebody else for the outputs: a user's function, or a replay."""
 
     def __init__(self, force: Callable[[Event], Any]) -> None:
         super().__init__()
@@ -314,22 +313,8 @@ def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[lis
     True
     """
     _warn()
-    recorder = Trace() if force is None else _Recorder(force)
-    with trace(recorder):
+    with trace(Trace() if force is None else _Asking(force)) as recorder:
         yield recorder.events
-
-
-class _Replayer(Replay):
-    """A replay of which the comparison is left to others."""
-
-    def __init__(self, recorded: Any, units: np.ndarray) -> None:
-        super().__init__(recorded, units)
-        self.events: list[Event] = []
-
-    def record(self, event: Event) -> Any:
-        event.output = super().record(event)
-        self.events.append(event)
-        return event.output
 
 
 @contextmanager
@@ -365,8 +350,7 @@ def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[lis
     neighboring_pairs : Neighbors with their `units`.
     """
     _warn()
-    replayer = _Replayer(recorded, np.asarray(units))
-    with trace(replayer):
+    with trace(_Asking(Replay(list(recorded), np.asarray(units)).record)) as replayer:
         yield replayer.events
 
 
@@ -403,8 +387,7 @@ def record(
     random_state: int | None = 0,
     internal: bool = False,
 ) -> Recording:
-    """Fit a clone under a trace and check what it released against what it says. `internal` leaves
-    out scikit-learn's validation, for an empty `X`."""
+    """Fit a clone under a trace and check what it released against what it says."""
     recorder = Recorder()
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
@@ -414,8 +397,7 @@ def record(
     else:
         problems = check_claims(recorder.events, plan, copy.privacy_report_)
     problems += _miscoded(copy, X, groups)
-    way = estimator, random_state, internal
-    return Recording(outcome, recorder.events, plan, problems, *way)
+    return Recording(outcome, recorder.events, plan, problems, estimator, random_state, internal)
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
@@ -516,8 +498,8 @@ def replay_audit(
 def record_for_replay(
     estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C"
 ) -> Recording:
-    """A recording of rows in this storage that neighbors of any size can be held against:
-    scikit-learn refuses an empty array, so a comparison with one leaves its validation out."""
+    """A recording of rows in this storage that neighbors of any size, also empty ones, can be held
+    against."""
     internal = len(X if groups is None else set(ids(groups))) <= 1
     rows = stored(X, storage)
     made = record(estimator, rows, groups=groups, random_state=seed, internal=internal)
@@ -568,9 +550,8 @@ def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
 def _compare(
     original: Recording, face: dict[str, bytes], pair: Neighbor, html: bool, result: ReplayResult
 ) -> None:
-    """Replay one neighbor and enter what comes out of it into the result. `face` is what the
-    recorded fit shows; `html` compares HTML displays. A pair is voided where the recording is one
-    of the outcomes that delta pays for: then a difference proves nothing."""
+    """Replay one neighbor and enter what comes out of it into the result. A pair is voided where
+    the recording is one of the outcomes that delta pays for: then a difference proves nothing."""
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     rows = stored(pair.X, original.storage)
@@ -596,8 +577,8 @@ def _compare(
         result.n_voided += not far
         return
     result.violations += [f"{pair.kind}: {text}" for text in problems]
-    result.ratios = largest(result.ratios, replay.ratios)
-    result.loss = largest(result.loss, replay.loss)
+    result.ratios = _largest(result.ratios, replay.ratios)
+    result.loss = _largest(result.loss, replay.loss)
     result.worst_loss = max(result.worst_loss, total)
 
 

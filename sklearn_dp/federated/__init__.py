@@ -11,7 +11,7 @@ noise is added to their sum, and the server learns from the result. Start readin
 * `_learn`, `_prior`: what the releases say. Everything there is post-processing;
 * `_engines`: who carries the messages.
 
-The paper's own rules and the algorithms of its proofs are in `_published/feddp_kmeans`. The rooms
+The paper's own rules are in `_published/feddp_kmeans`. The rooms
 below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing imports this one.
 """
 

@@ -18,7 +18,7 @@ and return the state after it. In the order of a fit:
 3. moment: the subspace of the largest eigenvalues. It holds the means of separated clusters, and
    what noise there is in it grows with its dimension, k, and not with d.
 4. weights: a weighted clustering of the server's points in the subspace is the start.
-5. lift (means, margin): averages about the start, in the whole space.
+5. lift (means): averages about the start, in the whole space.
 6. lloyd: the same about the centers so far.
 
 No release is taken for exact: each is combined with what the server's points say, by the functions
@@ -37,7 +37,7 @@ from .._aggregate.shared.bounds import ball_of
 from .._aggregate.shared.noisy_norms import radius_from_bins
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._session import PrivacySession
-from .._published.feddp_kmeans.rounds import paper_average, paper_start
+from .._published.feddp_kmeans import paper_average, paper_start
 from .._queries.client_rounds import (
     ANSWERS,
     BASIS_BITS,
@@ -328,7 +328,6 @@ LEARN = {
     "weights": _learn_weights,
     "lift": _learn_average,
     "means": _learn_average,
-    "margin": _learn_average,
     "lloyd": _learn_average,
 }
 """For each kind of round, what is learned from it: see the top of this module."""

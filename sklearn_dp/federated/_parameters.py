@@ -31,7 +31,7 @@ from .._privacy._domain import Domain
 from .._privacy._entries import entries_of as entries_of_column
 from .._privacy._entries import is_column
 from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
-from .._published.feddp_kmeans.rounds import paper_costs
+from .._published.feddp_kmeans import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count
 from ._prior import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup

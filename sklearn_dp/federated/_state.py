@@ -44,8 +44,6 @@ class Setup:
     # bounds of the vectors of a client over those of a row; None: from the server data
     shares: Mapping[str, float] | None = None
     laplace: bool = False  # whether counts get Laplace noise, as in the paper
-    # whether only rows that are clearly next to one center are lifted (the paper's theory)
-    margin: bool = False
     # the noise comes in shares, of which this many besides that of the client in question are
     # secret; None: the server adds it
     n_honest: int | None = None
@@ -59,7 +57,7 @@ class Setup:
     @property
     def asks_reach(self) -> bool:
         """True if clients are asked how long their vectors are: where no public point can say."""
-        ours = self.residuals and not (self.local_means or self.margin)
+        ours = self.residuals and not self.local_means
         return self.server is None and self.per_client and ours and self.shares is None
 
     @property
@@ -76,7 +74,7 @@ class Setup:
         lloyd = ("lloyd",) * self.n_lloyd
         if self.start is not None:
             return (*bound, *lloyd)
-        lift = "means" if self.local_means else "margin" if self.margin else "lift"
+        lift = "means" if self.local_means else "lift"
         if self.server is None:
             # The spread about the mean, not about the public center, tells where to look.
             if self.asks_reach:

@@ -158,7 +158,13 @@ class BudgetDisplay(Display):
         return cls(labels, shares, heading, max(0.0, 1 - used)).plot(ax=ax)
 
     def _bars(self) -> tuple[list[str], list[float]]:
-        labels, shares = _largest(self.labels, self.shares)
+        """The largest bars in their own order, one for the others together, and what is left."""
+        labels, shares = list(self.labels), list(self.shares)
+        if len(shares) > _MOST_BARS:
+            order = sorted(range(len(shares)), key=lambda i: -shares[i])
+            kept, rest = sorted(order[: _MOST_BARS - 1]), order[_MOST_BARS - 1 :]
+            labels = [*(labels[i] for i in kept), f"{len(rest)} others"]
+            shares = [*(shares[i] for i in kept), sum(shares[i] for i in rest)]
         if self.left is None:
             return labels, shares
         return [*labels, "not spent"], [*shares, self.left]
@@ -168,9 +174,8 @@ class BudgetDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         labels, shares = self._bars()
-        colors = [ACCENT] * len(labels)
-        if self.left is not None:
-            colors[-1] = PALE
+        last = ACCENT if self.left is None else PALE
+        colors = [*[ACCENT] * (len(labels) - 1), last]
         self.bars_: Any = ax.barh(range(len(labels)), shares, color=colors, height=0.66)
         ax.bar_label(self.bars_, [per_cent(s) for s in shares], padding=4, fontsize=9, color=INK)
         ax.set_yticks(range(len(labels)), labels)
@@ -194,19 +199,6 @@ def _check(name: str, value: object, kind: type) -> None:
 def _times(count: int, what: str = "times") -> str:
     """How often, where it is more than once."""
     return f" ({count} {what})" if count > 1 else ""
-
-
-def _largest(labels: Sequence[str], shares: Sequence[float]) -> tuple[list[str], list[float]]:
-    """The largest bars in their own order, and one for the others together."""
-    if len(shares) <= _MOST_BARS:
-        return list(labels), list(shares)
-    order = sorted(range(len(shares)), key=lambda i: -shares[i])
-    kept = sorted(order[: _MOST_BARS - 1])
-    rest = order[_MOST_BARS - 1 :]
-    return (
-        [*(labels[i] for i in kept), f"{len(rest)} others"],
-        [*(shares[i] for i in kept), sum(shares[i] for i in rest)],
-    )
 
 
 # -- utility display -------------------------------------------------------------------------------
@@ -306,8 +298,7 @@ class PrivacyUtilityDisplay(Display):
         display : PrivacyUtilityDisplay
             Drawn.
         """
-        if not isinstance(curve, PrivacyUtilityCurve):
-            raise TypeError(f"curve must be a PrivacyUtilityCurve, got {type(curve).__name__}.")
+        _check("curve", curve, PrivacyUtilityCurve)
         return cls(curve).plot(ax=ax)
 
     def _size(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Released centers with their standard errors, over rows that may be shown."""
+"""Released centers, hierarchies and topics, with their standard errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
 from .._by_name import by_name
 from .._costs.checks import warn
-from .._costs.pages import framed
+from .._costs.pages import document, framed
 from .._door import read_vector
 from ..cluster import ClusterHierarchy, DPTopics, Topic
 from ..exceptions import PrivacyWarning
@@ -37,8 +37,7 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LARGEST_MARK = 70.0  # area of the mark of the heaviest center, in square points
-_SMALLEST_MARK = 14.0  # a center of weight zero is still to be seen
+_LARGEST_MARK, _SMALLEST_MARK = 70.0, 14.0  # areas of marks, in square points
 
 
 @dataclass(eq=False, repr=False)
@@ -135,17 +134,19 @@ class ClusterDisplay(Display):
         PrivacyWarning
             With `private_rows`.
         """
-        name = _centers_name(estimator)
+        if not isinstance(estimator, BaseDPEstimator):
+            raise TypeError("estimator must be a fitted private estimator of this package.")
+        check_is_fitted(estimator)
+        name = "cluster_centers_" if hasattr(estimator, "cluster_centers_") else "means_"
+        if not hasattr(estimator, name):
+            kind = type(estimator).__name__
+            raise TypeError(f"estimator: {kind} has no cluster_centers_ or means_.")
         centers = np.asarray(getattr(estimator, name))
-        # Two different columns of the centers.
         if not isinstance(features, (tuple, list)) or len(features) != 2:
             raise TypeError("features must be a pair of columns.")
-        first, second = (
-            check_integer(f, "features", low=0, high=centers.shape[1] - 1) for f in features
-        )
-        if first == second:
+        pair = [check_integer(f, "features", low=0, high=centers.shape[1] - 1) for f in features]
+        if pair[0] == pair[1]:
             raise ValueError("features must be two different columns.")
-        pair = [first, second]
         check_real(level, "level", low=0.0, high=1.0)
         names = vars(estimator).get("feature_names_in_")
         rows = _rows(X_public, private_rows, centers.shape[1], names)
@@ -177,22 +178,16 @@ class ClusterDisplay(Display):
         x, y = read_table(self.centers, "centers").T
         if self.rows is not None:
             self.rows_ = ax.scatter(
-                self.rows[:, 0],
-                self.rows[:, 1],
-                s=8,
-                color=MUTED,
-                alpha=0.4,
-                lw=0,
-                label=self.rows_label,
-            )
+                self.rows[:, 0], self.rows[:, 1],
+                s=8, color=MUTED, alpha=0.4, lw=0, label=self.rows_label,
+            )  # fmt: skip
         if self.errors is not None:
             self.errors_ = ax.errorbar(
                 x, y, xerr=self.errors[:, 0], yerr=self.errors[:, 1], fmt="none", zorder=4,
                 ecolor=OTHER, elinewidth=1.4, capsize=4, label="its confidence interval",
             )  # fmt: skip
-        weights = np.ones(len(x))
-        if self.weights is not None:
-            weights = read_vector(self.weights, "weights")
+        given = self.weights
+        weights = np.ones(len(x)) if given is None else read_vector(given, "weights")
         # Noise may leave a weight at zero or below; the most is at least something.
         shares = np.clip(weights, 0, None) / max(float(weights.max()), 1e-300)
         areas = _SMALLEST_MARK + (_LARGEST_MARK - _SMALLEST_MARK) * shares
@@ -206,23 +201,11 @@ class ClusterDisplay(Display):
         legend_above(ax, columns=3)
 
 
-def _centers_name(estimator: BaseDPEstimator) -> str:
-    """The attribute that holds the centers, or an error where there is none."""
-    if not isinstance(estimator, BaseDPEstimator):
-        raise TypeError("estimator must be a fitted private estimator of this package.")
-    check_is_fitted(estimator)
-    for name in ("cluster_centers_", "means_"):
-        if hasattr(estimator, name):
-            return name
-    raise TypeError(f"estimator: {type(estimator).__name__} has no cluster_centers_ or means_.")
-
-
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int, names: Any
 ) -> np.ndarray | None:
-    """Return the rows to be drawn below the centers, if any; errors quote nothing of them. At most
-    one of the two is given. Private rows have a name of their own, so that nobody draws them by
-    putting a table in the wrong place."""
+    """Return the rows to be drawn below the centers, if any; errors quote nothing of them. Private
+    rows have a name of their own, so that nobody draws them by mistake."""
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
     name = "X_public" if private_rows is None else "private_rows"
@@ -236,12 +219,8 @@ def _rows(
 
 
 def _half_widths(estimator: Any, name: str, level: float, pair: list[int]) -> np.ndarray | None:
-    """Half of the width of the released confidence intervals; None where none were released.
-
-    They are the estimator's own, so the picture says what `summary` says: those of the attribute
-    `name` in the two columns that are drawn. Zero where a width is not finite: an endless line
-    would hide the others.
-    """
+    """Half of the width of the released confidence intervals; None where none were released, and
+    zero where a width is not finite."""
     if getattr(estimator, f"{name}std_error_", None) is None:
         return None
     low, high = estimator.confidence_interval(level=level, attribute=name)
@@ -546,15 +525,17 @@ class TopicDisplay(Display):
             return ""
         return form.format(f"{self.n_hidden} more topic{'s' * (self.n_hidden > 1)} not shown")
 
-    def _repr_html_(self) -> str:
-        """The topics for a notebook: no script, and every word is escaped."""
+    def _page(self) -> str:
+        """Topics and notes: no script, and every word is escaped."""
         largest = max([topic.size for topic in self.topics] + [1e-300])
         lines = "".join(_line(topic, largest) for topic in self.topics)
-        notes = [self._more("{}."), self.guarantee]
-        return _STYLE + framed(
-            f'<p><b>{escape(self.heading)}</b></p><div class="sk-dp-topics">{lines}</div>'
-            + "".join(f'<p class="sk-dp-note">{escape(note)}</p>' for note in notes if note)
+        notes = [note for note in (self._more("{}."), self.guarantee) if note]
+        return f'{_STYLE}<div class="sk-dp-topics">{lines}</div>' + "".join(
+            f'<p class="sk-dp-note">{escape(note)}</p>' for note in notes
         )
+
+    def _repr_html_(self) -> str:
+        return framed(f"<p><b>{escape(self.heading)}</b></p>{self._page()}")
 
     def to_html(self) -> str:
         """Make a page of the topics, to be written into a file and published.
@@ -564,14 +545,7 @@ class TopicDisplay(Display):
         page : str
             HTML without scripts, pictures or addresses; all texts are escaped.
         """
-        return (
-            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>{escape(self.heading)}</title>"
-            "<style>body{font-family:system-ui,sans-serif;margin:2em auto;max-width:60em;"
-            "padding:0 1em}</style></head>"
-            f"<body>{self._repr_html_()}</body></html>"
-        )
+        return document(self.heading, self._page())
 
 
 def _line(topic: Topic, largest: float) -> str:

@@ -41,18 +41,11 @@ from ..exceptions import SeededNoiseWarning, UtilityWarning
 # Enough for each cluster to have an inside; more rows cost time and change little, since the noise
 # is scaled to their number.
 _ROWS, _ROWS_PER_CLUSTER = 2000, 100
-# Between any two centers, in standard deviations of a cluster: neighbors hardly overlap.
-_SEPARATION = 6.0
+_SEPARATION = 6.0  # of any two centers, in standard deviations of a cluster: hardly any overlap
 
 
-def clusters_of(estimator: BaseDPEstimator) -> int | None:
-    """The number of clusters or components that an estimator was told, or None.
-
-    >>> from sklearn_dp import DPKMeans
-    >>> clusters_of(DPKMeans(n_clusters=5))
-    5
-    """
-    # What an estimator chooses by itself is a word or a pair here, and no number.
+def _clusters_of(estimator: BaseDPEstimator) -> int | None:
+    """The number of clusters or components that an estimator was told; None if it chooses it."""
     for name in ("n_clusters", "n_components"):
         value = getattr(estimator, name, None)
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -60,15 +53,13 @@ def clusters_of(estimator: BaseDPEstimator) -> int | None:
     return None
 
 
-def public_rows(
+def _public_rows(
     estimator: BaseDPEstimator,
     X_public: ArrayLike | None,
     n_features: object,
     n_clusters: object,
 ) -> np.ndarray | tuple[int, int]:
-    """The rows of the user, or the shape of a mixture to be made up. The shape is the numbers of
-    features and clusters. The estimator says how many clusters there are, where `n_clusters` does
-    not. Both numbers are those of the mixture; None where there are rows."""
+    """The rows of the user, or the numbers of features and clusters of a mixture to be made up."""
     if X_public is not None:
         for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
             if value is not None:
@@ -79,7 +70,7 @@ def public_rows(
     if n_features is None:
         raise TypeError("X_public must be public rows; without them, n_features must be given.")
     if n_clusters is None:
-        n_clusters = clusters_of(estimator)
+        n_clusters = _clusters_of(estimator)
         if n_clusters is None:
             raise TypeError(
                 "n_clusters must be given if neither the rows nor the estimator determine it."
@@ -93,16 +84,15 @@ def public_rows(
 def synthetic_rows(
     shape: tuple[int, int], n_units: int, *, exact: bool, seed: int | None
 ) -> np.ndarray:
-    """Rows of a mixture of round, separated Gaussian clusters of the same size. The shape is the
-    numbers of features and clusters. `n_units` rows are what they stand for: as many are made if
-    `exact`; otherwise fewer, with noise scaled to their number."""
+    """Rows of a mixture of round, separated Gaussian clusters of the same size: as many as they
+    stand for if `exact`; otherwise fewer, with noise scaled to their number."""
     n_features, n_clusters = shape
     size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
     X, _ = make_blobs(size, centers=_separated(n_features, n_clusters, seed), random_state=seed)
     return X
 
 
-def inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
+def _inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
     """Move and scale the mixture into the public bounds of an estimator, which would clip it
     elsewhere."""
     domain = estimator._domain(X.shape[1])
@@ -137,8 +127,8 @@ def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray
 # -- metrics ---------------------------------------------------------------------------------------
 
 
+# The label of ratios of costs; displays write them as what is lost, in percent.
 COST = "cost over cost without privacy"
-"""The label of ratios of costs; displays write them as what is lost, in percent."""
 
 # Parameters that mean the same without privacy. Nothing else is handed over.
 _SHARED = ("n_clusters", "n_components", "covariance_type", "whiten", "assume_centered")
@@ -162,12 +152,8 @@ class Yardstick:
 def yardstick(
     estimator: BaseDPEstimator, X: np.ndarray, metric: Callable[..., Any] | None, seed: int | None
 ) -> Yardstick:
-    """The metric of the user, or the score beside that of the non-private twin.
-
-    A metric goes from a fitted estimator and rows to a number. The twin is fitted on the public
-    rows `X`. Scores of k-means are costs, and compared by their ratio. Log-densities have no zero,
-    so their difference counts.
-    """
+    """The metric of the user, or the score compared with that of the non-private twin: a ratio of
+    costs for k-means, a difference of log-densities, which have no zero, for others."""
     alone = getattr(estimator, "metric", "euclidean") != "euclidean"
     if metric is None and alone:
         raise TypeError("metric must be given for an estimator whose distance is not Euclidean.")
@@ -194,11 +180,7 @@ def yardstick(
 
 
 def _number(value: Any) -> float:
-    """Return the result of a metric as a float; an error names the metric and not its value.
-
-    >>> _number(np.float32(0.5))
-    0.5
-    """
+    """Return the result of a metric as a float; an error names the metric and not its value."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -209,8 +191,7 @@ def _number(value: Any) -> float:
 def _fitted_twin(
     estimator: BaseDPEstimator, X: np.ndarray, seed: int | None
 ) -> BaseEstimator | None:
-    """The class that an estimator takes the place of, fitted on public rows; None without one.
-    Parameters of the same meaning carry over; the seed is that of its starts."""
+    """The class that an estimator takes the place of, fitted on public rows; None without one."""
     name = getattr(estimator, "_replaces", "")
     if not name:
         return None
@@ -240,13 +221,11 @@ def cost_floor(
     With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; where columns are alike the iterations
     also get what was planned to refine centers. Each of the k centers has noise of
     standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
-    the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor.
-
-    The plan is that of the private fit. NaN where it has no such sums, or the number of clusters is
-    not known.
+    the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor. NaN where
+    the plan has no such sums, or the number of clusters is not known.
     """
     spent = {entry.name: entry.rho for entry in plan.entries}
-    n_clusters = clusters_of(estimator)
+    n_clusters = _clusters_of(estimator)
     if "lloyd sums" not in spent or n_clusters is None:
         return math.nan
     iterations = sum(rho for name, rho in spent.items() if name.startswith("lloyd "))
@@ -390,17 +369,18 @@ def utility_curve(
     """
     levels = _check(estimator, n_units, epsilons, n_repeats)
     mixture_seed, *fit_seeds = seeds(random_state, 1 + len(levels) * n_repeats)
-    rows = public_rows(estimator, X_public, n_features, n_clusters)
+    rows = _public_rows(estimator, X_public, n_features, n_clusters)
     synthetic = isinstance(rows, tuple)
     if isinstance(rows, tuple):
-        exact = not all(scale_freely(estimator, plan_at(estimator, e, rows[0])) for e in levels)
+        plans = (_at(estimator, epsilon).privacy_plan(rows[0]) for epsilon in levels)
+        exact = not all(_scales_freely(estimator, plan) for plan in plans)
         rows = synthetic_rows(rows, n_units, exact=exact, seed=mixture_seed)
-        rows = inside_bounds(rows, estimator)
+        rows = _inside_bounds(rows, estimator)
     # Refusals come before the first fit, and before that of the twin.
     points = list(settings(estimator, levels, rows.shape, n_units))
     measure = yardstick(estimator, rows, metric, mixture_seed)
     values = [
-        [measure.value(model) for model in fits(point, rows, fit_seeds[i :: len(points)])]
+        [measure.value(model) for model in _fits(point, rows, fit_seeds[i :: len(points)])]
         for i, point in enumerate(points)
     ]
     bounds = [cost_floor(estimator, each.plan, rows.shape[1], n_units) for each in points]
@@ -418,7 +398,7 @@ def utility_curve(
 
 
 def _check(estimator: object, n_units: object, epsilons: object, n_repeats: object) -> list[float]:
-    """Refuse wrong parameters by name; the epsilons as floats."""
+    """Return the epsilons as floats."""
     if not isinstance(estimator, BaseDPEstimator):
         raise TypeError("estimator must be a private estimator of this package, not a class.")
     check_integer(n_units, "n_units", low=1, high=_MOST_UNITS)
@@ -445,12 +425,12 @@ class Setting:
     estimator: BaseDPEstimator
 
 
-def plan_at(estimator: BaseDPEstimator, epsilon: float, n_features: int) -> PrivacyPlan:
-    """The plan of a private fit at another epsilon; nothing is charged."""
-    return _uncharged(estimator, epsilon=epsilon, rho=None).privacy_plan(n_features)
+def _at(estimator: BaseDPEstimator, epsilon: float | None, rho: float | None = None) -> Any:
+    """A fresh copy with another budget, that no ledger hears of."""
+    return clone(estimator).set_params(ledger=None, epsilon=epsilon, rho=rho)
 
 
-def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
+def _scales_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
     """True if public rows of another number can stand for the private ones.
 
     They can where all noise is Gaussian and belongs to sums over all rows. Other noise has laws
@@ -467,30 +447,25 @@ def scale_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
 def settings(
     estimator: BaseDPEstimator, epsilons: Sequence[float], shape: tuple[int, int], n_units: int
 ) -> Iterator[Setting]:
-    """For each epsilon, what to fit on public rows in the place of private ones. The shape is that
-    of the public rows; there are `n_units` private ones. A ValueError where rows of this number
-    cannot stand for the private ones."""
+    """For each epsilon, what to fit on public rows of this shape in the place of `n_units` private
+    ones. Raises ValueError where rows of this number cannot stand for the private ones."""
     n_public, n_features = shape
     for epsilon in epsilons:
-        plan = plan_at(estimator, epsilon, n_features)
+        private = _at(estimator, epsilon)
+        plan = private.privacy_plan(n_features)
         if n_public == n_units:  # as many rows need no scaling, whatever the noise
-            yield Setting(epsilon, plan, _uncharged(estimator, epsilon=epsilon, rho=None))
+            yield Setting(epsilon, plan, private)
             continue
-        if not scale_freely(estimator, plan):
+        if not _scales_freely(estimator, plan):
             raise ValueError(
                 f"X_public: the noise of {type(estimator).__name__} at epsilon = {epsilon:g} does "
                 "not scale with the number of rows; give n_units rows instead."
             )
         # The cost of the plan, not of the target: failure probabilities keep a part for themselves.
         rho = plan.rho * (n_units / n_public) ** 2
-        scaled = _uncharged(estimator, epsilon=None, rho=rho)
+        scaled = _at(estimator, None, rho)
         _check_same_releases(scaled, plan, n_features)
         yield Setting(epsilon, plan, scaled)
-
-
-def _uncharged(estimator: BaseDPEstimator, **budget: float | None) -> BaseDPEstimator:
-    """A fresh copy with another budget, that no ledger hears of."""
-    return clone(estimator).set_params(ledger=None, **budget)
 
 
 def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features: int) -> None:
@@ -502,19 +477,17 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
         raise ValueError(
             "n_units and epsilons: together too small or too large for the rows of X_public."
         ) from error
-    if _releases(scaled_plan) != _releases(plan):
+    releases = [
+        [(entry.name, entry.mechanism) for entry in each.entries] for each in (scaled_plan, plan)
+    ]
+    if releases[0] != releases[1]:
         raise ValueError(
             f"X_public: {type(scaled).__name__} uses a different algorithm at the scaled budget; "
             "give n_units rows instead."
         )
 
 
-def _releases(plan: PrivacyPlan) -> list[tuple[Any, ...]]:
-    """Return the releases of a plan and their laws."""
-    return [(entry.name, entry.mechanism) for entry in plan.entries]
-
-
-def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator[Any]:
+def _fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator[Any]:
     """Fits of one setting, each with noise of its own.
 
     The rows are public, so a seed endangers nobody and a poor answer is what the curve is there to

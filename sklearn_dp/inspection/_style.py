@@ -40,10 +40,8 @@ def has_matplotlib() -> bool:
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The axes to draw on, made if there are none, in the look of this package. `size` is that of a
-    new figure, in inches. An ImportError without Matplotlib says how to get it."""
-    # Imported by name when a picture is drawn: the package works without it, and type checkers of
-    # those who do not have it need not find it.
+    """The axes to draw on, made if there are none (in inches), in the look of this package."""
+    # By name, when a picture is drawn: the package and type checkers work without Matplotlib.
     try:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
@@ -99,19 +97,11 @@ def title(ax: Axes, text: str, lines_below: int = 0) -> None:
 
 
 def legend_above(ax: Axes, columns: int) -> None:
-    """A legend between title and axes, where no data are, of all artists with labels. As many
-    columns as there are artists give one row."""
+    """A legend of all artists with labels between title and axes, where no data are."""
     ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        frameon=False,
-        borderaxespad=0.2,
-        handlelength=1.5,
-        handletextpad=0.5,
-        columnspacing=1.2,
-        fontsize=8.5,
-    )
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, fontsize=8.5,
+        borderaxespad=0.2, handlelength=1.5, handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
 
 
 def noisy_number(value: float, error: float) -> str:

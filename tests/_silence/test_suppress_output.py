@@ -56,6 +56,9 @@ def say_in_every_way(where):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn(f"{SECRET}: {where}", stacklevel=1)
+    with warnings.catch_warnings():
+        warnings.filters = [*warnings.filters]  # as workers of scikit-learn 1.5 do
+        warnings.warn(f"{SECRET}: {where}", stacklevel=1)
     warnings.filterwarnings("always", message="row")  # and left so
     warnings.warn_explicit(SECRET, UserWarning, "nowhere.py", 3)
     np.float64(1e308) * np.float64(10) + np.array([1.0]) / 0

@@ -54,17 +54,6 @@ def test_a_crash_of_the_code_under_test_is_a_kill(change, toy, verdicts):
     assert killer(breaking(change), toy, verdicts) == "check_replay"
 
 
-def test_a_mutant_is_everywhere_and_leaves_no_trace():
-    originals = _grid.clip_integer_rows, _products.clip_integer_rows
-    (bug,) = [bug for bug in MUTANTS if bug.name == "clip skipped"]
-    rows = np.full((1, 2), 100.0)
-    with bug.planted() as reached:
-        for module in (_grid, _products):
-            assert module.clip_integer_rows(rows, 1.0) is rows
-        assert len(reached) == 2
-    assert (_grid.clip_integer_rows, _products.clip_integer_rows) == originals
-
-
 # A method, a special method, a property, a constant of a class, functions of modules: what is
 # broken, and a use of it.
 BROKEN = {

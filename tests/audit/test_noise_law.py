@@ -2,37 +2,16 @@
 
 import numpy as np
 import pytest
+from release_tools import RELEASES
 from scipy.stats import kstest
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import exponential, laplace
+from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit import noise_audit
 from sklearn_dp.audit._noise_law import _standardized, noise_problems, scale_problems
-
-COUNTS = np.arange(40), np.arange(40) % 9
-RELEASES = {
-    "gaussian": lambda s, scale: s.gaussian("a", np.arange(100), sensitivity=scale, rho=0.5),
-    "laplace": lambda s, scale: laplace(s, "a", np.arange(100), sensitivity=scale, epsilon=1.0),
-    "sparse": lambda s, scale: sparse_histogram(
-        s, "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
-    ),
-    "stability": lambda s, scale: stability_histogram(
-        s, "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
-    ),
-    "choice": lambda s, scale: exponential(s, "a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
-    "filter": lambda s, scale: friendly_core_filter(
-        s, "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5, delta=0.1
-    ),
-    "bernoulli": lambda s, scale: unit_bernoulli(
-        s, "a", np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1
-    ),
-}
 
 
 def events_of(release, scale, fits):
@@ -42,7 +21,7 @@ def events_of(release, scale, fits):
     traces = []
     for seed in range(fits):
         with trace(Trace()) as recorder:
-            release(PrivacySession(plan, random_state=seed), scale)
+            release(PrivacySession(plan, random_state=seed), "a", scale)
         traces.append(recorder.events)
     return traces
 
@@ -51,12 +30,12 @@ def events_of(release, scale, fits):
 @pytest.mark.parametrize("scale", [0.3, 3.0, 1e6])
 @pytest.mark.parametrize("name", RELEASES)
 def test_correct_noise_becomes_standard_normal(name, scale):
-    """False alarm 1e-7 for each of 21 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
+    """False alarm 1e-7 for each of 33 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
     numbers they see a scale that is off by 7%."""
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
     numbers = np.concatenate(
-        [_standardized(event, rng) for events in traces for event in events if event.entry]
+        [_standardized(event, rng) for events in traces for event in events if event.kind != "seed"]
     )
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100
@@ -86,10 +65,17 @@ def test_choices_that_ignore_the_scores_are_found():
     assert noise_problems(traces)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("scale", [3.0, 1e6])
+def test_a_threshold_that_is_not_noisy_is_found(scale, monkeypatch):
+    """Power: above 0.999. Without noise all answers are the first query above it."""
+    zeros = lambda self, scale, size=None: np.zeros(size or (), dtype=np.int64)  # noqa: E731
+    monkeypatch.setattr(NoiseSource, "rounded_laplace", zeros)
+    assert noise_problems(events_of(RELEASES["threshold"], scale, 300))
+
+
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
-    from sklearn_dp._privacy._noise import NoiseSource
-
     original, used = NoiseSource.rounded_gaussian, []
 
     def repeated(self, sigma, size=None):
@@ -100,9 +86,11 @@ def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
     assert any(f"repeats after {lag}" in text for text in noise_audit(toy, points, fits=20))
 
 
-def two_sums(session, scale):
+def two_sums(session, entry, scale):
     """Each of 12 numbers, with noise of `scale` steps."""
-    session.gaussian("a", np.zeros((2, 12), np.int64), sensitivity=np.tile(scale, (2, 1)), rho=0.5)
+    session.gaussian(
+        entry, np.zeros((2, 12), np.int64), sensitivity=np.tile(scale, (2, 1)), rho=0.5
+    )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

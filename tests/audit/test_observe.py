@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp.audit._loss_checks import check_data
+from sklearn_dp.audit._checks import check_data
 from sklearn_dp.audit._observe import run_fit, target_of
 
 

@@ -1,71 +1,31 @@
-"""A recording is held against its plan and its report."""
+"""A recording is held against its plan and its report; generous accounting is found."""
 
 import math
 from dataclasses import replace
 
 import pytest
+from release_tools import RELEASES
 
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._unit_draws import unit_draws
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
-from sklearn_dp.audit._recount import check_claims, paid, rho_of
+from sklearn_dp.audit._recount import check_claims, paid, recount_problems, rho_of
+from sklearn_dp.audit._replay import record
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 @pytest.fixture(scope="module")
 def fit():
     """Events, plan and report of a session with a release of every kind."""
-    from sklearn_dp._costs.budget import PrivacyBudget
-
-    names = [
-        "gaussian",
-        "sparse",
-        "stability",
-        "laplace",
-        "choice",
-        "threshold",
-        "filter",
-        "bernoulli",
-    ]
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=100.0, delta=0.1),
-        tuple(PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names),
-    )
+    entries = [PlanEntry(name, "friendly core", 0.9, delta=0.1) for name in RELEASES]
+    plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.95), tuple(entries[:9]))
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
-        release_all(session)
+        for name, release in RELEASES.items():
+            release(session, name, 2.0)
     return recorder.events, plan, session.report()
-
-
-def release_all(session):
-    import numpy as np
-
-    counts = np.array([5, 3]), np.array([40, 2])
-    session.gaussian("gaussian", [1, 2, 3], sensitivity=2.0, rho=0.3)
-    sparse_histogram(
-        session, "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
-    )
-    stability_histogram(session, "stability", *counts, rho=0.3, delta=1e-3)
-    laplace(session, "laplace", 7, sensitivity=3.0, epsilon=0.5)
-    exponential(session, "choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
-    above_threshold(session, "threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
-    friendly_core_filter(
-        session,
-        "filter",
-        [3, 9],
-        sigma=4.0,
-        threshold=5,
-        bad=1,
-        sensitivity=1.0,
-        rho=0.3,
-        delta=1e-3,
-    )
-    unit_bernoulli(session, "bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
-    unit_draws(session, 5)
 
 
 def test_honest_releases_have_no_problems(fit):
@@ -120,3 +80,33 @@ def test_what_the_fit_says_that_it_spent_is_held_against_the_caps(fit):
         entries = [replace(e, rho=cap) if e.name == "laplace" else e for e in plan.entries]
         texts = check_claims(events, PrivacyPlan(plan.target, tuple(entries)), report)
         assert ("laplace: spends more than the plan allows" not in texts) == fits
+
+
+# -- the total -----------------------------------------------------------------------------------
+
+
+def told(estimator, points):
+    made = record(estimator, points)
+    return made.events, made.plan, made.outcome.estimator.privacy_report_
+
+
+@pytest.mark.quick("*rho*")
+@pytest.mark.parametrize("budget", [{"epsilon": 0.1}, {"epsilon": 30.0}, {"rho": 0.3}], ids=str)
+def test_a_true_total_is_not_blamed(make_toy, points, budget):
+    assert recount_problems(*told(make_toy(**budget), points)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "what"),
+    [("epsilon", 0.999, "are worth epsilon"), ("spent_rho", 0.999, "the releases cost rho")],
+)
+def test_a_report_that_tells_less_is_found(toy, points, name, factor, what):
+    events, plan, report = told(toy, points)
+    less = replace(report, **{name: factor * getattr(report, name)})
+    assert any(what in text for text in recount_problems(events, plan, less))
+
+
+def test_more_than_was_asked_for_is_found(toy, points):
+    events, plan, report = told(toy, points)
+    more = replace(report, epsilon=1.5)
+    assert any("was asked for" in text for text in recount_problems(events, plan, more))

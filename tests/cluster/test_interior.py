@@ -29,10 +29,26 @@ def test_a_median_with_bounds_and_a_report(bounds):
         public_int_point(values, bounds=bounds, n_points=2000, epsilon=1.0, ledger=ledger)
 
 
+@pytest.mark.parametrize("law", ["uniform", "cluster", "two", "equal"])
+def test_the_point_is_interior_and_near_the_median(law):
+    rng = np.random.default_rng(0)
+    values = {
+        "uniform": rng.uniform(-1, 1, 1000),
+        "cluster": 0.003 + rng.uniform(-5e-5, 5e-5, 1000),
+        "two": np.where(rng.random(1000) < 0.5, -0.004, 0.07) + rng.uniform(0, 1e-4, 1000),
+        "equal": np.full(1000, 0.012345),
+    }[law]
+    for seed in range(10):
+        options = dict(bounds=2.0, n_points=500, epsilon=2.0, random_state=seed)
+        point = public_int_point(values, **options).point
+        assert values.min() - 1e-4 <= point <= values.max() + 1e-4  # rounded to the grid
+        assert law == "equal" or 100 <= np.count_nonzero(values <= point) <= 900
+
+
 def test_the_median_of_neighbors():
     """Replay of the public function: from bounds and floats on."""
     rng = np.random.default_rng(4)
-    for seed in range(12):
+    for seed in range(30):
         values = rng.normal(size=rng.integers(0, 30))
         other, recorder = np.append(values, rng.choice([1e300, 0.0, -3.0])), Trace()
         options = dict(bounds=4.0, n_points=20, epsilon=30.0, random_state=seed)

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from federated_states import ROW_STATES, D, data
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._published.feddp_kmeans.theory import _Moved, private_average
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._client import AnswerError, usable_rows
 
@@ -80,18 +78,3 @@ def test_a_wrong_row_of_a_list_counts_for_nothing_whatever_is_beside_it(row):
 def test_types_and_shapes_of_arrays_are_public(rows):
     with pytest.raises(AnswerError, match="a client's rows must be"):
         usable_rows(rows, D)
-
-
-def test_the_algorithms_of_the_theory_read_rows_in_the_same_way():
-    rows = [*X.tolist(), ["secret"] * D, [10**400] * D]
-    options = {"epsilon": 50.0, "random_state": 0}
-    with pytest.warns(match="random_state"):
-        plain = private_average(X, 8.0, **options)
-        assert np.array_equal(private_average(rows, 8.0, **options), plain)
-
-    class Nothing:
-        def apply(self, near):
-            return near
-
-    moved = [_Moved(held, domain_of(8.0, D), Nothing())() for held in (X, rows)]
-    assert np.array_equal(*moved) and len(moved[0]) == len(X)

@@ -20,7 +20,6 @@ def fresh(domain=BALL, **options):
 ROUNDS = [
     ({"server": SERVER}, ("moment", "weights", "lift")),
     ({"server": SERVER, "n_lloyd": 2}, ("moment", "weights", "lift", "lloyd", "lloyd")),
-    ({"server": SERVER, "margin": True}, ("moment", "weights", "margin")),
     ({"server": SERVER, "local_means": True}, ("moment", "weights", "means")),
     ({}, ("center", "moment", "weights", "lift")),
     ({"start": np.zeros, "n_lloyd": 2}, ("lloyd", "lloyd")),

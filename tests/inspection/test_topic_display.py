@@ -44,7 +44,7 @@ def test_the_largest_come_first_with_their_errors(model):
 def test_a_page_escapes_its_words_and_has_no_scripts(model):
     page = TopicDisplay.from_estimator(model).to_html()
     assert "&lt;b&gt;tea" in page and "<b>tea" not in page and "$x$ &amp; $y$" in page
-    assert not re.search("<script|<img|href|src=|url\\(", page) and page.startswith("<!DOCTYPE")
+    assert not re.search("<script|<img|href|src=|url\\(", page) and page.startswith("<!doctype")
     assert f"({model.privacy_report_.epsilon:.3g}, 1e-06)-differentially private" in page
     assert "for adding or removing one text" in page and "count texts" in page
     assert page.count("<i style=") == 3

@@ -12,7 +12,6 @@ from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._published.separated_gaussians import partition as _mixture_partition
-from sklearn_dp._published.separated_gaussians import tree as _mixture_tree
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import halves as _mixture_halves
 from sklearn_dp._queries import terrific as _terrific
@@ -190,14 +189,14 @@ def _tuples_of_raw_rows(original):
 MUTATIONS = {
     "depth from the data": (
         "joint balls",
-        _mixture_tree.Recursion,
+        _mixture_partition.Recursion,
         "grow",
         _depth_from_the_data,
     ),
-    "ball by true counts": ("joint balls", _mixture_tree, "joint_ball", _ball_by_true_counts),
+    "ball by true counts": ("joint balls", _mixture_partition, "joint_ball", _ball_by_true_counts),
     "order by true sizes": (
         "joint balls",
-        _mixture_tree,
+        _mixture_partition,
         "joint_ball",
         _sizes_from_true_counts,
     ),
@@ -209,11 +208,11 @@ MUTATIONS = {
     ),
     "radii from the data": (
         "joint balls",
-        _mixture_tree.Recursion,
+        _mixture_partition.Recursion,
         "find",
         _radii_from_the_data,
     ),
-    "parts that overlap": ("two clusters", _mixture_tree.Node, "cut", _children_that_overlap),
+    "parts that overlap": ("two clusters", _mixture_partition.Node, "cut", _children_that_overlap),
     "score of sensitivity two": (
         "joint balls",
         _terrific,

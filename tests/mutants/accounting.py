@@ -27,58 +27,26 @@ def _told(change):
     return wrap
 
 
-@_charge("ledger told of rows where groups are protected")
-@_told
-def _(charge):
-    return replace(charge, unit="row")
-
-
-@_charge("ledger told that Gaussian is not, and the other way round")
-@_told
-def _(charge):
-    return replace(charge, gaussian=not charge.gaussian)
-
-
-@_charge("ledger told nothing where there are groups")
-@_told
-def _(charge):
-    return None if charge.unit == "group" else charge
-
-
-@_charge("ledger told half of epsilon")
-@_told
-def _(charge):
-    return replace(charge, epsilon=charge.epsilon / 2)
-
-
-@_charge("ledger told half of rho")
-@_told
-def _(charge):
-    return replace(charge, rho=charge.rho / 2)
-
-
-@_charge("ledger told a smaller delta")
-@_told
-def _(charge):
-    return replace(charge, delta=charge.delta / 10)
-
-
-@_charge("ledger told a larger failure probability")
-@_told
-def _(charge):
-    return replace(charge, delta_failure=charge.delta_failure / 2 + 1e-12)
-
-
-@_charge("ledger told another relation")
-@_told
-def _(charge):
-    return replace(charge, relation=RELATIONS[charge.relation == RELATIONS[0]])
-
-
-@_charge("ledger told another label")
-@_told
-def _(charge):
-    return replace(charge, label="mean")
+for _name, _change in {
+    "ledger told of rows where groups are protected": lambda charge: replace(charge, unit="row"),
+    "ledger told that Gaussian is not, and the other way round": lambda charge: replace(
+        charge, gaussian=not charge.gaussian
+    ),
+    "ledger told nothing where there are groups": lambda charge: (
+        None if charge.unit == "group" else charge
+    ),
+    "ledger told half of epsilon": lambda charge: replace(charge, epsilon=charge.epsilon / 2),
+    "ledger told half of rho": lambda charge: replace(charge, rho=charge.rho / 2),
+    "ledger told a smaller delta": lambda charge: replace(charge, delta=charge.delta / 10),
+    "ledger told a larger failure probability": lambda charge: replace(
+        charge, delta_failure=charge.delta_failure / 2 + 1e-12
+    ),
+    "ledger told another relation": lambda charge: replace(
+        charge, relation=RELATIONS[charge.relation == RELATIONS[0]]
+    ),
+    "ledger told another label": lambda charge: replace(charge, label="mean"),
+}.items():
+    _charge(_name)(_told(_change))
 
 
 def _twice(original):

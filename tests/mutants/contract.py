@@ -2,11 +2,6 @@
 
 They spoil what a fit leaves behind (`after_fit`): attributes, report, warnings, texts, pickles.
 
-How to read a mutant: the comment says which mistake of a programmer it stands for. The decorator
-names it, the check that has to kill it, and what is replaced: an attribute of a class or module.
-With `after_fit` the function spoils the estimator when a fit is done; without it, it gets the
-original and returns what takes its place.
-
 `check_no_leaks` kills those that copy values of rows, `check_replay` those that show a function of
 rows, however coarse: of two neighbors with equal releases, all that is shown has to be equal.
 """
@@ -39,53 +34,56 @@ def _(original: Callable[..., Any]) -> Any:
     return lambda self, doc_link="": BaseEstimator._get_fitted_attr_html(self, doc_link)
 
 
-# A row that was kept "for later": the bytes are in every copy of the model.
-@mutant("data in the pickle", "check_no_leaks", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
+def _keep_a_row(self: Any, X: Any) -> None:
     self.first_ = X[:1].copy()
 
 
-# A note that helps, with the largest value of the data in it.
-@mutant("data in the report", "check_no_leaks", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
+def _report_a_value(self: Any, X: Any) -> None:
     self._provenance = replace(self.privacy_report_, notes=(f"up to {X.max():.6g}",))
 
 
-# Warnings go to logs, which others read.
-@mutant("data in a warning", "check_no_leaks", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    warnings.warn(f"this row is far: {X[0].tolist()}", UtilityWarning, stacklevel=2)
+def _warn_of_a_row(self: Any, X: Any) -> None:
+    text = f"this row is far: {X[0].tolist()}"
+    warnings.warn(text, UtilityWarning, stacklevel=2)
 
 
-# n is no release: whether somebody is in the data would show in it.
-@mutant("number of rows printed", "check_replay", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    print(f"fitted {len(X)} rows")
-
-
-# At a level that nobody has turned on, until somebody does.
-@mutant("number of rows logged", "check_replay", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
+def _log_the_size(self: Any, X: Any) -> None:
     logging.getLogger("sklearn_dp").debug("fitted %d rows", len(X))
 
 
-# One bit of one row: no search for values can find it, a replay does.
-@mutant("the first row's sign shown", "check_replay", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
+def _show_a_sign(self: Any, X: Any) -> None:
     self.positive_ = bool(len(X) and X[0, 0] > 0)
 
 
-# Only the exponent: a neighbor that is far out changes it.
-@mutant("the scale of the data shown", "check_replay", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
+def _show_the_scale(self: Any, X: Any) -> None:
     self.scale_ = float(np.frexp(np.abs(X).max(initial=1.0))[1])
+
+
+for _name, _check, _spoil in (
+    # A row that was kept "for later": the bytes are in every copy of the model.
+    ("data in the pickle", "check_no_leaks", _keep_a_row),
+    # A note that helps, with the largest value of the data in it.
+    ("data in the report", "check_no_leaks", _report_a_value),
+    # Warnings go to logs, which others read.
+    ("data in a warning", "check_no_leaks", _warn_of_a_row),
+    # n is no release: whether somebody is in the data would show in it.
+    ("number of rows printed", "check_replay", lambda self, X: print(f"fitted {len(X)} rows")),
+    # At a level that nobody has turned on, until somebody does.
+    ("number of rows logged", "check_replay", _log_the_size),
+    # One bit of one row: no search for values can find it, a replay does.
+    ("the first row's sign shown", "check_replay", _show_a_sign),
+    # Only the exponent: a neighbor that is far out changes it.
+    ("the scale of the data shown", "check_replay", _show_the_scale),
+    # A clone of the fitted object would go on with what the fit has seen.
+    (
+        "parameters changed by a fit",
+        "check_parameters_are_kept",
+        lambda self, X: setattr(self, "bounds", 1.0),
+    ),
+):
+    mutant(_name, _check, BaseDPEstimator, "_fit_session")(
+        after_fit(lambda self, X, session, spoil=_spoil: spoil(self, X))
+    )
 
 
 # Sizes of groups are as private as rows.
@@ -141,13 +139,6 @@ MUTANTS.append(
         ),
     )
 )
-
-
-# A clone of the fitted object would go on with what the fit has seen.
-@mutant("parameters changed by a fit", "check_parameters_are_kept", BaseDPEstimator, "_fit_session")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    self.bounds = 1.0
 
 
 # An error that depends on n tells n, and one row decides it.

@@ -7,6 +7,7 @@ from itertools import count
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr
 
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
@@ -47,132 +48,81 @@ def _tied(place):
     return _of_noise(change)
 
 
-# -- laws ------------------------------------------------------------------------------------------
-
-
-@_law("noise is a coin flip of sigma")
-@_of_noise
-def _(noise, scale):
-    return np.where(noise >= 0, scale, -scale)
-
-
-@_law("noise is uniform")
-@_of_noise
-def _(noise, scale):
-    from scipy.special import ndtr
-
+def _uniform(noise, scale):
     return (2 * ndtr(noise / scale) - 1) * np.sqrt(3) * scale
 
 
-@_law("noise is Laplace of the same variance")
-@_of_noise
-def _(noise, scale):
-    from scipy.special import log_ndtr
-
+def _laplace_of_gaussian(noise, scale):
     return -np.sign(noise) * (log_ndtr(-np.abs(noise / scale)) + np.log(2)) * scale / np.sqrt(2)
 
 
-@_law("noise clamped at 3 sigma")
-@_of_noise
-def _(noise, scale):
-    return np.clip(noise, -3 * scale, 3 * scale)
+for _name, _change in {
+    "noise is a coin flip of sigma": lambda noise, scale: np.where(noise >= 0, scale, -scale),
+    "noise is uniform": _uniform,
+    "noise is Laplace of the same variance": _laplace_of_gaussian,
+    "noise clamped at 3 sigma": lambda noise, scale: np.clip(noise, -3 * scale, 3 * scale),
+    "noise clamped at 4 sigma": lambda noise, scale: np.clip(noise, -4 * scale, 4 * scale),
+    "noise in steps of half a sigma": lambda noise, scale: np.rint(2 * noise / scale) * scale / 2,
+    "noise with a heavier tail on one side": lambda noise, scale: np.where(
+        noise > 0, 1.2 * noise, 0.75 * noise
+    ),
+    "noise of a mixture: a third has a tenth of the scale": lambda noise, scale: (
+        np.where(np.abs(noise) % 3 == 0, 0.1, 1.22) * noise
+    ),
+}.items():
+    _law(_name)(_of_noise(_change))
 
-
-@_law("noise clamped at 4 sigma")
-@_of_noise
-def _(noise, scale):
-    return np.clip(noise, -4 * scale, 4 * scale)
-
-
-@_law("noise in steps of half a sigma")
-@_of_noise
-def _(noise, scale):
-    return np.rint(2 * noise / scale) * scale / 2
-
-
-@_law("noise with a heavier tail on one side")
-@_of_noise
-def _(noise, scale):
-    return np.where(noise > 0, 1.2 * noise, 0.75 * noise)
-
-
-@_law("noise of a mixture: a third has a tenth of the scale")
-@_of_noise
-def _(noise, scale):
-    return np.where(np.abs(noise) % 3 == 0, 0.1, 1.22) * noise
-
-
-@_laplace("Laplace noise clamped at 5 scales")
-@_of_noise
-def _(noise, scale):
-    return np.clip(noise, -5 * scale, 5 * scale)
-
-
-@_laplace("Laplace noise is uniform")
-@_of_noise
-def _(noise, scale):
-    return np.sign(noise) * (1 - np.exp(-np.abs(noise / scale))) * np.sqrt(6) * scale
-
-
-@_laplace("Laplace noise of one sign")
-@_of_noise
-def _(noise, scale):
-    return np.abs(noise)
+for _name, _change in {
+    "Laplace noise clamped at 5 scales": lambda noise, scale: np.clip(noise, -5 * scale, 5 * scale),
+    "Laplace noise is uniform": lambda noise, scale: (
+        np.sign(noise) * (1 - np.exp(-np.abs(noise / scale))) * np.sqrt(6) * scale
+    ),
+    "Laplace noise of one sign": lambda noise, scale: np.abs(noise),
+}.items():
+    _laplace(_name)(_of_noise(_change))
 
 
 # -- dependence ------------------------------------------------------------------------------------
 
 
-@_law("halves of noise are antithetic")
-@_tied
-def _(z):
+def _halves(z, sign):
     half = len(z) // 2
-    z[len(z) - half :] = -z[:half]
+    z[len(z) - half :] = sign * z[:half]
 
 
-@_law("halves of noise are equal")
-@_tied
-def _(z):
-    half = len(z) // 2
-    z[len(z) - half :] = z[:half]
-
-
-@_law("thirds of noise are equal")
-@_tied
-def _(z):
+def _thirds(z):
     third = len(z) // 3
     z[third : 2 * third] = z[:third]
 
 
-@_law("noise is its own mirror image")
-@_tied
-def _(z):
+def _mirrored(z):
     z[len(z) - len(z) // 2 :] = z[: len(z) // 2][::-1]
 
 
-@_law("noise in equal pairs")
-@_tied
-def _(z):
+def _pairs(z):
     z[1::2] = z[:-1:2] if len(z) % 2 else z[::2]
 
 
-@_law("noise is a moving average")
-@_tied
-def _(z):
+def _averaged(z):
     z[1:] = (z[1:] + z[:-1]) / np.sqrt(2)
 
 
-@_law("the first number of noise is nothing")
-@_tied
-def _(z):
-    z[:1] = 0
-
-
-@_law("odd places get the noise of even ones")
-@_tied
-def _(z):
+def _uneven(z):
     z[::2] *= 1.35
     z[1::2] *= 0.42
+
+
+for _name, _place in {
+    "halves of noise are antithetic": partial(_halves, sign=-1),
+    "halves of noise are equal": partial(_halves, sign=1),
+    "thirds of noise are equal": _thirds,
+    "noise is its own mirror image": _mirrored,
+    "noise in equal pairs": _pairs,
+    "noise is a moving average": _averaged,
+    "the first number of noise is nothing": lambda z: z[:1].fill(0),
+    "odd places get the noise of even ones": _uneven,
+}.items():
+    _law(_name)(_tied(_place))
 
 
 @mutant("noise leans to the value", "check_noise_law", PrivacySession, "_record")

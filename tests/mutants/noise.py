@@ -1,14 +1,8 @@
-"""Noise that is not what it is said to be.
+"""Noise that is not what it is said to be: its size, its mean, its independence, its source.
 
-They break the sampler or the seeding, so every estimator reaches them; whether they are seen
-depends on how many numbers its releases have. The laws that a sampler might have by mistake are in
-`tests/mutants/law.py`: the sampler is the kernel's, and no estimator can change it.
-
-Each changes one property of the noise and keeps all others: its size, its mean, its independence of
-other noise, or where its randomness comes from. A replay cannot see any of these, because it forces
-the recorded outputs on the second fit and asks nothing of how they were drawn. So they are left to
-statistical tests of the noise (`check_noise_law`), and to comparisons of fits with and without a
-seed.
+A replay cannot see any of these, because it forces the recorded outputs on the second fit. So they
+are left to statistical tests of the noise, and to comparisons of fits with and without a seed. Laws
+that a sampler might have by mistake are in `tests/mutants/law.py`.
 """
 
 from collections.abc import Callable
@@ -24,35 +18,31 @@ from sklearn_dp._privacy._session import PrivacySession
 
 from .planting import mutant
 
+for _name, _sampler, _change in (
+    # A standard deviation where a formula has a scale.
+    (
+        "noise halved",
+        "rounded_gaussian",
+        lambda draw, self, sigma, size: draw(self, sigma / 2, size),
+    ),
+    # The branch of a debugging session.
+    ("noise forgotten", "rounded_gaussian", lambda draw, *given: 0 * draw(*given)),
+    # Right in size, and the mean is off: halves of the law are missing.
+    ("noise of one sign", "rounded_gaussian", lambda draw, *given: np.abs(draw(*given))),
+    # One seed for all releases: two of the same scale give their difference away.
+    ("same noise twice", "rounded_gaussian", lambda draw, _, *given: draw(NoiseSource(1), *given)),
+    # Sensitivity over twice epsilon: a factor of two of another definition of neighbors.
+    (
+        "Laplace noise halved",
+        "rounded_laplace",
+        lambda draw, self, b, size: draw(self, b / 2, size),
+    ),
+):
 
-# A standard deviation where a formula has a scale.
-@mutant("noise halved", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original: Callable[..., Any]) -> Any:
-    return lambda self, sigma, size=None: original(self, np.asarray(sigma) / 2, size)
+    def _changed(original: Callable[..., Any], change: Callable[..., Any] = _change) -> Any:
+        return lambda self, scale, size=None: change(original, self, np.asarray(scale), size)
 
-
-# The branch of a debugging session.
-@mutant("noise forgotten", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original: Callable[..., Any]) -> Any:
-    return lambda self, sigma, size=None: 0 * original(self, sigma, size)
-
-
-# Right in size, and the mean is off: halves of the law are missing.
-@mutant("noise of one sign", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original: Callable[..., Any]) -> Any:
-    return lambda self, sigma, size=None: np.abs(original(self, sigma, size))
-
-
-# One seed for all releases: two of the same scale give their difference away.
-@mutant("same noise twice", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original: Callable[..., Any]) -> Any:
-    return lambda self, sigma, size=None: original(NoiseSource(1), sigma, size)
-
-
-# Sensitivity over twice epsilon: a factor of two of another definition of neighbors.
-@mutant("Laplace noise halved", "check_noise_law", NoiseSource, "rounded_laplace")
-def _(original: Callable[..., Any]) -> Any:
-    return lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)
+    mutant(_name, "check_noise_law", NoiseSource, _sampler)(_changed)
 
 
 # The exponential mechanism without the 2 in its denominator.

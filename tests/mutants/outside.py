@@ -122,7 +122,7 @@ OUTSIDE = [
         "above_threshold",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(scale, queries.shape)",
-        "audit/mechanisms/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
+        "audit/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
     ),
     Edit(
         "scales that are not those of the record",
@@ -130,8 +130,8 @@ OUTSIDE = [
         "above_threshold",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(1.9 * scale, queries.shape)",
-        "audit/mechanisms/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
-        {"name": "above threshold"},
+        "audit/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        {"name": "threshold"},
     ),
     Edit(
         "a clear lead with half of its noise",
@@ -139,7 +139,7 @@ OUTSIDE = [
         "lead",
         "noise.rounded_laplace(scale)",
         "noise.rounded_laplace(scale / 2)",
-        "audit/mechanisms/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        "audit/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
         {"name": "lead"},
     ),
     Edit(

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp._privacy._trace import altered, altering
 from sklearn_dp.audit import _checks
-from sklearn_dp.audit._loss_checks import (
+from sklearn_dp.audit._checks import (
     check_data,
     check_groups,
     hard_groups,
@@ -39,7 +39,6 @@ from sklearn_dp.audit._observe import (
 )
 
 MUTANTS: list["Mutant"] = []
-"""All registered mutants."""
 
 CHECKS = (*_checks.CHECKS, check_noise_has_entropy)
 
@@ -55,17 +54,10 @@ class Planted(list):
 
 @dataclass(frozen=True)
 class Mutant:
-    """One bug.
+    """One bug: its name says what is wrong, and one of the checks that it names must fail.
 
-    Parameters
-    ----------
-    name : str
-        In words: what is wrong.
-    killed_by : tuple of str
-        Names of checks; at least one of them must fail.
-    changes : tuple of (owner, attribute, change)
-        `owner` is a class or a module; ``change(original)`` is what takes the attribute's place. A
-        function of a module is replaced wherever the package has imported it.
+    Of each change ``(owner, attribute, change)``, `owner` is a class or a module and
+    ``change(original)`` takes the attribute's place, wherever the package has imported it.
     """
 
     name: str
@@ -74,13 +66,7 @@ class Mutant:
 
     @contextmanager
     def planted(self) -> Iterator[Planted]:
-        """Break the code inside this context: for this thread, and those that copy its context.
-
-        Yields
-        ------
-        happened : Planted
-            A list that fills each time the broken code is reached.
-        """
+        """Break the code in this context; the list fills each time the broken code is reached."""
         happened = Planted()
         with ExitStack() as stack:
             for owner, attribute, change in self.changes:
@@ -140,28 +126,7 @@ def _switched(owner: Any, attribute: str) -> Iterator[_Switch]:
 
 
 def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable[..., Any]:
-    """Register the decorated change as a mutant.
-
-    Parameters
-    ----------
-    name : str
-        In words: what is wrong.
-    killed_by : str
-        Names of checks, separated by spaces; one of them has to fail.
-    owner : class or module
-        Where the broken code lives.
-    attribute : str
-        The owner's attribute that the change replaces.
-
-    Returns
-    -------
-    register : callable
-        The decorator.
-
-    See Also
-    --------
-    Mutant : What is registered in `MUTANTS`.
-    """
+    """Register the decorated change as a mutant; the names of checks are separated by spaces."""
 
     def register(change: Callable[..., Any]) -> Callable[..., Any]:
         MUTANTS.append(Mutant(name, tuple(killed_by.split()), ((owner, attribute, change),)))
@@ -173,41 +138,14 @@ def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable[..
 def killer(
     bug: Mutant, estimator: BaseEstimator, verdicts: dict[str, str | None] | None = None
 ) -> str | None:
-    """Find the check that kills a mutant.
+    """The name of the first check that fails; "not reached", or None if the mutant survives.
 
-    Steps: plant the mutant; run frequently used checks to see whether its code is reached; run the
-    checks that it names until one fails; then run that check without the mutant, to confirm that
-    the mutant made it fail.
+    That check is run without the mutant too: a ValueError if it then fails as well. A RuntimeError
+    if the mutant's own code fails, other than by a ``raise``: it no longer fits what it breaks. A
+    crash of the code under test is a kill; an exception in the check's own code propagates.
 
-    Parameters
-    ----------
-    bug : Mutant
-        One of `MUTANTS`, or any other.
-    estimator : estimator of this package
-        Or one derived from its base class.
-    verdicts : dict, optional
-        What each check says of the same estimator without any mutant: None, or a complaint.
-        Verdicts that are missing are added when they are needed. Hand in the same dict for many
-        mutants of one estimator, so that no check runs more than once without a mutant.
-
-    Returns
-    -------
-    check : str or None
-        Name of the first check that fails; "not reached" if the estimator does not run the
-        broken code; None if the mutant survives.
-
-    Raises
-    ------
-    ValueError
-        If the check also fails without the mutant: then it has found something else.
-    RuntimeError
-        If the mutant's own code fails, other than by a ``raise``: it no longer fits the code that
-        it breaks.
-
-    Notes
-    -----
-    A crash of the code under test, in a fit or in a method, is a kill. An exception in the
-    check's own code does not: it propagates.
+    `verdicts` has what each check says of the estimator without any mutant. Hand in the same dict
+    for many mutants of one estimator, so that no check runs more than once without a mutant.
     """
     with bug.planted() as happened:
         if not any(happened for _ in _visits(estimator)):  # no further than to where it is reached
@@ -239,8 +177,7 @@ def _refuse_mistakes(bug: Mutant, happened: Planted) -> None:
 
 
 def _visits(estimator: Any) -> Iterator[Any]:
-    """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors.
-    Yields after each run."""
+    """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors."""
     with suppress(Exception):  # what a mutant does to the kernel's own session, a check will tell
         kernel_problems(size=8000)
     yield
@@ -270,8 +207,7 @@ def _visits(estimator: Any) -> Iterator[Any]:
 
 
 def complaint(check: Callable[..., Any], estimator: BaseEstimator) -> str | None:
-    """Return what a check of :func:`check_dp_estimator` complains of, in words, or None; the
-    audit's own crash is raised."""
+    """What a check complains of, in words, or None; the audit's own crash is raised."""
     try:
         check(estimator)
     except Exception as error:
@@ -282,8 +218,7 @@ def complaint(check: Callable[..., Any], estimator: BaseEstimator) -> str | None
 
 
 def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., Any]:
-    """Return the function; its calls and mistakes are noted. A replacement that is no function
-    counts as reached."""
+    """The function, with its calls and mistakes noted; what is no function counts as reached."""
     if not callable(function):
         happened.append(True)
         return function
@@ -301,10 +236,7 @@ def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., An
 
 
 def _is_of_mutant(error: BaseException) -> bool:
-    """Whether a mutant failed by mistake: with no code of the package running, and no ``raise``.
-
-    The first frame of the traceback is the call of the mutant.
-    """
+    """Whether a mutant failed by mistake: with no code of the package running, and no ``raise``."""
     modules = [module_of(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
     if any(name.split(".")[0] == "sklearn_dp" and ".audit" not in name for name in modules):
         return False
@@ -325,8 +257,7 @@ def _home(owner: Any, attribute: str) -> Any:
 
 
 def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
-    """Return where a value is found: in the class that defines it, or under all names in the
-    package and in its own module."""
+    """Where a value is found: in its class, or under all names in the package and its module."""
     home = _home(owner, attribute)
     if isinstance(owner, type):
         return [(home, attribute)] * (vars(home)[attribute] is value)

@@ -3,9 +3,6 @@
 An audit of any fixed list of data sets passes all of them. Those of `_drawn` have to be met by
 drawing data sets; those at the end show only if an object is fitted twice.
 
-How they are met: `drawn_audit` draws every number of rows up to 48 and every number of columns up
-to 24 at least once, so the numbers here lie in these ranges. A trigger on more (one value of a
-float, a certain word in a group's id) would live; no audit by examples finds it.
 """
 
 from collections.abc import Callable
@@ -28,68 +25,41 @@ _drawn = partial(
 )
 
 
-# A branch for one n: audits of other sizes never take it.
-@_drawn("status tells n where it is 29")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if len(X) == 29:
-        self.messages_ = self.messages_.add(Message("n", "29 rows"))
+def _status(self: Any, X: Any) -> None:
+    self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
 
 
-# A message of its own for medium-sized data, as advice has it.
-@_drawn("status tells n between 1,000 and 5,000")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if 1000 < len(X) < 5000:
-        self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
+def _attribute(self: Any, X: Any) -> None:
+    self.extra_ = len(X)
 
 
-# A second chunk of rows.
-@_drawn("status tells n beyond 65,536 rows")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if len(X) > 2**16:
-        self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
+def _error(self: Any, X: Any) -> None:
+    raise ValueError("this cannot be.")
 
 
-# Its presence alone tells n.
-@_drawn("an attribute where n is 47")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if len(X) == 47:
-        self.extra_ = 1.0
+def _when(condition: Callable[..., Any], spoil: Callable[..., Any]) -> Any:
+    return after_fit(lambda self, X, session: spoil(self, X) if condition(X) else None)
 
 
-# Two conditions: a number of columns, and a neighbor.
-@_drawn("the parity of n, with 19 columns")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if X.shape[1] == 19:
-        self.extra_ = len(X) % 2
-
-
-# A fast path for one memory order.
-@_drawn("the number of rows of an array in Fortran order")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if X.flags.f_contiguous and not X.flags.c_contiguous:
-        self.extra_ = len(X)
-
-
-# A branch for one type, as conversions have it.
-@_drawn("the number of rows of float32")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if X.dtype == np.float32:
-        self.extra_ = len(X)
-
-
-# An index error at one size: whether a fit fails is shown.
-@_drawn("an error for 31 rows")
-@after_fit
-def _(self: Any, X: Any, session: Any) -> None:
-    if len(X) == 31:
-        raise ValueError("this cannot be.")
+for _name, _condition, _spoil in (
+    # A branch for one n, for medium-sized data as advice has it, for a second chunk of rows.
+    ("status tells n where it is 29", lambda X: len(X) == 29, _status),
+    ("status tells n between 1,000 and 5,000", lambda X: 1000 < len(X) < 5000, _status),
+    ("status tells n beyond 65,536 rows", lambda X: len(X) > 2**16, _status),
+    ("an attribute where n is 47", lambda X: len(X) == 47, _attribute),
+    # Two conditions: a number of columns, and a neighbor.
+    ("the parity of n, with 19 columns", lambda X: X.shape[1] == 19 and len(X) % 2, _attribute),
+    # A fast path for one memory order or type, as conversions have it.
+    (
+        "the number of rows of an array in Fortran order",
+        lambda X: X.flags.f_contiguous and not X.flags.c_contiguous,
+        _attribute,
+    ),
+    ("the number of rows of float32", lambda X: X.dtype == np.float32, _attribute),
+    # An index error at one size: whether a fit fails is shown.
+    ("an error for 31 rows", lambda X: len(X) == 31, _error),
+):
+    _drawn(_name)(_when(_condition, _spoil))
 
 
 # Of fits that are audited once each: only their scales are tested, one by one.

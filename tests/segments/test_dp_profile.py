@@ -8,8 +8,7 @@ import pytest
 
 from sklearn_dp import DPProfile, PrivacyBudget, PrivacyLedger, profile
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._checks import CHECKS
-from sklearn_dp.audit._loss_checks import N_FEATURES
+from sklearn_dp.audit._checks import CHECKS, N_FEATURES
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments import _dp_profile
 from sklearn_dp.segments._profile_answer import Balance

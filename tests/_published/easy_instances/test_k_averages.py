@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from k_tuple_tools import rich_session, step_of
 from scipy import stats
 
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -19,18 +20,6 @@ from sklearn_dp._queries.k_averages import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
-def session_of(seed=0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=100.0, delta=0.5),
-        (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
-    )
-    return PrivacySession(plan, random_state=seed)
-
-
-def step_of(seed=0):
-    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
 
 
 # -- interior point (easy_instances:A5,A6,B9) --------------------------------------------------
@@ -172,16 +161,8 @@ def test_exact_distances_of_added_points_are_within_the_claims():
     for added in ([[1000.0, 1000.0, 1000.0]], np.full((6, 3), -1000.0)):
         with trace(Trace()) as recording:
             for data in (points, np.concatenate([points, added])):
-                box_means(
-                    step_of(1),
-                    [data],
-                    1,
-                    1000,
-                    changes=len(added),
-                    epsilon=1.0,
-                    delta=1e-6,
-                    beta=0.05,
-                )
+                options = {"changes": len(added), "epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+                box_means(step_of(1), [data], 1, 1000, **options)
         inner = [e for e in recording.events if e.kind.startswith("inner")]
         half = len(inner) // 2
         for one, two in zip(inner[:half], inner[half:], strict=True):
@@ -199,12 +180,8 @@ def test_exact_distances_of_added_points_are_within_the_claims():
 
 
 def tuples_of(rng, t, spread, k=2, d=2):
-    centers = np.rint(
-        2.0**22
-        * np.stack(
-            [np.cos(2 * np.pi * np.arange(k) / k), np.sin(2 * np.pi * np.arange(k) / k)], axis=1
-        )
-    )
+    angles = 2 * np.pi * np.arange(k) / k
+    centers = np.rint(2.0**22 * np.stack([np.cos(angles), np.sin(angles)], axis=1))
     tuples = np.rint(centers + spread * rng.normal(size=(t, k, d)))
     return np.stack([rng.permutation(each) for each in tuples]), centers
 
@@ -217,20 +194,10 @@ def test_joint_averages_are_less_noisy():
     scales = []
     for joint in (True, False):
         with trace(Trace()) as recording:
-            session = session_of()
-            k_averages(
-                session,
-                open_step(session, "tuples", epsilon=1.0, delta=1e-6),
-                tuples,
-                tuples[0],
-                2**23,
-                3.0,
-                2**10,
-                epsilon=50.0,
-                delta=1e-6,
-                beta=0.05,
-                joint=joint,
-            )
+            session = rich_session()
+            step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
+            given = session, step, tuples, tuples[0], 2**23, 3.0, 2**10
+            k_averages(*given, epsilon=50.0, delta=1e-6, beta=0.05, joint=joint)
         (event,) = [e for e in recording.events if e.kind == "inner_gaussian"]
         scales.append(float(np.max(event.scale)))
     assert scales[1] / scales[0] == pytest.approx(2.0)

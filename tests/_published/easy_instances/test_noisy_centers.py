@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from k_tuple_tools import rich_session
 from scipy import stats
 
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.noisy_centers import (
     noisy_centers,
@@ -22,14 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 E28 = math.exp(-28)
-
-
-def session_of(seed=0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=100.0, delta=0.5),
-        (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
-    )
-    return PrivacySession(plan, random_state=seed)
 
 
 def test_the_scale_is_private_and_the_printed_one_is_not():
@@ -54,7 +44,7 @@ def test_the_scale_is_private_and_the_printed_one_is_not():
 
 
 def released(seed, centers, separation, epsilon, delta):
-    session = session_of(seed)
+    session = rich_session(seed)
     step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
     with trace(Trace()) as recording:
         session._trace = recording

@@ -4,13 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from k_tuple_tools import rich_session, step_of
 from scipy import stats
 
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import separated_balls as partition
 from sklearn_dp._queries.separated_balls import (
@@ -30,16 +28,9 @@ pytestmark = pytest.mark.filterwarnings(
 E28 = math.exp(-28)
 
 
-def session_of(seed=0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=100.0, delta=0.5),
-        (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
-    )
-    return PrivacySession(plan, random_state=seed)
-
-
-def step_of(seed=0):
-    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
+def released(step, tuples, separation=7.0, answer=None):
+    budget = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+    return release_if_private(step, tuples, separation=separation, answer=answer, **budget)
 
 
 def corners(t, rng, spread=0.5):
@@ -223,38 +214,13 @@ def test_a_separation_of_three_is_not_enough_and_six_is_refused():
     assert nearest.tolist() == [1, 1]  # not a bijection, although the balls are 3.1-far
     for separation in (3.1, 6.0):
         with pytest.raises(ValueError, match="separation"):
-            release_if_private(
-                step_of(),
-                np.zeros((5000, 2, 1)),
-                separation=separation,
-                epsilon=1.0,
-                delta=1e-6,
-                beta=0.05,
-                answer=None,
-            )
+            released(step_of(), np.zeros((5000, 2, 1)), separation)
 
 
 def test_public_limits_are_checked():
-    with pytest.raises(ValueError, match="n_tuples"):
-        release_if_private(
-            step_of(),
-            np.zeros((500, 2, 1)),
-            separation=7.0,
-            epsilon=1.0,
-            delta=1e-6,
-            beta=0.05,
-            answer=None,
-        )
-    with pytest.raises(ValueError, match="n_clusters"):
-        release_if_private(
-            step_of(),
-            np.zeros((5000, 1, 1)),
-            separation=7.0,
-            epsilon=1.0,
-            delta=1e-6,
-            beta=0.05,
-            answer=None,
-        )
+    for name, shape in (("n_tuples", (500, 2, 1)), ("n_clusters", (5000, 1, 1))):
+        with pytest.raises(ValueError, match=name):
+            released(step_of(), np.zeros(shape))
 
 
 # -- the test (easy_instances:B1,B2,B3,B11) --------------------------------------------------
@@ -299,17 +265,9 @@ def test_what_is_drawn_and_at_which_scale():
     rng = np.random.default_rng(4)
     for tuples in (corners(1500, rng), np.rint(1000 * rng.normal(size=(1500, 3, 2)))):
         with trace(Trace()) as recording:
-            session = session_of()
+            session = rich_session()
             step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
-            found = release_if_private(
-                step,
-                tuples,
-                separation=7.0,
-                epsilon=1.0,
-                delta=1e-6,
-                beta=0.05,
-                answer=lambda *others: others,
-            )
+            found = released(step, tuples, answer=lambda *others: others)
         kinds = [event.kind for event in recording.events]
         assert kinds == ["seed", "step", "sample", "inner_laplace", "inner_laplace", "condition"]
         constants = constants_of(1500, 0.5, answer_budget(1.0, 1e-6)[0], 0.025)

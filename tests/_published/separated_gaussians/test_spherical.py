@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._published.separated_gaussians import spherical, tree
+from sklearn_dp._published.separated_gaussians import partition, spherical
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -33,5 +33,5 @@ def test_spherical_laws_are_shells():
         about = np.sort(np.linalg.norm(x - x[0], axis=1))  # a ball about any of the points
         assert about[-1] < spherical._NEAR * about[n // 4]
         lengths = np.sqrt(np.sort(squares))
-        assert lengths[-1] < tree._WIDER * lengths[int(tree._HELD * n)]
+        assert lengths[-1] < partition._WIDER * lengths[int(partition._HELD * n)]
     assert right >= 57  # 95%

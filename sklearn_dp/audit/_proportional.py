@@ -29,14 +29,11 @@ References
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtr, ndtri
-
-from ._law import Law
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _OUTPUT_BITS = 20  # the output is in steps of 2**-20: what is released, so it may be known here
@@ -98,17 +95,9 @@ def is_zcdp(distance: float, eta: float, d: int, rho: float, delta: float) -> bo
     return bool(level > 0 and math.log(2) + tail <= math.log(delta) + _CLOSE_TAIL)
 
 
-def _claims(event: Any) -> Iterator[str]:
-    if not is_zcdp(
-        event.sensitivity, event.scale, len(event.output), event.cost, event.public["delta"]
-    ):
-        yield f"{event.entry}: too little noise for its distance and cost"
-
-
-def _replay(player: Any, known: Any, event: Any) -> Any:
+def replay_proportional(player: Any, known: Any, event: Any) -> Any:
     """Eigenvalues of one matrix with respect to the other; the cost at the order 2. Any order would
-    do, as zCDP bounds them all: at 2 the divergence is finite for every distance below 1, and not
-    so near to 1 that it says little about large losses."""
+    do, as zCDP bounds them all: at 2 the divergence is finite for every distance below 1."""
     ratios = _relative_eigenvalues(known.value, event.value)
     if ratios.min() <= 0:  # one of them is not positive definite: they are infinitely far apart
         player.account(event, np.inf, np.inf)
@@ -135,7 +124,7 @@ def _relative_eigenvalues(known: Any, other: Any) -> np.ndarray:
     return np.linalg.eigvalsh(root @ (b / np.outer(scale, scale)) @ root.T)
 
 
-def _numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
+def proportional_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal of ``R^-1 output R^-T = M M^T``: squared lengths of the independent rows of M. Row i
     of M is Gaussian with mean e_i and standard deviation eta, so its squared length is ``(1 + eta
     g)^2 + eta^2 chi^2_(d - 1)``, whose distribution function is one integral over g."""
@@ -164,6 +153,3 @@ def _below(length: float, eta: float, d: int) -> float:
     room = np.maximum(length - np.square(1 + eta * g), 0.0) / eta**2
     others = chdtr(d - 1, room) if d > 1 else 1.0
     return float(np.clip((high - low) / 2 * np.sum(_WEIGHTS * density * others), 0.0, 1.0))
-
-
-LAWS = {"proportional": Law(_replay, _numbers, _claims, rho=lambda event: event.cost, in_rho=True)}

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
-from ..._costs.accounting import gaussian_mu, laplace_zcdp_rho
-from ..._costs.plan import Mechanism
-from ..._privacy._session import PrivacySession
+from .._aggregate.shared.weighted_kmeans import weighted_kmeans
+from .._costs.accounting import gaussian_mu, laplace_zcdp_rho
+from .._costs.plan import Mechanism
+from .._privacy._session import PrivacySession
 
 if TYPE_CHECKING:  # `federated` imports this file, which would be incomplete if it came first
-    from ...federated._state import State
+    from ..federated._state import State
 
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
+from release_tools import RELEASES
 from scipy.stats import chi2
 
 from sklearn_dp import DPKMeans, SampleAndAggregate
@@ -18,25 +19,15 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._pure_releases import (
-    above_threshold,
-    exponential,
-    laplace,
-    report_leader_if_stable,
-)
 from sklearn_dp._privacy._selection import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp._privacy._unit_draws import copies, random_order, unit_draws
+from sklearn_dp._privacy._unit_draws import copies
 from sklearn_dp._privacy.mechanisms import selection
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
 from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
 from sklearn_dp.audit._epsilon_bounds import Rates
-from sklearn_dp.audit.mechanisms import KINDS, law_of
-from sklearn_dp.audit.mechanisms.selection import _passing
+from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -125,9 +116,8 @@ def open_session():
     return PrivacySession(plan, random_state=0)
 
 
-COUNTS = {"codes": [3, 5], "counts": [4, 9]}
 LAWS = {
-    "gaussian": lambda s: s.gaussian("a", [5, 6], sensitivity=3.0, rho=0.5),
+    **{name: lambda s, made=release: made(s, "a", 3.0) for name, release in RELEASES.items()},
     "gaussian, by coordinate": lambda s: s.gaussian(
         "a", [5, 6], sensitivity=np.array([3.0, 70.0]), rho=0.5
     ),
@@ -135,28 +125,10 @@ LAWS = {
         s, "a", [5, 6], sensitivity=3.0, n_honest=4, given=None, rho=0.5, unit=1.0
     ),
     "share": lambda s: NoiseShares(0, "client").draw("a", 1, 300.0, (4,)),
-    "laplace": lambda s: laplace(s, "a", [5, 6], sensitivity=3.0, epsilon=0.5),
-    "exponential": lambda s: exponential(s, "a", [5, 6, 9], sensitivity=3, epsilon=0.5),
-    "above threshold": lambda s: above_threshold(s, "a", [5, 6], 4, sensitivity=3, epsilon=0.5),
-    "lead": lambda s: report_leader_if_stable(
-        s, "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
-    ),
-    "sparse": lambda s: sparse_histogram(
-        s, "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
-    ),
-    "stability": lambda s: stability_histogram(s, "a", **COUNTS, rho=0.5, delta=1e-3),
-    "filter": lambda s: friendly_core_filter(
-        s, "a", [5, 6], sigma=9.0, threshold=4.0, bad=1.0, sensitivity=3.0, rho=0.5, delta=1e-3
-    ),
-    "bernoulli": lambda s: unit_bernoulli(
-        s, "a", [1, 6], denominator=9, sensitivity=1.0, rho=0.5, delta=1e-3
-    ),
     "proportional": lambda s: proportional_noise_psd(
         s, "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
     "a step": lambda s: draws_of(open_step(s, "a", epsilon=0.5, delta=1e-3)),
-    "draws": lambda s: unit_draws(s, 20),
-    "order": lambda s: random_order(s, np.zeros((7, 2))),
     "copies": lambda s: copies(s, np.ones(3)),
     "fit": lambda s: s.inner("a", s.plan, "fit"),
 }
@@ -232,7 +204,7 @@ def event_of(release):
 def chances_of(release):
     """The claimed law of the index; none comes first."""
     if release.public:
-        return _passing(event_of(release))
+        return chances_above(event_of(release))
     weights = np.exp(release.scale * (release.value - release.value.max()).astype(float))
     return np.append(0.0, weights / weights.sum())
 
