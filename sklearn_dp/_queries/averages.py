@@ -33,6 +33,7 @@ from .._privacy._grid import sum_type
 from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._units import UnitFacts
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, check_points
 from .balls import squared_distances
@@ -42,20 +43,30 @@ ROUNDING = 1e-9
 """A friend is at most (1 + this) times the radius away."""
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _SPAN_BITS = 22  # rows are rounded to radius / 2**22
+_ROWS = UnitFacts()
 _FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
 def core_size(
-    session: PrivacySession, entry: str, m: int, *, rho: float, delta: float, scale: int = 1
+    session: PrivacySession,
+    entry: str,
+    m: int,
+    units: UnitFacts,
+    *,
+    rho: float,
+    delta: float,
+    scale: int = 1,
 ) -> float:
     """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`.
 
-    `m` is the true number, or the weight in steps, of which an element has `scale` at the most. The
-    entry pays `rho`; the caller is charged delta.
+    `m` is the true number, or the weight in steps, of which an element has `scale` at the most;
+    `units` are what the elements stand for. The entry pays `rho`; the caller is charged delta.
     """
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
-    noisy = session.gaussian(entry, m, sensitivity=float(scale), unit=1.0 / scale, rho=rho)
+    noisy = session.release(
+        entry, Sealed(m, Claim(float(scale), 1.0 / scale), units, "Size"), rho=rho
+    )
     # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
     return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
@@ -131,13 +142,13 @@ def average_of_members(
     """
     number, total = (exact_of(each) for each in answer)
     rho, delta = session.remaining(size_entry), session.plan[size_entry].delta
-    size = core_size(session, size_entry, number, rho=rho, delta=delta)
+    size = core_size(session, size_entry, number, answer.number.units, rho=rho, delta=delta)
     if size < 1:
         return None
     unit, fine, sensitivity = average_lattice(len(total), members.nearest, size)
     value = rounded_mean(total.astype(object), number, fine)
-    unit = math.ldexp(unit, -fine)
-    return session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit)
+    claim = Claim(sensitivity, math.ldexp(unit, -fine))
+    return session.release(mean_entry, Sealed(value, claim, answer.number.units, "Average"))
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,7 @@ def friendly_average(
     delta: float,
     weights: np.ndarray | None = None,
     scale: int = 1,
+    units: UnitFacts = _ROWS,
 ) -> Average | None:
     """Noisy average of elements (m, p) of which every two have a common friend, or None.
 
@@ -169,6 +181,7 @@ def friendly_average(
     filter; m is private, and may be 0. `delta` is the probability of the failure event, charged by
     the caller. None if there seem to be too few rows; nothing but the size is released then.
     Weights, in steps, are at most `scale`, which is one; the number of rows is then their weight.
+    `units` are what the elements stand for.
 
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
     `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
@@ -177,11 +190,12 @@ def friendly_average(
     the average by at most 2 radius w / m.
     """
     m = len(rows) if weights is None else int(weights.sum())
-    size = core_size(session, size_entry, m, rho=rho_size, delta=delta, scale=scale)
+    size = core_size(session, size_entry, m, units, rho=rho_size, delta=delta, scale=scale)
     if size < 1:
         return None
     value, unit, sensitivity = _rounded_average(rows, radius, size, weights)
-    mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
+    sealed = Sealed(value, Claim(sensitivity, unit), units, "Average")
+    mean = session.release(mean_entry, sealed, rho=rho_mean)
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
 
 

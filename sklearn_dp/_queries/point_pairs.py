@@ -12,6 +12,7 @@ import numpy as np
 
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._units import UnitFacts
 from .._rows.table import Part
 from ._query import Facts, PointQuery
 from .averages import Average, friendly_average
@@ -107,7 +108,8 @@ def average_of_core(
     exact = exact_of(compared)
     rho = number.left(session)
     # Adding a point changes the number of those in the sample by one or not at all.
-    noisy = session.gaussian(number.entry, len(exact.points), sensitivity=1.0, rho=rho)
+    n = Sealed(len(exact.points), Claim(1.0), compared.units, "PointPairs")
+    noisy = session.release(number.entry, n, rho=rho)
     keep = core_add_remove(
         session,
         core.entry,
@@ -118,7 +120,7 @@ def average_of_core(
         delta=core.delta,
         units=exact.numbers,
     )
-    return _average(session, exact, keep, radius, size, mean, weighted)
+    return _average(session, exact, compared.units, keep, radius, size, mean, weighted)
 
 
 def average_of_basic_core(
@@ -135,12 +137,13 @@ def average_of_basic_core(
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)
-    return _average(session, exact, keep, radius, size, mean, False)
+    return _average(session, exact, compared.units, keep, radius, size, mean, False)
 
 
 def _average(
     session: PrivacySession,
     compared: Compared,
+    units: UnitFacts,
     keep: np.ndarray,
     radius: float,
     size: Share,
@@ -160,4 +163,5 @@ def _average(
         delta=size.delta,
         weights=weights,
         scale=1 if weights is None else compared.scale,
+        units=units,
     )

@@ -151,6 +151,24 @@ def test_who_is_above_has_what_is_released():
     assert LATER - broken == set(), "they keep the laws now: take them off the list"
 
 
+def hands_numbers_to_a_session(module):
+    """A release with a sensitivity that is stated: sealed answers bring the one that was proved."""
+    for node in nodes(module):
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-2:] == [
+            "session",
+            "gaussian",
+        ]:
+            yield f"{module.name}:{node.lineno}"
+
+
+def test_sessions_are_handed_sealed_answers_only():
+    """Also by the composites among the questions, and by audits."""
+    above = [m for m in package_modules() if m.component != "_privacy"]
+    assert [each for m in above for each in hands_numbers_to_a_session(m)] == []
+    planted = Module.parse("_queries.averages", "x = session.gaussian('a', 1, sensitivity=1.0)")
+    assert [*hands_numbers_to_a_session(planted)]
+
+
 PLANTED = [
     *[
         (imports_no_rows, source)
