@@ -14,7 +14,6 @@ from sklearn_dp._privacy import _domain as _aggregates
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
-    active,
     averages,
     ball_moments,
     balls,
@@ -28,7 +27,6 @@ from sklearn_dp._queries import (
     grids,
     halves,
     interior,
-    labels,
     names,
     nodes,
     outputs,
@@ -37,7 +35,6 @@ from sklearn_dp._queries import (
     point_pairs,
     ranks,
     samples,
-    scores,
     second_moments,
     terrific,
     tuples,
@@ -45,6 +42,9 @@ from sklearn_dp._queries import (
     whitened,
     words,
 )
+from sklearn_dp._queries import grids as active
+from sklearn_dp._queries import interior as scores
+from sklearn_dp._queries import whitened as labels
 from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import bins, row_sums
 from sklearn_dp._rows.table import CellCounts, Summed

@@ -21,7 +21,6 @@ from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
-    active,
     averages,
     ball_moments,
     balls,
@@ -33,7 +32,6 @@ from sklearn_dp._queries import (
     grid_ranks,
     grids,
     interior,
-    labels,
     names,
     nodes,
     outputs,
@@ -41,12 +39,14 @@ from sklearn_dp._queries import (
     places,
     point_pairs,
     samples,
-    scores,
     second_moments,
     terrific,
     tuples,
     words,
 )
+from sklearn_dp._queries import grids as active
+from sklearn_dp._queries import interior as scores
+from sklearn_dp._queries import whitened as labels
 
 # -- parameters ------------------------------------------------------------------------------------
 

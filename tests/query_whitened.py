@@ -6,7 +6,8 @@ import numpy as np
 from query_ground import Ground, edges, features
 from query_tools import Case
 
-from sklearn_dp._queries import columns, labels, whitened
+from sklearn_dp._queries import columns, whitened
+from sklearn_dp._queries import whitened as labels
 
 
 def distances_and_values(rng):

@@ -26,8 +26,7 @@ from .._privacy._units import Units
 from .._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part
-from .averages import core_size
-from .cores import core_fixed_size
+from .averages import core_fixed_size, core_size
 from .handles import GridRows
 from .samples import UnitNumbers, numbered
 

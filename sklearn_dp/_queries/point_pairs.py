@@ -2,7 +2,7 @@
 
 A few thousand points at most, all or a sample by coins of their numbers, come together at the place
 of the fit (:class:`PointPairs`). What is released of them: how many pairs are farther apart than
-public radii, and the average of those that a filter keeps (:mod:`.cores`, :mod:`.averages`).
+public radii, and the average of those that a filter keeps (:mod:`.averages`).
 """
 
 import math
@@ -15,8 +15,14 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts
 from .._rows.table import Part
 from ._query import Facts, PointQuery
-from .averages import Average, friendly_average
-from .cores import core_add_remove, core_basic, friend_counts, non_friend_pairs
+from .averages import (
+    Average,
+    core_add_remove,
+    core_basic,
+    friend_counts,
+    friendly_average,
+    non_friend_pairs,
+)
 from .samples import ByPart, Coins
 
 _PAIR_BITS = 20

@@ -9,7 +9,7 @@ times all others; their distance is the Frobenius norm of the difference after m
 (:func:`matched_distances`). A neighbor changes one tuple, hence one row and one column of the
 matrix of distances: every other tuple gains or loses one friend at most. The average
 (:func:`average_of_core`) is private only for cores of which any two tuples have a common friend;
-the filter (:mod:`.cores`) guarantees that on both neighbors, but for a probability delta.
+the filter (:mod:`.averages`) guarantees that on both neighbors, but for a probability delta.
 """
 
 import math
@@ -25,9 +25,8 @@ from .._privacy._unit_draws import random_order
 from .._privacy._units import UnitFacts
 from .._rows.table import Part
 from ._query import Facts, PointQuery
-from .averages import Average, friendly_average
+from .averages import Average, core_add_remove, core_fixed_size, friendly_average
 from .blocks import active_results
-from .cores import core_add_remove, core_fixed_size
 from .samples import ByPart
 
 MATCH_LIMIT = 0.2

@@ -42,11 +42,10 @@ from ..._aggregate.shared.centering import Size
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.halves import POINTS
+from ..._queries.halves import POINTS, Dropped, alone
 from ..._queries.handles import GridRows
-from ..._queries.inner import Dropped, alone
-from ..._queries.labels import NearestLabels
 from ..._queries.nodes import LeafLabels, labels_of_points
+from ..._queries.whitened import NearestLabels
 from .tree import Node, Recursion, level_entries
 
 _CANDIDATES = {  # share of the budget of the coreset, and the sensitivity in words

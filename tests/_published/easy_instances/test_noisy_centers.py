@@ -12,9 +12,7 @@ from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries.noisy_centers import (
-    noisy_centers,
-)
+from sklearn_dp._queries.separated_balls import noisy_centers
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
