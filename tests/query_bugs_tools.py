@@ -14,7 +14,6 @@ from sklearn_dp._privacy import _domain as _aggregates
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
-    averages,
     ball_moments,
     balls,
     boxes,
@@ -22,11 +21,13 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    distances,
     grid_cells,
     grid_ranks,
     grids,
     halves,
     interior,
+    members,
     names,
     nodes,
     outputs,
@@ -79,7 +80,7 @@ QUESTIONS = {
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
-    columns.DistancesAndValues: ["distances_and_values"],
+    distances.DistancesAndValues: ["distances_and_values"],
     whitened.WhitenedMoments: ["whitened_moments"],
     whitened.WhitenedDistances: ["whitened_distances"],
     names.CategoryCounts: ["category_counts"],
@@ -94,7 +95,7 @@ QUESTIONS = {
     balls.BallCounts: ["ball_counts"],
     balls.RingCounts: ["ring_counts"],
     balls.BallSum: ["ball_sum", "ball_sum_replaced"],
-    averages.Members: ["members"],
+    members.Members: ["members"],
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
@@ -612,11 +613,11 @@ SOME = {
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
     ),
     "values less the mean of their column": (
-        columns, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
-        columns.DistancesAndValues,
+        distances, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
+        distances.DistancesAndValues,
     ),
     "a value in two bins (distances)": (
-        columns, "weighted_bincount", in_two_cells, columns.DistancesAndValues,
+        distances, "weighted_bincount", in_two_cells, distances.DistancesAndValues,
     ),
     "counted for each end that it is beyond": (
         vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,

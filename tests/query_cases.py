@@ -21,7 +21,6 @@ from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
-    averages,
     ball_moments,
     balls,
     boxes,
@@ -47,6 +46,7 @@ from sklearn_dp._queries import (
 from sklearn_dp._queries import grids as active
 from sklearn_dp._queries import interior as scores
 from sklearn_dp._queries import whitened as labels
+from sklearn_dp._queries.members import Members
 
 # -- parameters ------------------------------------------------------------------------------------
 
@@ -328,7 +328,7 @@ def ball_sum_replaced(rng):
 def members(rng):
     ground = Ground.draw(rng)
     center = ground.points(rng, 1)[0]
-    query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
+    query = Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
     return ground.points_case(query, balls.Beyond(center, -1.0), replace=True)
 
 

@@ -38,12 +38,7 @@ PUBLIC = {
     "_rows.clients": None,
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
-    "_queries.averages": {
-        "Average",
-        "Members",
-        "average_of_members",
-        "basic_average_budget",
-    },
+    "_queries.averages": {"Average", "basic_average_budget"},
     "_queries.blocks": {"BlockFits", "block_rows", "fit_blocks"},
     "_queries.k_averages": {"boxes_fit"},
     "_queries.matrix_cores": {"covariance_of_core", "noise_of_core"},
@@ -56,6 +51,7 @@ PUBLIC = {
         "inner_constants",
         "least_tuples",
     },
+    "_queries.members": {"Members", "average_of_members"},
     "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core"},
     "_queries.halves": {
         "Dropped",

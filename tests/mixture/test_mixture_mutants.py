@@ -16,7 +16,7 @@ from sklearn_dp._published.separated_gaussians import tree as _mixture_tree
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import halves as _mixture_halves
 from sklearn_dp._queries import terrific as _terrific
-from sklearn_dp._queries.columns import DistancesAndValues
+from sklearn_dp._queries.distances import DistancesAndValues
 from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.whitened import LabelDistances, WhitenedMoments
 from sklearn_dp._rows.rows import ROWS
