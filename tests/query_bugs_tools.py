@@ -44,7 +44,6 @@ from sklearn_dp._queries import (
     words,
 )
 from sklearn_dp._queries import grids as active
-from sklearn_dp._queries import interior as scores
 from sklearn_dp._queries import whitened as labels
 from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import bins, row_sums
@@ -89,7 +88,7 @@ QUESTIONS = {
     outputs.Working: ["working"],
     outputs.MiddleScores: ["middle_scores"],
     outputs.LengthScores: ["length_scores"],
-    scores.ScoreSum: ["score_sum"],
+    interior.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
     balls.BallCounts: ["ball_counts"],
@@ -669,7 +668,7 @@ SOME = {
     "excess without a bound (totals)": (
         Units, "totals", excess_without_a_bound, vectors.UnitTotals,
     ),
-    "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
+    "scores that are not centered": (interior.ScoreSum, "on", not_centered, interior.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
     "a claim of each part alone": (

@@ -44,7 +44,6 @@ from sklearn_dp._queries import (
     words,
 )
 from sklearn_dp._queries import grids as active
-from sklearn_dp._queries import interior as scores
 from sklearn_dp._queries import whitened as labels
 from sklearn_dp._queries.members import Members
 
@@ -245,7 +244,7 @@ def score_sum(rng):
     def likely(direction):
         return rng.choice(odd, size=(len(direction), 1))
 
-    return Case(scores.ScoreSum(low, high), 1, likely=likely)
+    return Case(interior.ScoreSum(low, high), 1, likely=likely)
 
 
 def _topical(rng, make):
