@@ -5,7 +5,6 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._privacy._unit_draws import blocks_of_draws, copies, unit_draws
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.blocks import (
     TASKS,
     BlockFits,
@@ -14,6 +13,7 @@ from sklearn_dp._queries.blocks import (
     fit_some,
     unit_copies,
 )
+from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.threads import in_workers
 

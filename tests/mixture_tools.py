@@ -19,10 +19,10 @@ from sklearn_dp._published.separated_gaussians.partition import (
     partition_parts,
 )
 from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.labels import LABELS
 from sklearn_dp._queries.nodes import NODES
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries.whitened import LABELS
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._status import Status
 from sklearn_dp.mixture import (

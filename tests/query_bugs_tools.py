@@ -14,8 +14,6 @@ from sklearn_dp._privacy import _domain as _aggregates
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
-    active,
-    averages,
     ball_moments,
     balls,
     boxes,
@@ -23,12 +21,13 @@ from sklearn_dp._queries import (
     client_rounds,
     clusters,
     columns,
+    distances,
     grid_cells,
     grid_ranks,
     grids,
     halves,
     interior,
-    labels,
+    members,
     names,
     nodes,
     outputs,
@@ -37,7 +36,6 @@ from sklearn_dp._queries import (
     point_pairs,
     ranks,
     samples,
-    scores,
     second_moments,
     terrific,
     tuples,
@@ -45,6 +43,8 @@ from sklearn_dp._queries import (
     whitened,
     words,
 )
+from sklearn_dp._queries import grids as active
+from sklearn_dp._queries import whitened as labels
 from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import bins, row_sums
 from sklearn_dp._rows.table import CellCounts, Summed
@@ -79,7 +79,7 @@ QUESTIONS = {
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
-    columns.DistancesAndValues: ["distances_and_values"],
+    distances.DistancesAndValues: ["distances_and_values"],
     whitened.WhitenedMoments: ["whitened_moments"],
     whitened.WhitenedDistances: ["whitened_distances"],
     names.CategoryCounts: ["category_counts"],
@@ -88,13 +88,13 @@ QUESTIONS = {
     outputs.Working: ["working"],
     outputs.MiddleScores: ["middle_scores"],
     outputs.LengthScores: ["length_scores"],
-    scores.ScoreSum: ["score_sum"],
+    interior.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
     balls.BallCounts: ["ball_counts"],
     balls.RingCounts: ["ring_counts"],
     balls.BallSum: ["ball_sum", "ball_sum_replaced"],
-    averages.Members: ["members"],
+    members.Members: ["members"],
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
@@ -612,11 +612,11 @@ SOME = {
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
     ),
     "values less the mean of their column": (
-        columns, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
-        columns.DistancesAndValues,
+        distances, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
+        distances.DistancesAndValues,
     ),
     "a value in two bins (distances)": (
-        columns, "weighted_bincount", in_two_cells, columns.DistancesAndValues,
+        distances, "weighted_bincount", in_two_cells, distances.DistancesAndValues,
     ),
     "counted for each end that it is beyond": (
         vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,
@@ -668,7 +668,7 @@ SOME = {
     "excess without a bound (totals)": (
         Units, "totals", excess_without_a_bound, vectors.UnitTotals,
     ),
-    "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
+    "scores that are not centered": (interior.ScoreSum, "on", not_centered, interior.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
     "a claim of each part alone": (

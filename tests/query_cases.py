@@ -21,8 +21,6 @@ from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
-    active,
-    averages,
     ball_moments,
     balls,
     boxes,
@@ -33,7 +31,6 @@ from sklearn_dp._queries import (
     grid_ranks,
     grids,
     interior,
-    labels,
     names,
     nodes,
     outputs,
@@ -41,12 +38,14 @@ from sklearn_dp._queries import (
     places,
     point_pairs,
     samples,
-    scores,
     second_moments,
     terrific,
     tuples,
     words,
 )
+from sklearn_dp._queries import grids as active
+from sklearn_dp._queries import whitened as labels
+from sklearn_dp._queries.members import Members
 
 # -- parameters ------------------------------------------------------------------------------------
 
@@ -245,7 +244,7 @@ def score_sum(rng):
     def likely(direction):
         return rng.choice(odd, size=(len(direction), 1))
 
-    return Case(scores.ScoreSum(low, high), 1, likely=likely)
+    return Case(interior.ScoreSum(low, high), 1, likely=likely)
 
 
 def _topical(rng, make):
@@ -328,7 +327,7 @@ def ball_sum_replaced(rng):
 def members(rng):
     ground = Ground.draw(rng)
     center = ground.points(rng, 1)[0]
-    query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
+    query = Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
     return ground.points_case(query, balls.Beyond(center, -1.0), replace=True)
 
 

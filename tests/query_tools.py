@@ -15,7 +15,7 @@ from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._sealed import Sealed, opened
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import Query
-from sklearn_dp._queries.active import ACTIVE
+from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows import bins
 from sklearn_dp._rows.sparse_rows import SparseRows

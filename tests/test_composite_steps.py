@@ -27,7 +27,8 @@ from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries import noisy_centers, separated_balls
+from sklearn_dp._queries import separated_balls
+from sklearn_dp._queries import separated_balls as noisy_centers
 from sklearn_dp._queries.k_averages import box_means
 from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit._laws import law_of
@@ -40,7 +41,7 @@ CLOSE = 1 + 1e-9
 # Who opens a step, or a session inside one; each has a test below.
 OPENED = {
     "_aggregate/tuples/stage.py": {"run"},
-    "_queries/far_tuples.py": {"far_centers"},
+    "_queries/separated_balls.py": {"far_centers"},
     "_privacy/_composite_mechanism.py": {"open_step", "nested", "on_a_sample"},  # for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},

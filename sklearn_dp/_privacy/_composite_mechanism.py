@@ -52,10 +52,8 @@ class CompositeMechanism:
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release.
-
-        How many, is as secret as the data.
-        """
+        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release. How
+        many, is as secret as the data."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)

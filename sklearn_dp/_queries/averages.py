@@ -1,7 +1,7 @@
 """Averages of points of unknown location, any two of which are near each other.
 
-Of the survivors of a filter (:mod:`.cores`), of which every two have a common friend, or of the
-members of a released ball. Two things are released, here, where the exact numbers are:
+Of the survivors of a filter, of which every two have a common friend, or of the members of a
+released ball. Two things are released, here, where the exact numbers are:
 
 1. a number that is below their true number but for a probability delta (:func:`core_size`);
 2. their average, with Gaussian noise in proportion to the distance of two points over that number.
@@ -14,48 +14,252 @@ and their average to one that is small beside its noise.
 Size, filter and average together are in :mod:`.point_pairs`, as published [1]_;
 `_aggregate.friendly.mean` refines that, which is three times as accurate in many dimensions.
 
+*Friendly cores* keep the elements that agree with more than half of the others. A filter looks at
+how many *friends* each element has and keeps it or drops it at random. Its keep decisions are no
+release. The guarantee is conditional: but for a failure probability delta, any two survivors on
+either of two neighboring data sets have a common friend, so a mechanism that is private on such
+pairs only (:func:`friendly_average`) may run on the survivors, and its cost adds to that of the
+filter [1]_.
+
+Every predicate is a pure function of the two elements: a distance never depends on which other
+elements share a tile with them, and ties with the radius are decided the same way on both of two
+neighboring data sets.
+
 References
 ----------
 .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
-   differentially private aggregation", ICML 2022, FC_Avg, with exact quantiles.
+   differentially private aggregation", ICML 2022: FC_Avg, with exact quantiles; the zCDP filter,
+   algorithm C.5, with exact Gaussian quantiles; the basic filter, C.3, with corrected constants.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from .._costs import accounting
 from .._costs.rounding import round_up
-from .._privacy._grid import sum_type
 from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim, Sealed, exact_of
+from .._privacy._sealed import Claim, Sealed
 from .._privacy._session import PrivacySession
-from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, check_points
-from .balls import squared_distances
-from .cores import BASIC_GAMMA
+from .._privacy._units import UnitFacts
+from .._privacy.mechanisms import filters
+from .._privacy.mechanisms.stability import stability_threshold
+
+_TILE = 1024  # rows and columns of a tile of distances: 8 MB
+_SAFE = 1 - 1e-9  # of a failure probability
+
+
+def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
+    """Which pairs (a, b) of points are within `radius (1 + 1e-9)` of one another."""
+    # One fixed loop over the coordinates for each pair: the same bits in every tile, and
+    # symmetric. (A matrix product is neither.)
+    return cdist(X, Y, "sqeuclidean") <= float(radius) ** 2
+
+
+# -- counts -----------------------------------------------------------------------------------
+
+
+def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of slices that cover the upper triangle of an (n, n) matrix."""
+    starts = range(0, n, _TILE)
+    for i in starts:
+        for j in starts[i // _TILE :]:
+            yield slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))
+
+
+def friend_counts(X: np.ndarray, radius: float) -> np.ndarray:
+    """Number of points within `radius` of each finite point (n, d), itself included."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    counts = np.zeros(len(X), dtype=np.int64)
+    for rows, columns in _tiles(len(X)):
+        friends = dist_r(X[rows], X[columns], radius)
+        counts[rows] += friends.sum(axis=1)
+        if rows != columns:
+            counts[columns] += friends.sum(axis=0)
+    return counts
+
+
+def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
+    """Number of ordered pairs of finite points (n, d) farther apart than each increasing radius."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    squares = np.square(np.asarray(radii, dtype=np.float64))
+    cells = np.zeros(len(squares) + 1, dtype=np.int64)
+    for rows, columns in _tiles(len(X)):
+        # Cell i holds the pairs that radius i is the first to join; self-pairs are in cell 0.
+        cell = np.searchsorted(squares, cdist(X[rows], X[columns], "sqeuclidean").ravel())
+        pairs_of_cell = np.bincount(cell, minlength=len(cells))
+        cells += pairs_of_cell if rows == columns else 2 * pairs_of_cell
+    return len(X) ** 2 - np.cumsum(cells[:-1])
+
+
+# -- filters ----------------------------------------------------------------------------------
+#
+# Scores are 2 W - n, in half counts, so that they are integers.
+
+
+def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
+    """A number that is below n with probability at most `delta`, from n + round(sd Z).
+
+    The elements that two neighbors have in common are as many as the smaller of them has, so
+    none may be missing there: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2.
+    """
+    return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
+
+
+def core_add_remove(
+    session: PrivacySession,
+    entry: str,
+    friends: np.ndarray,
+    noisy_size: float,
+    sd: float,
+    *,
+    rho: float,
+    delta: float,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
+    """Friendly core when neighbors add or remove an element; the size is private. Not a release.
+
+    Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
+    element, itself included; `noisy_size` is the released n + round(sd Z), paid for on its own.
+    Where they are a random sample, `units` are their numbers in the whole. Neighbors share the
+    coins of the elements they have in common. Given these, an element that is in the sample moves
+    the counts of the others as in the full count, and one outside is not there.
+
+    Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
+    its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either
+    of the two. Then a bad element has a score of at most 1 in D (0 in D'), so it survives with
+    probability at most delta / (2 (upper + 1)), and none of the at most n of them does but for
+    delta / 2. The scores of the others, at most n - 1, differ by exactly 1 half count; with
+    variance upper / (2 rho) that costs (n - 1) rho / upper <= rho. Decisions are independent given
+    `upper`, so dropping the bad ones leaves the rest alone. Two survivors are then friends of more
+    than half of the common elements: they share one.
+    """
+    upper = _size_upper_bound(noisy_size, sd, delta / 2)
+    sigma = round_up(math.sqrt(upper / (2 * rho)))
+    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
+    return filters.friendly_core_filter(
+        session,
+        entry,
+        2 * friends - len(friends),
+        sigma=sigma,
+        threshold=threshold,
+        bad=1,
+        sensitivity=1.0,
+        rho=rho,
+        delta=delta,
+        most=upper,
+        units=units,
+    )
+
+
+def core_fixed_size(
+    session: PrivacySession, entry: str, friends: np.ndarray, *, rho: float, delta: float
+) -> np.ndarray:
+    """Friendly core when neighbors replace an element; the size is public and at least 2.
+
+    Parameters and result as in :func:`core_add_remove`.
+
+    Of the t elements t - 1 are common. A bad one has at most (t - 1)/2 friends among these, so its
+    score is at most 2 floor((t - 1)/2) + 2 - t, which is 0 for an even t and 1 for an odd one; it
+    survives with probability at most delta / t. The other scores move by at most 2 half counts:
+    4 (t - 1) / (2 sigma^2) = rho.
+    """
+    size = len(friends)
+    if size < 2:
+        raise ValueError("a core of a fixed size needs at least 2 elements.")
+    sigma = round_up(math.sqrt(2 * (size - 1) / rho))
+    bad = size % 2
+    threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
+    return filters.friendly_core_filter(
+        session,
+        entry,
+        2 * friends - size,
+        sigma=sigma,
+        threshold=threshold,
+        bad=bad,
+        sensitivity=2.0,
+        rho=rho,
+        delta=delta,
+        fixed=True,
+    )
+
+
+BASIC_GAMMA = 2.0
+"""l1 distance of the keep probabilities of :func:`core_basic` between neighbors, at most; it would
+be one more if the predicate were not symmetric."""
+
+
+def core_basic(
+    session: PrivacySession,
+    entry: str,
+    friends: np.ndarray,
+    *,
+    rho: float,
+    delta: float,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
+    """Friendly core by smooth keep probabilities, when neighbors add or remove an element; a
+    complete data set survives surely.
+
+    Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently. `units` as in
+    :func:`core_add_remove`.
+
+    The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbors, A on the
+    core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g = `BASIC_GAMMA`; `rho` and
+    `delta` are that guarantee in zCDP, as worked out by the caller.
+
+    Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
+    y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
+    common, n in all among n - 1 elements.
+    """
+    size = len(friends)
+    width = max(size, 1)
+    chances = np.clip(2 * friends - size, 0, width)
+    return filters.unit_bernoulli(
+        session,
+        entry,
+        chances,
+        width,
+        sensitivity=BASIC_GAMMA,
+        rho=rho,
+        delta=delta,
+        units=units,
+    )
+
 
 ROUNDING = 1e-9
 """A friend is at most (1 + this) times the radius away."""
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _SPAN_BITS = 22  # rows are rounded to radius / 2**22
+_ROWS = UnitFacts()
 _FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
 def core_size(
-    session: PrivacySession, entry: str, m: int, *, rho: float, delta: float, scale: int = 1
+    session: PrivacySession,
+    entry: str,
+    m: int,
+    units: UnitFacts,
+    *,
+    rho: float,
+    delta: float,
+    scale: int = 1,
 ) -> float:
     """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`.
 
-    `m` is the true number, or the weight in steps, of which an element has `scale` at the most. The
-    entry pays `rho`; the caller is charged delta.
+    `m` is the true number, or the weight in steps, of which an element has `scale` at the most;
+    `units` are what the elements stand for. The entry pays `rho`; the caller is charged delta.
     """
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
-    noisy = session.gaussian(entry, m, sensitivity=float(scale), unit=1.0 / scale, rho=rho)
+    noisy = session.release(
+        entry, Sealed(m, Claim(float(scale), 1.0 / scale), units, "Size"), rho=rho
+    )
     # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
     return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
@@ -82,64 +286,6 @@ def rounded_mean(total: Any, mass: int, fine: int) -> Any:
     return (total * 2 ** (fine + 1) + mass) // (2 * max(mass, 1))
 
 
-class Members(PointQuery):
-    """The points `among` some in a ball: how many, and their sum in steps of a public unit, which
-    can be released as an average only."""
-
-    center: np.ndarray
-    radius: float
-    limit: float  # of the length of a row
-    among: str
-
-    class Answer(NamedTuple):
-        number: Sealed
-        total: Sealed
-
-    def _check(self) -> None:
-        check_points(self.center[None])
-
-    @property
-    def nearest(self) -> float:
-        """Half of what any two members are apart, at most."""
-        return min(self.radius, self.limit)
-
-    def on(self, part: Part) -> tuple[Part, tuple]:
-        rows = part[ROWS]
-        square = math.floor(self.radius**2)
-        near = part[self.among] & (squared_distances(rows, self.center) <= square)
-        # A row has at most 2**24 steps of the grid, and these are at least 2**-24 of one: integers
-        # of at most 2**48, at most 2**16 of them in a chunk.
-        total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 48))
-        for place, x in rows.chunks():
-            steps = np.rint(x[near[place]] * (1 / average_unit(self.nearest)))
-            total += exact_integers(steps).sum(axis=0)
-        return part, (int(np.count_nonzero(near)), total)
-
-    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A point more or less, or another one, moves the number by at most one."""
-        return Claim(1.0), Claim(math.inf)
-
-
-def average_of_members(
-    session: PrivacySession, size_entry: str, mean_entry: str, members: Members, answer: Any
-) -> np.ndarray | None:
-    """A noisy average of the members, of which any two are within two radii, or None.
-
-    As in a friendly average: a row more or less moves the exact one by at most 2 radius over the
-    released size, which is below their number but for the delta of its entry. All that the entries
-    have left is spent.
-    """
-    number, total = (exact_of(each) for each in answer)
-    rho, delta = session.remaining(size_entry), session.plan[size_entry].delta
-    size = core_size(session, size_entry, number, rho=rho, delta=delta)
-    if size < 1:
-        return None
-    unit, fine, sensitivity = average_lattice(len(total), members.nearest, size)
-    value = rounded_mean(total.astype(object), number, fine)
-    unit = math.ldexp(unit, -fine)
-    return session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit)
-
-
 @dataclass(frozen=True)
 class Average:
     """A released average."""
@@ -161,6 +307,7 @@ def friendly_average(
     delta: float,
     weights: np.ndarray | None = None,
     scale: int = 1,
+    units: UnitFacts = _ROWS,
 ) -> Average | None:
     """Noisy average of elements (m, p) of which every two have a common friend, or None.
 
@@ -169,6 +316,7 @@ def friendly_average(
     filter; m is private, and may be 0. `delta` is the probability of the failure event, charged by
     the caller. None if there seem to be too few rows; nothing but the size is released then.
     Weights, in steps, are at most `scale`, which is one; the number of rows is then their weight.
+    `units` are what the elements stand for.
 
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
     `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
@@ -177,11 +325,12 @@ def friendly_average(
     the average by at most 2 radius w / m.
     """
     m = len(rows) if weights is None else int(weights.sum())
-    size = core_size(session, size_entry, m, rho=rho_size, delta=delta, scale=scale)
+    size = core_size(session, size_entry, m, units, rho=rho_size, delta=delta, scale=scale)
     if size < 1:
         return None
     value, unit, sensitivity = _rounded_average(rows, radius, size, weights)
-    mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
+    sealed = Sealed(value, Claim(sensitivity, unit), units, "Average")
+    mean = session.release(mean_entry, sealed, rho=rho_mean)
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
 
 

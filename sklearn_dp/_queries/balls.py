@@ -19,7 +19,7 @@ from .._privacy._sealed import Claim, Sealed
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, Public, Step, check_points
-from .active import ACTIVE
+from .grids import ACTIVE
 from .samples import ByPart
 
 LARGEST_SQUARE = 2.0**52

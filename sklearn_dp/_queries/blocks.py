@@ -48,7 +48,7 @@ from .._rows.threads import one_thread
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
-from .active import ACTIVE
+from .grids import ACTIVE
 from .samples import ByPart, UnitNumbers
 from .table_rows import TableRows
 

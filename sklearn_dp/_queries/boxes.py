@@ -18,7 +18,7 @@ from .._rows.bins import row_slices
 from .._rows.rows import Rows
 from .._rows.table import ROWS, CellCounts, Part
 from ._query import Facts, PointQuery, Public, Several, Step
-from .active import ACTIVE
+from .grids import ACTIVE
 from .samples import Coins, chosen_rows
 
 INSIDE = "inside"

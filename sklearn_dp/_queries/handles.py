@@ -15,8 +15,7 @@ from .._rows.table import Part as _Part
 from .._rows.table import PartSource as _PartSource
 from .._rows.table import Table as _Table
 from ._query import GridFacts, Query, Step
-from .active import ACTIVE
-from .grids import Projected, Quantized, Recentered, Unprojected
+from .grids import ACTIVE, Projected, Quantized, Recentered, Unprojected
 from .table_rows import TableRows
 
 

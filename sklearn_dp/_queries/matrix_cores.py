@@ -26,8 +26,7 @@ from .._privacy._units import Units
 from .._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part
-from .averages import core_size
-from .cores import core_fixed_size
+from .averages import core_fixed_size, core_size
 from .handles import GridRows
 from .samples import UnitNumbers, numbered
 
@@ -62,7 +61,7 @@ def covariance_of_core(
     friends, d = friend_counts(matrices, distance), rows.n_features
     keep = core_fixed_size(session, core, friends, rho=of_core[0], delta=of_core[1])
     m = int(np.count_nonzero(keep))
-    size = core_size(session, size_of, m, rho=of_size[0], delta=of_size[1])
+    size = core_size(session, size_of, m, rows.units, rho=of_size[0], delta=of_size[1])
     eta = noise_of_core(size, distance, d, *of_matrix)
     if eta is None:
         return None

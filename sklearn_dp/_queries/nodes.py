@@ -18,13 +18,11 @@ from .._rows.row_sums import nearest
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
 from ._query import Public, Step, check_points
-from .active import ACTIVE
 from .balls import squared_distances
-from .grids import projected
-from .halves import along
+from .grids import ACTIVE, projected
+from .halves import along, inner_table
 from .handles import GridRows
-from .inner import inner_table
-from .labels import LABELS
+from .whitened import LABELS
 
 __all__ = [
     "CHOSEN", "NODES", "BallLabels", "Cut", "Divided", "LeafLabels", "TakenAway", "View",

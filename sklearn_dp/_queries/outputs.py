@@ -6,8 +6,8 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ArraySource, Part
 from ._query import Facts, PointQuery, Step
-from .active import ACTIVE
 from .balls import Crossing, counts_within
+from .grids import ACTIVE
 
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
 

@@ -6,19 +6,23 @@ the rows is collected, and nobody but this question sees it.
 Points are integer rows of norm at most 2**24 (see :mod:`sklearn_dp._privacy._grid`), so every
 squared distance is an integer of at most 2**50 that float64 matrix products give exactly: counts
 do not depend on the size of a tile, on the order of the rows or on BLAS.
+
+Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores
+do: they make the scores of windows, for recursive searches.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim, Sealed
+from .._privacy._sealed import Claim, Sealed, exact_of
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, Public
-from .active import ACTIVE
 from .balls import Crossing
+from .grids import ACTIVE
 from .samples import ByPart, Coins, chosen_rows
 
 _TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
@@ -187,3 +191,56 @@ class RadiusScores(PointQuery):
         are of single rows, so neighbors share those of the points they have in common."""
         rate = 1.0 if self.coins is None else self.coins.rate
         return (Claim.of_entries(2.0 * self.t - 1, len(self.radii.squares), rate),) * 2
+
+
+def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) -> Sealed:
+    """Numbers that move by no more than the scores do: the callers' proof."""
+    value, claim = function(exact_of(scores)), scores.claim
+    entry_claim = Claim.of_entries(claim.of_one, len(value), claim.rate)
+    return Sealed(value, entry_claim, scores.units, about)
+
+
+def padded(scores: Sealed) -> Sealed:
+    """To a power of two, with what is never better than the last score.
+
+    A constant, or the last score: the padding is as sensitive as the scores are.
+    """
+
+    def longer(values: np.ndarray) -> np.ndarray:
+        size = 1 << (len(values) - 1).bit_length()
+        return np.append(values, np.full(size - len(values), min(0, int(values[-1]))))
+
+    return _made_of(scores, longer, "padded")
+
+
+def window_widths(scores: Sealed, low: int, high: int) -> Sealed:
+    """For j = 0, 1, ...: min(w_j - low, high - w_(j+1)), where w_j is the largest level that the
+    ends of some window of 2**j candidates reach.
+
+    For a quasi-concave score that is the level of the whole window. The last w is for windows that
+    do not fit: as bad as any.
+    """
+
+    def inner(values: np.ndarray) -> np.ndarray:
+        columns = [
+            int(np.minimum(values[: len(values) - width + 1], values[width - 1 :]).max())
+            for width in (1 << j for j in range(len(values).bit_length()))
+        ]
+        widths = np.array([*columns, min(0, columns[-1])], dtype=np.int64)
+        return np.minimum(widths[:-1] - low, high - widths[1:])
+
+    return _made_of(scores, inner, "window_widths")
+
+
+def best_of_intervals(scores: Sealed, starts: range) -> Sealed:
+    """The best score of each interval of a partition, from its start to that of the next one."""
+
+    def best(values: np.ndarray) -> np.ndarray:
+        return np.array([values[max(start, 0) : start + starts.step].max() for start in starts])
+
+    return _made_of(scores, best, "best_of_intervals")
+
+
+def some_of(scores: Sealed, candidates: list[int]) -> Sealed:
+    """The scores of some candidates, public or released."""
+    return _made_of(scores, lambda values: values[candidates], "some_of")

@@ -13,7 +13,7 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
 from .._rows.bins import bins_of, counted
-from .._rows.quantized import moved_entries
+from .._rows.rows import moved_entries
 from .._rows.sparse_rows import SparseRows
 from .._rows.table import ROWS, Part
 from ._query import CellQuery, Facts, Query

@@ -2,7 +2,7 @@
 
 A few thousand points at most, all or a sample by coins of their numbers, come together at the place
 of the fit (:class:`PointPairs`). What is released of them: how many pairs are farther apart than
-public radii, and the average of those that a filter keeps (:mod:`.cores`, :mod:`.averages`).
+public radii, and the average of those that a filter keeps (:mod:`.averages`).
 """
 
 import math
@@ -12,10 +12,17 @@ import numpy as np
 
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._units import UnitFacts
 from .._rows.table import Part
 from ._query import Facts, PointQuery
-from .averages import Average, friendly_average
-from .cores import core_add_remove, core_basic, friend_counts, non_friend_pairs
+from .averages import (
+    Average,
+    core_add_remove,
+    core_basic,
+    friend_counts,
+    friendly_average,
+    non_friend_pairs,
+)
 from .samples import ByPart, Coins
 
 _PAIR_BITS = 20
@@ -107,7 +114,8 @@ def average_of_core(
     exact = exact_of(compared)
     rho = number.left(session)
     # Adding a point changes the number of those in the sample by one or not at all.
-    noisy = session.gaussian(number.entry, len(exact.points), sensitivity=1.0, rho=rho)
+    n = Sealed(len(exact.points), Claim(1.0), compared.units, "PointPairs")
+    noisy = session.release(number.entry, n, rho=rho)
     keep = core_add_remove(
         session,
         core.entry,
@@ -118,7 +126,7 @@ def average_of_core(
         delta=core.delta,
         units=exact.numbers,
     )
-    return _average(session, exact, keep, radius, size, mean, weighted)
+    return _average(session, exact, compared.units, keep, radius, size, mean, weighted)
 
 
 def average_of_basic_core(
@@ -135,12 +143,13 @@ def average_of_basic_core(
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)
-    return _average(session, exact, keep, radius, size, mean, False)
+    return _average(session, exact, compared.units, keep, radius, size, mean, False)
 
 
 def _average(
     session: PrivacySession,
     compared: Compared,
+    units: UnitFacts,
     keep: np.ndarray,
     radius: float,
     size: Share,
@@ -160,4 +169,5 @@ def _average(
         delta=size.delta,
         weights=weights,
         scale=1 if weights is None else compared.scale,
+        units=units,
     )

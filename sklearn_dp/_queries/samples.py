@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._sealed import Sealed, exact_of
+from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import UnitDraws, addressed_draws
 from .._privacy._units import UnitFacts
@@ -157,16 +157,15 @@ def released_numbers(
     if not units.own_weights:
         # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
         weight = int(numbers.totals[0])
-        noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
+        sealed = Sealed(weight, Claim(units.scale, units.step), units, "UnitNumbers")
+        noisy = session.release(entry, sealed)
         return float(noisy), np.array([noisy])
     # A unit adds one to the number and at most `scale` steps to each of the three totals. Each over
     # its claim: four quarters, whose sum is the square of the length of the change.
-    noisy = session.gaussian(
-        entry,
-        np.append(numbers.size, numbers.totals),
-        sensitivity=2.0 * np.array([1, units.scale, units.scale, units.scale]),
-        unit=np.array([1.0, units.step, units.step, units.step]),
-    )
+    step = np.array([1.0, units.step, units.step, units.step])
+    claim = Claim(2.0 * np.array([1, units.scale, units.scale, units.scale]), step)
+    totals = np.append(numbers.size, numbers.totals)
+    noisy = session.release(entry, Sealed(totals, claim, units, "UnitNumbers"))
     return float(noisy[0]), noisy[1:]
 
 

@@ -17,7 +17,7 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
 from ._query import Facts, PointQuery, check_points
-from .active import ACTIVE
+from .grids import ACTIVE
 from .pairs import collected, neighbor_counts
 from .samples import Coins
 

@@ -9,7 +9,7 @@ times all others; their distance is the Frobenius norm of the difference after m
 (:func:`matched_distances`). A neighbor changes one tuple, hence one row and one column of the
 matrix of distances: every other tuple gains or loses one friend at most. The average
 (:func:`average_of_core`) is private only for cores of which any two tuples have a common friend;
-the filter (:mod:`.cores`) guarantees that on both neighbors, but for a probability delta.
+the filter (:mod:`.averages`) guarantees that on both neighbors, but for a probability delta.
 """
 
 import math
@@ -22,11 +22,11 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
 from .._privacy._unit_draws import random_order
+from .._privacy._units import UnitFacts
 from .._rows.table import Part
 from ._query import Facts, PointQuery
-from .averages import Average, friendly_average
+from .averages import Average, core_add_remove, core_fixed_size, friendly_average
 from .blocks import active_results
-from .cores import core_add_remove, core_fixed_size
 from .samples import ByPart
 
 MATCH_LIMIT = 0.2
@@ -119,7 +119,9 @@ def average_of_core(
     """
     _, distances, tuples = (exact_of(each) for each in answer)
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
-    keep = (_private_core if pairs.n_tuples is None else _fixed_core)(session, friends)
+    units = answer[0].units
+    fixed = pairs.n_tuples is not None
+    keep = _fixed_core(session, friends) if fixed else _private_core(session, friends, units)
     # A null tuple has no friends, so it survives the filter only within delta. Without this line
     # its NaN would then show in the average.
     keep &= np.isfinite(tuples).all(axis=(1, 2))
@@ -128,7 +130,7 @@ def average_of_core(
     flat, delta = core.reshape(len(core), math.prod(tuples.shape[1:])), session.plan[size].delta
     rho, rho_mean = session.remaining(size), session.remaining(mean)
     return friendly_average(
-        session, size, mean, flat, reach, rho_size=rho, rho_mean=rho_mean, delta=delta
+        session, size, mean, flat, reach, rho_size=rho, rho_mean=rho_mean, delta=delta, units=units
     )
 
 
@@ -139,13 +141,13 @@ def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     return core_fixed_size(session, entry.name, friends, rho=rho, delta=entry.delta)
 
 
-def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
+def _private_core(session: PrivacySession, friends: np.ndarray, units: UnitFacts) -> np.ndarray:
     """Which of a private number of tuples are in the core. The number is released first: the noise
     of the filter needs an upper bound of it that holds but for delta / 2."""
     entry, number = session.plan["tuples/core"], "tuples/number"
     sd = 1 / math.sqrt(2 * session.remaining(number))
     # A tuple more or less changes their number by one.
-    noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
+    noisy = float(session.release(number, Sealed(len(friends), Claim(1.0), units, "TuplePairs")))
     rho = session.remaining(entry.name)
     return core_add_remove(session, entry.name, friends, noisy, sd, rho=rho, delta=entry.delta)
 

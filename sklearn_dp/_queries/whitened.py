@@ -9,6 +9,8 @@ may add in another order when there is a row more.)
 
 The weights of a row in the components sum to at most one, whatever they are. So all components
 together cost what one costs.
+
+Labels say which component a row is of, by released numbers, where whitening has not begun.
 """
 
 import math
@@ -22,10 +24,45 @@ from .._privacy._grid import clip_integer_columns, sum_type
 from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._privacy._units import Units
-from .._rows.rows import ROWS
-from .._rows.table import Part
-from ._query import Facts, Public, Query, Several, check_points
-from .labels import LABELS
+from .._rows.bins import bins_of, counted
+from .._rows.row_sums import nearest, to_centers
+from .._rows.table import ROWS, Part
+from ._query import CellQuery, Facts, Public, Query, Several, Step, check_points
+
+LABELS = "component labels"
+"""Name of the labels (n,) in the state of a part."""
+
+
+class NearestLabels(Step):
+    """Each row has the number of the nearest of integer centers (k, d)."""
+
+    centers: np.ndarray
+
+    def _check(self) -> None:
+        check_points(self.centers)
+
+    def on(self, part: Part) -> Part:
+        return part.having(**{LABELS: nearest(part[ROWS], self.centers)[0]})
+
+
+class LabelDistances(CellQuery):
+    """Weights in bins of distances from the centers of labels, one by one: (k n_bins,)."""
+
+    centers: np.ndarray  # (k, d), integers
+    edges: np.ndarray  # (n_bins + 1,)
+
+    def _check(self) -> None:
+        check_points(self.centers)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        labels, n_bins = part[LABELS], len(self.edges) - 1
+        squared = to_centers(part[ROWS], self.centers, labels)
+
+        def cells(place: slice) -> np.ndarray:
+            return exact_integers(labels[place]) * n_bins + bins_of(squared[place], self.edges)
+
+        return part, (counted(cells, len(labels), part.units, n_bins * len(self.centers)),)
+
 
 WEIGHTS = "component weights"
 """Name of the levels of the weights of each row in the components of the next question, as uint16,

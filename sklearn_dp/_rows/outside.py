@@ -6,7 +6,7 @@ import numpy as np
 
 from .._privacy._domain import Domain, safe_norms
 from .._privacy._grid import row_of_each_entry
-from .quantized import without_zeros
+from .rows import without_zeros
 from .sparse_rows import SparseRows
 
 _EQUAL = 1e-5  # of a side: what rounding may exceed

@@ -459,7 +459,7 @@ def _common(player: Any, known: Any, event: Any) -> tuple[np.ndarray, ...]:
 
 
 def _replay_filter(player: Any, known: Any, event: Any) -> Any:
-    """A friendly-core filter: see :mod:`sklearn_dp._queries.cores`.
+    """A friendly-core filter: see :mod:`sklearn_dp._queries.averages`.
 
     An element that may be bad has a score of at most `bad` in both data sets, and survives
     only within delta. All others must have close scores. An added unit stays if the player says so

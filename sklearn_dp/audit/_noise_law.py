@@ -19,9 +19,11 @@ from sklearn.base import BaseEstimator
 
 from .._costs.budget import PrivacyBudget
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-from .._privacy._pure_releases import laplace
+from .._privacy._pure_releases import release_laplace
+from .._privacy._sealed import Claim, Sealed
 from .._privacy._session import PrivacySession
 from .._privacy._trace import Event, Trace, trace
+from .._privacy._units import UnitFacts
 from ._laws import law_of
 from ._replay import record
 
@@ -286,13 +288,14 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
             PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
         ),
     )
-    shape = (size // 1000, 250)
+    shape, claim = (size // 1000, 250), Claim(2.0**20, l1=2.0**20)
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=random_state)
         for _ in range(4):
-            session.gaussian("gaussian", np.zeros(shape, np.int64), sensitivity=2.0**20, rho=0.5)
-            zeros = np.zeros((shape[0], 62), np.int64)
-            laplace(session, "laplace", zeros, sensitivity=2.0**20, epsilon=0.5)
+            zeros = np.zeros(shape, np.int64), np.zeros((shape[0], 62), np.int64)
+            of_both = (Sealed(each, claim, UnitFacts(), "zeros") for each in zeros)
+            session.release("gaussian", next(of_both), rho=0.5)
+            release_laplace(session, "laplace", next(of_both), epsilon=0.5)
     return noise_problems([recorder.events])
 
 

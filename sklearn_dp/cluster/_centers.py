@@ -57,7 +57,7 @@ from .._queries.coordinates import Columns
 from .._queries.handles import GridRows
 from .._queries.table_rows import TableRows
 from .._rows.nearest import UnitRows, nearest_point, nearest_seen, squares_to_nearest
-from .._rows.quantized import without_zeros
+from .._rows.rows import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of, with_callbacks

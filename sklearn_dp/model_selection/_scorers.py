@@ -3,7 +3,7 @@
 The score of a row is a function of that row and of what was released, to the last bit: for every
 scorer, also a user's own, this is what the release relies on. So a user's function is called with
 one row at a time; built-in scorers make each result in a fixed order. What is summed and what a
-unit changes in it: :class:`sklearn_dp._queries.scores.ScoreSum`.
+unit changes in it: :class:`sklearn_dp._queries.interior.ScoreSum`.
 """
 
 import math
@@ -18,7 +18,7 @@ from sklearn.base import is_regressor
 from .._costs.checks import check_number, is_integer
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._queries.scores import ScoreSum
+from .._queries.interior import ScoreSum
 from .._queries.table_rows import TableRows
 from .._rows.single_rows import distances, for_rows, row_guard
 from .._silence.global_generators import own_streams

@@ -29,39 +29,48 @@ LATER = {"ensemble._targets"}
 # released numbers, and those functions of single rows that methods of fitted estimators need.
 PUBLIC = {
     "_rows.bins": {"row_slices"},
-    "_rows.quantized": {"without_zeros"},
     "_rows.categories": None,
     "_rows.nearest": {"UnitRows", "nearest_point", "nearest_seen", "squares_to_nearest"},
     "_rows.row_sums": {"nearest_in"},
-    "_rows.rows": {"GridGeometry"},
+    "_rows.rows": {"GridGeometry", "without_zeros"},
     "_rows.single_rows": None,
     "_rows.sparse_rows": None,
     "_rows.clients": None,
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
-    "_queries.averages": {
-        "Average",
-        "Members",
-        "average_of_members",
-        "basic_average_budget",
-    },
+    "_queries.averages": {"Average", "basic_average_budget"},
     "_queries.blocks": {"BlockFits", "block_rows", "fit_blocks"},
-    "_queries.cores": set(),
     "_queries.k_averages": {"boxes_fit"},
     "_queries.matrix_cores": {"covariance_of_core", "noise_of_core"},
-    "_queries.noisy_centers": {"default_separation"},
     "_queries.separated_balls": {
         "LEAST_SEPARATION",
         "Constants",
         "answer_budget",
+        "default_separation",
+        "far_centers",
         "inner_constants",
         "least_tuples",
     },
+    "_queries.members": {"Members", "average_of_members"},
     "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core"},
-    "_queries.halves": {"POINTS", "half_of_points", "in_first", "second_half", "unit_points"},
-    "_queries.inner": {"Dropped", "alone"},
+    "_queries.halves": {
+        "Dropped",
+        "POINTS",
+        "alone",
+        "half_of_points",
+        "in_first",
+        "second_half",
+        "unit_points",
+    },
     "_queries.samples": {"Coins", "numbered", "released_numbers", "unit_draws"},
-    "_queries.whitened": {"FOURTHS", "WhitenedDistances", "WhitenedMoments", "Whitening"},
+    "_queries.whitened": {
+        "FOURTHS",
+        "LabelDistances",
+        "NearestLabels",
+        "WhitenedDistances",
+        "WhitenedMoments",
+        "Whitening",
+    },
 }
 SUMS_OF_ROWS = {
     "Products", "exact_gram", "label_sums", "norm_counts", "norm_places", "weighted_bincount",
@@ -151,6 +160,24 @@ def test_who_is_above_has_what_is_released():
     assert LATER - broken == set(), "they keep the laws now: take them off the list"
 
 
+def hands_numbers_to_a_session(module):
+    """A release with a sensitivity that is stated: sealed answers bring the one that was proved."""
+    for node in nodes(module):
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-2:] == [
+            "session",
+            "gaussian",
+        ]:
+            yield f"{module.name}:{node.lineno}"
+
+
+def test_sessions_are_handed_sealed_answers_only():
+    """Also by the composites among the questions, and by audits."""
+    above = [m for m in package_modules() if m.component != "_privacy"]
+    assert [each for m in above for each in hands_numbers_to_a_session(m)] == []
+    planted = Module.parse("_queries.averages", "x = session.gaussian('a', 1, sensitivity=1.0)")
+    assert [*hands_numbers_to_a_session(planted)]
+
+
 PLANTED = [
     *[
         (imports_no_rows, source)
@@ -158,7 +185,7 @@ PLANTED = [
             "from ..._rows.table import Part",
             "from ..._rows.rows import Rows",
             "from ..._rows.row_sums import clipped_sums",
-            "from ..._queries.inner import inner_table",
+            "from ..._queries.halves import inner_table",
             "from ..._privacy._domain import weighted_bincount",
             "from ..._privacy._pure_releases import exponential",
             "from ..._privacy.mechanisms import filters",

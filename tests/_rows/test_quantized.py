@@ -11,12 +11,12 @@ from sklearn_dp._privacy._grid import NearRows
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.places import NormCounts, SumAndTotals
 from sklearn_dp._queries.second_moments import SecondMoment
-from sklearn_dp._rows import quantized, sparse_rows
+from sklearn_dp._rows import rows as quantized
 from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows import sparse_rows
 from sklearn_dp._rows.outside import beyond, outside
-from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
 from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.rows import QuantizedRows, Rows, moved_entries
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
 from sklearn_dp._rows.table import ROWS, ArraySource, Part, PartSource
 

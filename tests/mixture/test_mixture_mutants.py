@@ -15,10 +15,9 @@ from sklearn_dp._published.separated_gaussians import partition as _mixture_part
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import halves as _mixture_halves
 from sklearn_dp._queries import terrific as _terrific
-from sklearn_dp._queries.active import ACTIVE
-from sklearn_dp._queries.columns import DistancesAndValues
-from sklearn_dp._queries.labels import LabelDistances
-from sklearn_dp._queries.whitened import WhitenedMoments
+from sklearn_dp._queries.distances import DistancesAndValues
+from sklearn_dp._queries.grids import ACTIVE
+from sklearn_dp._queries.whitened import LabelDistances, WhitenedMoments
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (

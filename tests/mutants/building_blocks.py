@@ -17,10 +17,10 @@ from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy import _products
 from sklearn_dp._privacy._sealed import exact_of, opened
+from sklearn_dp._queries import averages as _friendly_core
 from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import columns as _columns
-from sklearn_dp._queries import cores as _friendly_core
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples

@@ -33,10 +33,10 @@ from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
+from sklearn_dp._queries import interior as _scores
 from sklearn_dp._queries import k_averages as _k_averages
-from sklearn_dp._queries import noisy_centers as _noisy_centers
 from sklearn_dp._queries import places as _places
-from sklearn_dp._queries import scores as _scores
+from sklearn_dp._queries import separated_balls as _noisy_centers
 from sklearn_dp._queries import separated_balls as _separated_balls
 from sklearn_dp._queries import terrific as _terrific
 from sklearn_dp._queries import words as _words

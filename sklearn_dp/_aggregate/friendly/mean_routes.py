@@ -2,7 +2,7 @@
 
 * :class:`Bounds`: the center of public bounds. Nothing is released.
 * :class:`ZCDPCore` and :class:`BasicCore`: the average of a friendly core
-  (:mod:`..._queries.cores`, :mod:`.average`). Points are friends within the diameter of the data.
+  (:mod:`..._queries.averages`). Points are friends within the diameter of the data.
 * :class:`HeaviestCell`: the cell of a random grid that holds most points.
 
 Each predicts from public and released facts what it costs and how large the first ball will be, and

@@ -25,7 +25,7 @@ from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
-from ..._queries.labels import NearestLabels
+from ..._queries.whitened import NearestLabels
 from ..friendly.days import Means
 from ..kmeans import days as clusters
 from ..kmeans.engine import engine_entries, fit_engine

@@ -16,7 +16,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._unit_draws import UnitDraws
 from ..._queries.halves import second_half, unit_points
 from ..._queries.handles import GridRows
-from ..._queries.labels import NearestLabels
+from ..._queries.whitened import NearestLabels
 from ..._status import Status
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
@@ -70,7 +70,7 @@ class Parts:
     """A released partition, and the rows that the components are to be estimated on."""
 
     session: PrivacySession  # what is released of these rows goes through it
-    # with labels (:mod:`..._queries.labels`), unless the number of components is given as one
+    # with labels (:mod:`..._queries.whitened`), unless the number of components is given as one
     rows: GridRows
     centers: np.ndarray  # (k, d), integers in the ball of the rows; released
     path: str  # which way the releases led

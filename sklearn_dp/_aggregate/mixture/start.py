@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..._queries.labels import LabelDistances
+from ..._queries.whitened import LabelDistances
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import MOMENTS
 from ..shared.adaptive_center import CenterRadius

@@ -28,8 +28,8 @@ from scipy.special import ndtr
 from ..._costs.plan import PlanEntry
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.columns import DistancesAndValues
 from ..._queries.coordinates import Columns
+from ..._queries.distances import DistancesAndValues
 from ..._queries.table_rows import TableRows
 from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns

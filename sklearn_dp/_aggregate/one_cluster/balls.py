@@ -13,8 +13,8 @@ import numpy as np
 from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
-from ..._queries.active import ACTIVE
 from ..._queries.balls import LARGEST_SQUARE, BallCounts, BallSum, Crossing
+from ..._queries.grids import ACTIVE
 from ..._queries.handles import GridRows
 from .radius import BETA, exponential_epsilon
 

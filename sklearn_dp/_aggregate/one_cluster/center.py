@@ -28,8 +28,8 @@ from ..._privacy._pure_releases import choose
 from ..._privacy._sealed import SealedNames
 from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.stability import release_names
-from ..._queries.active import Active
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes, box_of
+from ..._queries.grids import Active
 from ..._queries.handles import GridRows
 from ..._queries.samples import Coins
 from ..._queries.second_moments import SecondMoment, symmetric

@@ -25,10 +25,15 @@ from ..._privacy._composite_mechanism import nested
 from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._queries.averages import Average
-from ..._queries.far_tuples import far_centers
 from ..._queries.k_averages import boxes_fit
-from ..._queries.noisy_centers import default_separation
-from ..._queries.separated_balls import Constants, answer_budget, inner_constants, least_tuples
+from ..._queries.separated_balls import (
+    Constants,
+    answer_budget,
+    default_separation,
+    far_centers,
+    inner_constants,
+    least_tuples,
+)
 from ..._queries.table_rows import TableRows
 from ..._queries.tuples import MATCH_LIMIT, TuplePairs, average_of_core
 
@@ -336,7 +341,7 @@ def tuples_needed(
 
     In half counts, a tuple with f t friends among t has a score 2 f t - t; noise has a standard
     deviation of 2 sigma there, sigma = sqrt((t - 1) / (2 rho)), and the threshold is the quantile
-    of delta / t (see `core_fixed_size` of :mod:`sklearn_dp._queries.cores`; here in whole counts).
+    of delta / t (see :func:`sklearn_dp._queries.averages.core_fixed_size`; here in whole counts).
     So t grows like log(t / delta) / rho, and no error of the tuples enters.
     """
     shares = TupleShares()

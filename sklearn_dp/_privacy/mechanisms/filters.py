@@ -1,7 +1,7 @@
 """Decisions about single units, released only through what is computed from the survivors.
 
 Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
-in :mod:`sklearn_dp._queries.cores`; here is only the law: a noisy score against a
+in :mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a
 threshold, or a coin of exact probability.
 
 Both decide about each unit by that unit's score and its own noise alone, so a unit that is added

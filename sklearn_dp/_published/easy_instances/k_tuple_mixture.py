@@ -33,8 +33,7 @@ from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
 from ..._queries.blocks import BlockFits, fit_blocks
-from ..._queries.halves import in_first
-from ..._queries.inner import Dropped
+from ..._queries.halves import Dropped, in_first
 from ..._queries.samples import numbered, unit_draws
 from ..._queries.table_rows import TableRows
 

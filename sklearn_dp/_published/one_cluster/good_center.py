@@ -35,9 +35,9 @@ from ..._aggregate.one_cluster.radius import BETA
 from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._pure_releases import first_above
 from ..._privacy._session import PrivacySession
-from ..._queries.averages import Members, average_of_members
 from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes
 from ..._queries.handles import GridRows
+from ..._queries.members import Members, average_of_members
 
 _ROUNDS = 64  # grids to try
 _SAFE = 1 - 1e-9

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from ..._privacy._pure_releases import choose, leader
 from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
-from ..._queries.windows import best_of_intervals, padded, some_of, window_widths
+from ..._queries.pairs import best_of_intervals, padded, some_of, window_widths
 
 _BASE = 32  # so few candidates are left to the exponential mechanism
 

@@ -55,11 +55,10 @@ from ..._aggregate.shared.centering import Size
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._queries.halves import POINTS
+from ..._queries.halves import POINTS, Dropped, alone
 from ..._queries.handles import GridRows
-from ..._queries.inner import Dropped, alone
-from ..._queries.labels import NearestLabels
 from ..._queries.nodes import Cut, Divided, LeafLabels, View, labels_of_points, viewed
+from ..._queries.whitened import NearestLabels
 from .spherical import top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries, points_ball, points_entries
 

@@ -33,9 +33,8 @@ from ..._aggregate.shared.axes import second_moment
 from ..._costs.plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS
-from ..._queries.halves import POINTS, half_of_points
+from ..._queries.halves import POINTS, Dropped, half_of_points
 from ..._queries.handles import GridRows
-from ..._queries.inner import Dropped
 from ..._queries.nodes import CHOSEN, BallLabels, TakenAway, chosen_points
 from ..._queries.samples import numbered, unit_draws
 

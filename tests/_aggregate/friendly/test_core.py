@@ -20,7 +20,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._unit_draws import unit_draws
 from sklearn_dp._privacy.mechanisms import filters
-from sklearn_dp._queries import cores as core
+from sklearn_dp._queries import averages as core
 from sklearn_dp._queries import tuples
 from sklearn_dp.audit._replay import Replay
 

@@ -13,7 +13,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.columns import _hashes
+from sklearn_dp._queries.distances import _hashes
 from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

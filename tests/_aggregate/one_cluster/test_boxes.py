@@ -11,8 +11,8 @@ from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import boxes as _boxes
-from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.boxes import Boxes, FullestBoxes, InBox, NamedBoxes
+from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.samples import Coins
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import ROWS, ArraySource, Part, add_sums

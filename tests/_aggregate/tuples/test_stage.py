@@ -19,11 +19,12 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._sealed import Claim, exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries import far_tuples as _far_tuples
-from sklearn_dp._queries import k_averages, noisy_centers
+from sklearn_dp._queries import k_averages
 from sklearn_dp._queries import k_averages as _box_mean
-from sklearn_dp._queries import noisy_centers as _noisy_centers
+from sklearn_dp._queries import separated_balls as _far_tuples
+from sklearn_dp._queries import separated_balls as _noisy_centers
 from sklearn_dp._queries import separated_balls as _partition
+from sklearn_dp._queries import separated_balls as noisy_centers
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims

@@ -10,9 +10,7 @@ from scipy import stats
 from sklearn_dp._costs import accounting
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries.noisy_centers import (
-    noisy_centers,
-)
+from sklearn_dp._queries.separated_balls import noisy_centers
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

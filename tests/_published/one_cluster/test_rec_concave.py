@@ -12,7 +12,7 @@ from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
-from sklearn_dp._queries import windows
+from sklearn_dp._queries import pairs as windows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
