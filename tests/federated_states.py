@@ -10,7 +10,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import client_update, first_message, server_update
-from sklearn_dp.federated._engines import total_of
+from sklearn_dp.federated._clients import total_of
 from sklearn_dp.federated._parameters import entries_of
 from sklearn_dp.federated._state import Setup
 

@@ -19,8 +19,8 @@ from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
-from ._engines import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
-from ._errors import WITH_ERRORS, keep_errors
+from ._clients import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
+from ._learn import WITH_ERRORS, keep_errors
 from ._parameters import (
     UNITS,
     FederatedOptions,

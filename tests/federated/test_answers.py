@@ -6,8 +6,7 @@ from federated_states import CLIENT_STATES, ROW_STATES, all_kinds, data
 
 from sklearn_dp._queries.client_rounds import CLIENT_STEPS
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._client import check_answer
-from sklearn_dp.federated._engines import total_of
+from sklearn_dp.federated._clients import check_answer, total_of
 
 
 def wrong_answers(good, bounded):

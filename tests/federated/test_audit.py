@@ -17,8 +17,7 @@ from sklearn_dp.audit._noise_law import noise_audit
 from sklearn_dp.audit._replay import Replay, ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
-    _client,
-    _engines,
+    _clients,
     _learn,
     _server,
     _state,
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
-MODULES = (_client, _engines, _learn, _server, _state, _rounds)
+MODULES = (_clients, _learn, _server, _state, _rounds)
 
 
 def rows(n, seed=0):
@@ -211,7 +210,7 @@ def centers_over_true_counts(original):
     return learn
 
 
-@patched(_client, "client_update")
+@patched(_clients, "client_update")
 def client_means_at_row_level(original):
     def update(kind, message, X):
         found = original(kind, message, X)
@@ -224,7 +223,7 @@ def client_means_at_row_level(original):
     return update
 
 
-@patched(_client, "client_update")
+@patched(_clients, "client_update")
 def small_clients_skipped_at_row_level(original):
     return lambda kind, message, X: original(kind, message, X if len(X) > 3 else X[:0])
 
@@ -318,14 +317,14 @@ def plant(monkeypatch, bug):
         for key, value in list(table.items()):
             if value is original:
                 monkeypatch.setitem(table, key, broken)
-    sums = _engines.total_of
+    sums = _clients.total_of
 
     def watched(kind, message, answers):
         total, failed = sums(kind, message, answers)
         _LAST.append(total)
         return total, failed
 
-    monkeypatch.setattr(_engines, "total_of", watched)
+    monkeypatch.setattr(_clients, "total_of", watched)
     _LAST.clear()
 
 
@@ -362,7 +361,7 @@ def test_without_a_bug_there_is_no_violation(monkeypatch):
 def test_mutants_are_killed(bug, monkeypatch):
     plant(monkeypatch, bug)
     if "client" in bug and "row level" in bug or "skipped" in bug:
-        monkeypatch.setattr("sklearn_dp.federated._engines._BLOCK", 6)
+        monkeypatch.setattr("sklearn_dp.federated._clients._BLOCK", 6)
     assert violations(
         bug in FOR_CLIENTS,
         "kmeans++" if bug.startswith("clip missing") else None,
@@ -403,7 +402,7 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
             with trace(recorder):
                 session = PrivacySession(plan, random_state=seed + 1000 * len(X))
                 state = first_message(setup, session)
-                total = _client.client_update("moment", state.message, X)
+                total = _clients.client_update("moment", state.message, X)
                 server_update(state, total, session)
             event = recorder.events[-1]
             values.append(event.output[0] / np.asarray(event.scale)[0])

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, _clip_whole, norm_of
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._client import check_answer
-from sklearn_dp.federated._engines import total_of
+from sklearn_dp.federated._clients import check_answer, total_of
 
 
 @all_kinds(CLIENT_STATES)

@@ -10,7 +10,7 @@ from federated_states import ROW_STATES, D, data
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._published.feddp_kmeans.theory import _Moved, private_average
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._client import AnswerError, usable_rows
+from sklearn_dp.federated._clients import AnswerError, usable_rows
 
 X = data(3, 8)
 

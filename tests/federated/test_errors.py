@@ -7,7 +7,7 @@ import pytest
 from federated_states import states
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated._errors import count_errors
+from sklearn_dp.federated._learn import count_errors
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

@@ -8,7 +8,7 @@ from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, s
 
 from sklearn_dp._bounds import domain_of
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._engines import total_of
+from sklearn_dp.federated._clients import total_of
 from sklearn_dp.federated._server import _residual_limit, empty_message, message_of
 from sklearn_dp.federated._state import SealedMessage, Setup, State, begin
 

@@ -16,8 +16,7 @@ from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
-    _client,
-    _engines,
+    _clients,
     _federated_dp_kmeans,
     _server,
     client_update,
@@ -191,7 +190,7 @@ def test_no_answer_swallows_the_noise_of_others(state, number):
     flood = {name: np.full(value.shape, number) for name, value in others[0].items()}
     for place in range(len(others) + 1):
         answers = [(a, None) for a in [*others[:place], flood, *others[place:]]]
-        total, failed = _engines.total_of(state.kind, state.message, answers)
+        total, failed = _clients.total_of(state.kind, state.message, answers)
         assert not failed
         for name, value in total.items():
             left = value.astype(object) - flood[name]
@@ -355,15 +354,14 @@ def clip_after_the_noise(patch):
 
 def no_share_without_rows(patch):
     """A client of no use is left out, and with it the noise that others count on."""
-    exact = _client.client_update
+    exact = _clients.client_update
 
     def update(kind, message, X, shares=None):
         if message["noise"].size and (X is None or not len(X)):
             return exact(kind, message | {"noise": np.empty(0)}, np.empty((0, D)))
         return exact(kind, message, X, shares)
 
-    for module in (_client, _engines):
-        patch.setattr(module, "client_update", update)
+    patch.setattr(_clients, "client_update", update)
 
 
 def found_by_audits():

@@ -41,8 +41,8 @@ from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
-from sklearn_dp.federated import _client
-from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.federated import _clients
+from sklearn_dp.federated._clients import LocalEngine
 from sklearn_dp.model_selection import _search_plan
 from sklearn_dp.model_selection._runs import Runner
 
@@ -232,7 +232,7 @@ OUTSIDE = [
     ),
     Edit(
         "a share of a client far away from a constant seed",
-        _client,
+        _clients,
         "client_update",
         "NoiseShares() if shares is None",
         "NoiseShares(0) if shares is None",
@@ -259,7 +259,7 @@ OUTSIDE = [
     ),
     Edit(
         "half of the noise off the diagonal of a client's second moment",
-        _client,
+        _clients,
         "_with_share",
         "np.where(diagonal, sigma, off_diagonal)",
         "np.where(diagonal, sigma, off_diagonal / 2)",
@@ -268,7 +268,7 @@ OUTSIDE = [
     ),
     Edit(
         "a client uses all of its rows",
-        _client,
+        _clients,
         "_rows_of",
         'saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)',
         "saturated(X)",

@@ -59,8 +59,7 @@ from ..._queries.ball_moments import BallMoments
 from ..._queries.client_rounds import ClientRound
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
-from ...federated._client import usable_rows
-from ...federated._engines import LocalEngine, run_rounds, total_of
+from ...federated._clients import LocalEngine, run_rounds, total_of, usable_rows
 from ...federated._server import ask, empty_message, first_message, server_update
 from ...federated._state import SealedMessage, Setup, State
 
@@ -116,7 +115,7 @@ def cluster(
 ) -> tuple[np.ndarray, PrivacyReport]:
     """The algorithm of the paper's theorem without assumptions (Algorithm 5), repaired.
 
-    Clients are those of :class:`~sklearn_dp.federated._engines.LocalEngine`. The server's points
+    Clients are those of :class:`~sklearn_dp.federated._clients.LocalEngine`. The server's points
     and the facts are public, at least one point for each component. Released are the centers, after
     `n_lloyd` private Lloyd rounds.
 

@@ -20,7 +20,7 @@ from sklearn_dp._published.feddp_kmeans.theory import (
 )
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._replay import Replay
-from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.federated._clients import LocalEngine
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
