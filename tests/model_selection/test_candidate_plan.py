@@ -9,7 +9,7 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
-from sklearn_dp.model_selection._candidates import candidate, plan_of
+from sklearn_dp.model_selection._candidates import candidate
 from sklearn_dp.model_selection._search_plan import (
     SCORE,
     BudgetSplit,
@@ -36,7 +36,7 @@ def maker(score_share=0.25):
 def test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem():
     """A random number of runs would each fail with a probability that nobody pays for."""
     step = candidate(FriendlyMean(locate="cells"), {}, ()).steps[0]
-    plan = plan_of(step.estimator, 2, "row")
+    plan = step.estimator.privacy_plan(2, unit="row")
     assert plan.gaussian and plan.delta_failure > 0 and not only_gaussian(plan)
     assert not releases_are_gaussian(step, 1e-6, (2,), "row")
 
@@ -69,11 +69,13 @@ def test_the_shared_steps_are_fitted_with_the_largest_of_what_candidates_keep():
 
 
 def test_a_lump_pays_for_all_fits_or_for_the_dearest():
-    cheap, dear = (plan_of(DPKMeans(3, bounds=1.0, rho=rho), 2, "row") for rho in (0.1, 0.3))
+    cheap, dear = (
+        DPKMeans(3, bounds=1.0, rho=rho).privacy_plan(2, unit="row") for rho in (0.1, 0.3)
+    )
     one, both = lump("last fit", [cheap, dear]), lump("candidates", [cheap, dear], uses=2)
     assert (one.rho, one.uses) == (dear.rho, 1)
     assert both.rho == pytest.approx(cheap.rho + dear.rho) and both.rho >= cheap.rho + dear.rho
     assert one.mechanism is both.mechanism is Mechanism.GAUSSIAN
-    tuples = plan_of(DPKTupleKMeans(3, bounds=1.0, n_tuples=20, rho=2.0), 2, "row")
+    tuples = DPKTupleKMeans(3, bounds=1.0, n_tuples=20, rho=2.0).privacy_plan(2, unit="row")
     mixed = lump("last fit", [dear, tuples])
     assert mixed.mechanism is Mechanism.SEVERAL and mixed.delta == tuples.delta_failure > 0

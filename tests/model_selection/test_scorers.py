@@ -49,7 +49,8 @@ def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
 def test_one_target_does_not_decide_about_the_accuracy_of_others(odd):
     """Neither by the type that NumPy finds for all, nor by a comparison that fails."""
     scorer = scorer_of("accuracy", None)
-    model = SimpleNamespace(predict=lambda X: np.array([0, 1, 1, 0]), final=object())
+    labels = SimpleNamespace(predict=lambda X: np.array([0, 1, 1, 0]))
+    model = SimpleNamespace(final=labels, last=lambda X: X)
     y = _target([0, 1, 0, odd], 4)
     assert scorer.values(model, np.zeros((4, 1)), y).tolist() == [1, 1, 0, 0]
     assert _target([0, 1], 2).dtype == object and _target(np.arange(2), 2).dtype.kind == "i"

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
-from sklearn_dp.model_selection._candidates import candidate, plan_of, widths
+from sklearn_dp.model_selection._candidates import candidate, widths
 from sklearn_dp.model_selection._search_plan import BudgetSplit, Maker
 
 N_FEATURES = 4
@@ -50,7 +50,7 @@ def test_a_step_after_one_that_chooses_pays_for_the_dearest_number_of_columns(fi
     for rho in 0.01 + 0.001 * np.arange(20):
         run = run_of(steps, float(rho))
         paid = run.plan[steps[1].name].rho
-        assert all(plan_of(run.steps[1].estimator, k, "row").rho <= paid for k in columns)
+        assert all(run.steps[1].estimator.privacy_plan(k, unit="row").rho <= paid for k in columns)
 
 
 def test_a_number_of_columns_that_only_a_release_tells_is_refused_before_the_charge():
