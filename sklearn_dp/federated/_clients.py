@@ -117,7 +117,9 @@ def client_update(
         return exact_update(kind, message, _rows_of(message, rows))
     try:
         X = _rows_of(message, rows)
-    except Exception:  # whatever it is that cannot be read
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # whatever it is that cannot be read, and what it asks for
         X = np.empty((0, len(message["center"])))
     answer = exact_update(kind, message, X)
     shares = NoiseShares() if shares is None else shares
@@ -135,7 +137,9 @@ def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any
     """
     try:
         return read(*arguments)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         if not message["noise"].size:
             raise
     return None
@@ -300,13 +304,14 @@ def check_distinct(clients: Sequence[Any]) -> None:
     # A method is made anew whenever it is asked for: it is told from others by what it is made of.
     places = {
         (id(client.__self__), id(client.__func__))
-        if isinstance(client, MethodType)
+        if type(client) is MethodType
         else (id(client), 0)
         for client in clients
     }
     if len(places) < len(clients):
         raise ValueError("clients: the same object appears twice.")
-    if _overlap([client for client in clients if isinstance(client, np.ndarray) and client.size]):
+    arrays = [client for client in clients if issubclass(type(client), np.ndarray)]
+    if _overlap([array for array in arrays if array.size]):
         raise ValueError("clients: two arrays share memory; rows must belong to one client.")
 
 

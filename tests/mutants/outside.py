@@ -254,7 +254,7 @@ OUTSIDE = [
         "_bound_of_a_swap",
         "_ROOT_2 * (bound + rounded)",
         "_ROOT_2 * bound",
-        "federated/test_round_sensitivities.py::"
+        "federated/test_clients.py::"
         "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
     ),
     Edit(
@@ -272,7 +272,7 @@ OUTSIDE = [
         "_rows_of",
         'saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)',
         "saturated(X)",
-        "federated/test_client.py::test_a_client_uses_its_first_rows_only",
+        "federated/test_clients.py::test_a_client_uses_its_first_rows_only",
         {"state": CLIENT_STATES[0]},
     ),
     Edit(
