@@ -335,7 +335,7 @@ OUTSIDE = [
         "only_gaussian",
         " and not plan.delta_failure",
         "",
-        "model_selection/test_candidate_plan.py::test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem",
+        "model_selection/test_search_plan.py::test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem",
     ),
     Edit(
         "a fit that protects a row inside one that protects a group",
@@ -378,7 +378,7 @@ OUTSIDE = [
         "_claims",
         "Claim.of_entries(1.0,",
         "Claim.of_entries(0.5,",
-        "ensemble/test_output_units.py::test_replay_of_replaced_outputs",
+        "ensemble/test_aggregation.py::test_replay_of_replaced_outputs",
         {"kind": "mean"},
     ),
     Edit(
