@@ -30,7 +30,6 @@ from ._parameters import (
     public_columns,
     public_points,
     refuse_clients,
-    relation_of,
     setup_of,
 )
 from ._server import first_message, server_update
@@ -396,7 +395,9 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
         check_parameters(self, n_features, server)
 
     def _relation(self, unit: str) -> str:
-        return relation_of(self, unit)
+        # A client that adds noise takes part whether it has rows or not: its rows come and go.
+        has_honest = self.n_honest is not None and unit == "group"
+        return self.relation + " the rows of" * has_honest
 
     def _make_plan(self, n_features: int, unit: str, server: Any = None) -> PrivacyPlan:
         target = self._check_shared()

@@ -190,13 +190,6 @@ def _start(
     return None
 
 
-def relation_of(model: Any, unit: str) -> str:
-    """How neighbors differ in a unit; reports, ledgers and `private_score` go by it."""
-    # A client that adds noise takes part whether it has rows or not: its rows come and go.
-    has_honest = model.n_honest is not None and unit == "group"
-    return model.relation + " the rows of" * has_honest
-
-
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
     """Return the plan of a fit with these kinds of rounds. A ValueError for a unit that no such fit
     has, and for a budget at which the proof of noise in shares does not hold."""
@@ -226,7 +219,7 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
             f"Clients add the noise: at least {model.n_honest} of those that answer, "
             "besides the one in question, must keep their shares secret."
         )
-    relation = relation_of(model, unit)
+    relation = model._relation(unit)
     plan = PrivacyPlan(target, entries, unit, tuple(notes), relation, federated=True)
     if shared and plan.epsilon > _MOST_EPSILON:
         raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")

@@ -196,6 +196,7 @@ class Fit:
     plan: PrivacyPlan
 
 
+@dataclass(frozen=True)
 class Maker:
     """Makes plans of single fits.
 
@@ -204,17 +205,11 @@ class Maker:
     of each fit of a step; where it is 0, all releases are Gaussian.
     """
 
-    def __init__(
-        self,
-        target: PrivacyBudget,
-        split: BudgetSplit,
-        n_features: int,
-        unit: str,
-        score_share: float,
-    ) -> None:
-        self._target, self._delta = target, split.delta or target.delta
-        self._split, self._n_features, self._unit = split, n_features, unit
-        self._score_share = score_share
+    target: PrivacyBudget
+    split: BudgetSplit
+    n_features: int
+    unit: str
+    score_share: float
 
     def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
         """The shared first steps, each with the largest of the parameters that only slice it (None
@@ -223,7 +218,7 @@ class Maker:
         if not any(step.private for step in prefixes[0]):
             return None
         widest = [max(each, key=_kept) for each in zip(*prefixes, strict=True)]
-        return self._fit(widest, 0, _divided(self._split.prefix, widest, weights), None)
+        return self._fit(widest, 0, _divided(self.split.prefix, widest, weights), None)
 
     def fit(
         self,
@@ -237,7 +232,7 @@ class Maker:
         """Plan the other steps of a candidate, and its score. All `steps` are given, since widths
         are counted from the first; `size` of them are shared, and fitted elsewhere. `rho` is the
         split of a run, or of the last fit, which is not `scored`."""
-        score = round_down(rho * self._score_share) if scored else None
+        score = round_down(rho * self.score_share) if scored else None
         rest = sum_down([rho, -(score or 0.0)])
         return self._fit(steps, size, _divided(rest, steps[size:], weights), score)
 
@@ -246,12 +241,12 @@ class Maker:
     ) -> Fit:
         """The steps of a fit with their budgets, and its plan. Steps before `size` are walked over
         for their widths only; `rho` is that of each private step that this fit pays for."""
-        entries, private_steps = [], []
-        for step, columns in widths(steps, self._n_features):
+        entries, private_steps, delta = [], [], self.split.delta or self.target.delta
+        for step, columns in widths(steps, self.n_features):
             if step.private and step.name in rho:
-                budgeted = with_budget(step.estimator, float(rho[step.name]), self._delta)
+                budgeted = with_budget(step.estimator, float(rho[step.name]), delta)
                 step = replace(step, estimator=budgeted)
-                plans = [budgeted.privacy_plan(width, unit=self._unit) for width in columns]
+                plans = [budgeted.privacy_plan(width, unit=self.unit) for width in columns]
                 entries.append(lump(step.name, plans))
             private_steps.append(step)
         if score is not None:
@@ -264,9 +259,9 @@ class Maker:
                 )
             )
         budget = PrivacyBudget(
-            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * self._delta
+            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * delta
         )
-        return Fit(tuple(private_steps[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
+        return Fit(tuple(private_steps[size:]), PrivacyPlan(budget, tuple(entries), self.unit))
 
 
 def _divided(rho: float, steps: Sequence[Step], weights: dict[str, float]) -> dict[str, float]:
@@ -300,10 +295,6 @@ def only_gaussian(plan: PrivacyPlan) -> bool:
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
 costs in doc/development/private_search.md."""
-_NOT_BOTH = (
-    "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a random "
-    "number of runs; give epsilon, or use selection='all'."
-)
 
 
 @dataclass(frozen=True)
@@ -335,6 +326,7 @@ def plan_search(
     """Check the parameters of a search and plan all of its fits, with these candidates."""
     target = budget_of(search.epsilon, search.delta, search.rho)
     check_scoring(search.scoring)
+    check_choice("final", search.final, ("auto", "refit", "winner"))
     public = names_of(search.public_steps, "public_steps")
     candidates = [candidate(search.estimator, each, public, search._space) for each in params]
     shares = Shares() if search.shares is None else search.shares
@@ -362,7 +354,8 @@ def plan_search(
     def planned(gaussian: bool) -> SearchPlan:
         """All plans, `gaussian` if nothing else is released: which the plans themselves confirm."""
         best_of = _selection(search, len(candidates), gaussian)
-        refit = _final(search, best_of)
+        # By default where all runs are released, as each had a small part.
+        refit = search.final == "refit" or (search.final == "auto" and best_of is None)
         if best_of is None:
             # Fits of single steps: those of the candidates, the last fit and the shared ones.
             n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
@@ -459,7 +452,10 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
         free = gaussian and composition == "basic" and search.rho is None
         return BestOf() if n_candidates > _FEW and free else None
     if search.rho is not None:
-        raise ValueError(_NOT_BOTH)
+        raise ValueError(
+            "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a "
+            "random number of runs; give epsilon, or use selection='all'."
+        )
     if not gaussian:
         raise ValueError(
             "selection='best' needs candidates whose releases are all Gaussian, with the budget of "
@@ -471,12 +467,6 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
             "a ledger of composition 'gaussian' cannot hold selection='best': use selection='all'."
         )
     return asked if isinstance(asked, BestOf) else BestOf()
-
-
-def _final(search: Any, best_of: BestOf | None) -> bool:
-    """True if the chosen candidate is fitted again."""
-    check_choice("final", search.final, ("auto", "refit", "winner"))
-    return search.final == "refit" or (search.final == "auto" and best_of is None)
 
 
 def _note(split: BudgetSplit, prefix: Fit | None, n_runs: int, refits: list[Fit] | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import betaincinv
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import listed, plain
 from .._privacy._html import bars_table, document
 from .._privacy._optional import extra
-from .._status import Message, Severity, Status, extent, names_at
+from .._status import Message, Status, extent, names_at
 from ..inspection._style import INK, axes_for, plain_text, title
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
             for name, column in zip(names, noisy.T, strict=True)
         ]
         text = f"too noisy to use: {listed(words, np.flatnonzero(noisy.any(axis=0)))}"
-        columns, severity = names_at(names, noisy.any(axis=0)), cast(Severity, "caution")
+        columns = names_at(names, noisy.any(axis=0))
+        severity: Severity = "caution"
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
         action = "use fewer segments or a larger epsilon"
