@@ -211,6 +211,22 @@ class Maker:
     unit: str
     score_share: float
 
+    def fits(
+        self, candidates: Sequence[Candidate], size: int, weights: Sequence[dict[str, float]]
+    ) -> tuple[Fit | None, list[Fit], list[Fit] | None]:
+        """The first `size` steps, which all candidates share; a run of each candidate, if there are
+        several; and the last fit of each, if there is one."""
+
+        def each_with(rho: float, scored: bool) -> list[Fit]:
+            return [
+                self.fit(each.steps, size, weight, rho, scored=scored)
+                for each, weight in zip(candidates, weights, strict=True)
+            ]
+
+        prefix = self.prefix([each.steps[:size] for each in candidates], weights[0])
+        runs = each_with(self.split.run, True) if len(candidates) > 1 else []
+        return prefix, runs, each_with(self.split.refit, False) if self.split.refit else None
+
     def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
         """The shared first steps, each with the largest of the parameters that only slice it (None
         means all): each candidate keeps the part that it wants (`_sliced` of `_runs`). Of the first
@@ -365,29 +381,14 @@ def plan_search(
         else:
             split = release_best(target, len(candidates), prefix_share, best_of, refit)
         make = Maker(target, split, n_features, unit, shares.score)
-        prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
-        asked = ((split.run, several, True), (split.refit, split.refit > 0, False))
-        runs, last = (
-            [
-                make.fit(each.steps, size, weight, rho, scored=scored)
-                for each, weight in zip(candidates, weights, strict=True)
-                if wanted
-            ]
-            for rho, wanted, scored in asked
-        )
-        refits = last or None
+        prefix, runs, refits = make.fits(candidates, size, weights)
         fits = [fit for fit in (prefix, *runs, *(refits or ())) if fit is not None]
         if gaussian and not all(only_gaussian(fit.plan) for fit in fits):
             return planned(False)  # what a step releases may depend on its budget
         if best_of is None:
             outer = _in_sequence(target, unit, prefix, runs, refits)
         else:
-            # One (epsilon, delta)-DP step; its zCDP cost serves the ledger.
-            rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
-            words = "the best of secretly many fits"
-            step = PlanEntry("selection", Mechanism.APPROXIMATE, rho, delta, sensitivity=words)
-            note = _note(split, prefix, len(runs), refits)
-            outer = PrivacyPlan(target, (step,), unit, (note,))
+            outer = _in_one_step(target, unit, split, prefix, len(runs), refits)
         return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
 
     return planned(gaussian)
@@ -469,15 +470,27 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     return asked if isinstance(asked, BestOf) else BestOf()
 
 
-def _note(split: BudgetSplit, prefix: Fit | None, n_runs: int, refits: list[Fit] | None) -> str:
-    """Describe the single step of a search that releases only the winner."""
+def _in_one_step(
+    target: PrivacyBudget,
+    unit: str,
+    split: BudgetSplit,
+    prefix: Fit | None,
+    n_runs: int,
+    refits: list[Fit] | None,
+) -> PrivacyPlan:
+    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step, whose zCDP
+    cost serves the ledger."""
+    rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
+    words = "the best of secretly many fits"
+    step = PlanEntry("selection", Mechanism.APPROXIMATE, rho, delta, sensitivity=words)
     before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
     after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
-    return (
+    note = (
         f"selection among {n_runs} candidates: {before}each run: rho = {split.run:.4g}, "
         f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
         "of doc/development/private_search.md"
     )
+    return PrivacyPlan(target, (step,), unit, (note,))
 
 
 def _in_sequence(

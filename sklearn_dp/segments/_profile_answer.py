@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import listed, plain
 from .._privacy._html import bars_table, document
 from .._privacy._optional import extra
-from .._status import Message, Status, extent, names_at
+from .._status import Message, Severity, Status, extent, names_at
 from ..inspection._style import INK, axes_for, plain_text, title
 
 if TYPE_CHECKING:
