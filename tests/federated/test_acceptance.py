@@ -105,6 +105,30 @@ def test_pure_noise_has_the_nominal_law(rounds, name):
         assert kstest(noise.ravel() / (wrong * nominal), "norm").pvalue < 1e-6
 
 
+def measured_mu(states, budget, entries, name, kind, far):
+    """Nothing against one far row: how far the release moves, in units of its measured noise."""
+    state, message = states[kind], states[kind].message
+    names = list(_rounds.ANSWERS[kind])
+    moved = (
+        client_update(kind, message, far[None])[name]
+        - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
+    ).astype(float)
+    step = list(state.claims.values())[names.index(name)][2]
+    noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
+    pattern = np.broadcast_to(_rounds._pattern(name, len(far)), moved.shape)
+    return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
+    """within 5%: at least 1200 draws, their deviation is known to 2%."""
+    states, budget, entries = rounds
+    accounted = math.sqrt(2 * share_of(entries, name))
+    far = 1e9 * np.eye(40)[0]
+    mu = measured_mu(states, budget, entries, name, NOISE[name][0], far)
+    assert mu == pytest.approx(accounted, rel=0.1 if name == "lift counts" else 0.05)
+
+
 @pytest.mark.slow
 def test_sums_and_counts_have_independent_noise():
     """4000 releases: correlations have standard error 0.016; the released code's
@@ -154,12 +178,13 @@ def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
 # -- the benchmark of the paper --------------------------------------------------------------------
 
 
-def benchmark(seed):
+def benchmark(seed, missing=0):
     rng = np.random.default_rng(seed)
     means = rng.uniform(size=(K, D))
     labels = rng.integers(K, size=100_000)
     X = means[labels] + math.sqrt(0.5) * rng.normal(size=(100_000, D))
-    server = np.repeat(means, 20, axis=0) + math.sqrt(0.5) * rng.normal(size=(20 * K, D))
+    known = means[missing:]
+    server = np.repeat(known, 20, axis=0) + math.sqrt(0.5) * rng.normal(size=(20 * len(known), D))
     return X, labels, means, np.vstack([server, rng.uniform(size=(100, D))])
 
 
@@ -243,3 +268,20 @@ def test_the_elbow_of_the_benchmark():
     X, _, _, server = benchmark(0)
     fitted = FederatedDPKMeans(20, epsilon=1.0, random_state=0).fit(X, X_server=server)
     assert elbow(fitted, most=15)[0] in (10, 11)
+
+
+@pytest.mark.slow
+def test_missing_components_cost_more_and_less_than_a_start_without_rounds():
+    """Of 0, 1, 2 and 5 components the server knows nothing; three data sets."""
+    ours, start = np.zeros((3, 4)), np.zeros((3, 4))
+    for seed in range(3):
+        for place, missing in enumerate((0, 1, 2, 5)):
+            X, _, means, server = benchmark(seed, missing)
+            best = cost_of(X, means)
+            ours[seed, place] = cost_of(X, fit(X, server, 1.0).cluster_centers_) - best
+            start[seed, place] = (
+                cost_of(X, fit(X, server, 1.0, method="kmeans++", n_lloyd=1).cluster_centers_)
+                - best
+            )
+    assert np.all(np.diff(ours.mean(axis=0)) > 0)
+    assert np.all(ours.mean(axis=0) < start.mean(axis=0))

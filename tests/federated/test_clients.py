@@ -287,18 +287,6 @@ def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
     assert client_update("margin", message, X)["margin counts"].tolist() == [2, 1]
 
 
-@all_kinds(ROW_STATES)
-def test_statistics_of_blocks_add_up_to_that_of_all_rows(state):
-    """Whatever is in the other block: integers, and each row's part is its own."""
-    X = np.vstack([data(3, 30, scale=2.0), *NASTY.values()])
-    statistic, message = STATISTICS[state.kind], state.message
-    whole = statistic(message, X)
-    rows = [statistic(message, X[i : i + 1]) for i in range(len(X))]
-    for name, value in whole.items():
-        assert np.issubdtype(value.dtype, np.integer)
-        assert np.array_equal(sum(row[name] for row in rows), value)
-
-
 def test_a_moment_is_the_upper_triangle_of_the_sum_of_products():
     """On the grid, in coarse steps: within the rounding of two entries of norm 2**15."""
     (state,) = [state for state in ROW_STATES if state.kind == "moment"][:1]

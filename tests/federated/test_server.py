@@ -15,7 +15,6 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated import _server, client_update, first_message, server_update
-from sklearn_dp.federated._clients import total_of
 from sklearn_dp.federated._learn import _learn_reach as learn_reach
 from sklearn_dp.federated._parameters import entries_of
 from sklearn_dp.federated._server import (
@@ -95,15 +94,6 @@ def test_the_next_state_is_a_function_of_releases():
         assert np.array_equal(value, messages[1][name])
 
 
-def test_what_is_claimed_does_not_follow_a_message_that_was_rewritten():
-    setup, session = opened(server=server_points())
-    state = first_message(setup, session)
-    before = state.claims["second moment"].bound
-    message = state.message
-    message["limit"] = np.array([1e-9])
-    assert state.claims["second moment"].bound == before
-
-
 def test_clients_that_add_noise_are_told_how_much():
     setup, session = opened(server=server_points(), n_honest=3)
     state = first_message(setup, session)
@@ -158,20 +148,6 @@ def test_rows_of_a_client_are_bounded_where_clients_are_the_unit(per_client):
     setup = Setup(K, D, domain, server_points(), per_client=per_client, most_rows=9)
     message = message_of(begin(State(setup, domain=domain)))
     assert message["most_rows"].tolist() == ([9.0] if per_client else [])
-
-
-def test_two_data_sets_with_the_same_releases_get_the_same_messages():
-    """Nothing gets into a message but through the releases."""
-    (first, second), seen = states()[:2], []
-    for seed in (0, 1):
-        total, _ = total_of(
-            first.kind,
-            first.message,
-            [(client_update(first.kind, first.message, data(seed, 40)), None)],
-        )
-        assert total is not None
-        seen.append(message_of(second))
-    assert all(np.array_equal(seen[0][name], seen[1][name]) for name in FIELDS)
 
 
 # -- the limit of residuals ------------------------------------------------------------------------
