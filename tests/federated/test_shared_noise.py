@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from federated_states import SERVER, Odd, WithServer, replayed, rows
+from federated_states import Odd, WithServer, replayed, rows
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
+SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
 
 
 def model(**options):
@@ -229,7 +230,7 @@ def audit_clients(unit, pairs):
             ]
             yield *fit, np.arange(M)
 
-    return replayed(fits(), D, "row" if unit == "row" else "group")
+    return replayed(fits(), D, "row" if unit == "row" else "group", SERVER)
 
 
 @pytest.mark.quick("row")
@@ -309,12 +310,8 @@ def all_clients_draw_the_same(patch):
 
 
 def rounds_share_their_noise(patch):
-    source = _shares.NoiseSource
-    patch.setattr(
-        _shares,
-        "NoiseSource",
-        lambda seed, tag: source(seed, tag.split("|")[1] if seed is not None else tag),
-    )
+    source = _shares.noise_source
+    patch.setattr(_shares, "noise_source", lambda seed, tag: source(seed, tag.split("|")[1]))
 
 
 def clip_after_the_noise(patch):
