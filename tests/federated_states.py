@@ -8,7 +8,7 @@ import pytest
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._recount import check_claims
@@ -142,6 +142,14 @@ def replayed(fits, d, unit, server=SERVER):
         for name, ratio in replay.ratios.items():
             ratios[name] = max(ratios.get(name, 0.0), ratio)
     return violations, ratios
+
+
+def session_of(rho, uses=1, seed=0):
+    """A session with one Gaussian entry, "counts"."""
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=1e-6), (PlanEntry("counts", "gaussian", rho, uses=uses),)
+    )
+    return PrivacySession(plan, random_state=seed)
 
 
 def clusters(seed, k=4, n=4000, d=6, spread=0.2):
