@@ -27,32 +27,30 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import choice  # the benchmarks beside this file
+import embeddings
+import engine as paired
+import kmeans as setting
+import numpy as np
+import selection
 
-import choice  # noqa: E402 - the benchmarks beside this file
-import embeddings  # noqa: E402
-import engine as paired  # noqa: E402
-import kmeans as setting  # noqa: E402
-import numpy as np  # noqa: E402
-import selection  # noqa: E402
-
-from sklearn_dp._aggregate.kmeans import (  # noqa: E402
+from sklearn_dp._aggregate.kmeans import (
     coreset,
-    engine,  # noqa: E402
+    engine,
     fit_context,
     lloyd,
     lloyd_state,
 )
-from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning  # noqa: E402
-from sklearn_dp._aggregate.shared import centering  # noqa: E402
-from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
-from sklearn_dp._costs.plan import PlanError  # noqa: E402
-from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
-from sklearn_dp.cluster import DPKMeans  # noqa: E402
-from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning  # noqa: E402
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning
+from sklearn_dp._aggregate.shared import centering
+from sklearn_dp._aggregate.shared.axes import Axes
+from sklearn_dp._costs.plan import PlanError
+from sklearn_dp._privacy._grid import clip_integer_rows
+from sklearn_dp.cluster import DPKMeans
+from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
+OUTPUT = _run.PAGES / "ablation.md"
 CELLS = [
     setting.Cell("separated", 10**4, 2, 20),
     setting.Cell("separated", 10**4, 10, 20),

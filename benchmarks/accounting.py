@@ -5,11 +5,9 @@ Run ``python benchmarks/accounting.py``; it prints its tables and writes
 """
 
 import math
-import platform
 import timeit
-from importlib.metadata import version
-from pathlib import Path
 
+import _run  # first: one thread
 import dp_accounting
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -18,7 +16,7 @@ from scipy.optimize import brentq
 from sklearn_dp import accounting as ours
 from sklearn_dp._costs.accounting import bounded_range_zcdp_rho, laplace_zcdp_rho
 
-OUTPUT = Path(__file__).parents[1] / "doc" / "benchmarks" / "accounting.md"
+OUTPUT = _run.PAGES / "accounting.md"
 STEP = 1e-4  # discretization of the privacy loss, for both the optimistic and the pessimistic PLD
 ORDERS = 1 + np.logspace(-2, 3, 1000)
 
@@ -146,11 +144,10 @@ def time_rows():
 
 
 def main():
-    versions = f"Python {platform.python_version()}, numpy {np.__version__}"
     text = "\n".join([
         "# Accounting: tightness and time\n",
-        f"Made by `python benchmarks/accounting.py` ({versions}, dp-accounting "
-        f"{version('dp-accounting')}).\n",
+        f"Made by `python benchmarks/accounting.py` ("
+        f"{_run.versions('numpy', 'dp-accounting')}).\n",
         "PLD is the numerical optimum up to its discretization: the ranges are its optimistic and\n"
         f"pessimistic bounds at a step of {STEP:g}. Our results are rounded to the safe side.\n",
         table("Noise of one Gaussian release (sensitivity 1)",

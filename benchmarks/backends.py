@@ -16,10 +16,9 @@ import importlib.util
 import os
 import time
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+
 os.environ.setdefault("RAY_worker_niceness", "0")  # as all the others
 
 import numpy as np  # noqa: E402
@@ -29,7 +28,7 @@ from sklearn.datasets import make_blobs  # noqa: E402
 
 from sklearn_dp import DPKTupleKMeans  # noqa: E402
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "backends.md"
+OUTPUT = _run.PAGES / "backends.md"
 WORKERS = 2
 INNER = {"default": None, "KMeans(n_init=3)": KMeans(10, n_init=3)}
 

@@ -13,7 +13,6 @@ quotes the data, an answer where none is documented, and anything that takes ove
 
 import argparse
 import contextlib
-import os
 import re
 import signal
 import sys
@@ -25,19 +24,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+import pandas as pd
+from scipy.sparse import csc_matrix, csr_array, dok_array
 
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
-from scipy.sparse import csc_matrix, csr_array, dok_array  # noqa: E402
+from sklearn_dp import PrivacyLedger
+from sklearn_dp.audit import all_estimators
+from sklearn_dp.exceptions import BudgetExceededError
+from sklearn_dp.ledger import LedgerCharge, PrivacyBudget
 
-from sklearn_dp import PrivacyLedger  # noqa: E402
-from sklearn_dp.audit import all_estimators  # noqa: E402
-from sklearn_dp.exceptions import BudgetExceededError  # noqa: E402
-from sklearn_dp.ledger import LedgerCharge, PrivacyBudget  # noqa: E402
-
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "bad_input.md"
+PAGE = _run.PAGES / "bad_input.md"
 SECONDS = 20
 SECRET = 7319.4825  # in all the data
 X = np.full((12, 3), SECRET) + np.arange(36).reshape(12, 3)

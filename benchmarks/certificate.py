@@ -9,21 +9,19 @@ Writes doc/benchmarks/certificate.json and, from it, doc/benchmarks/certificate.
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
 
-from sklearn_dp.audit import all_estimators, certify  # noqa: E402
-from sklearn_dp.audit._certify import CASES  # noqa: E402
+from sklearn_dp.audit import all_estimators, certify
+from sklearn_dp.audit._certify import CASES
 
 FITS, MORE_FITS = 1500, 8000
 PLANTED = {"DPKMeans": 1.25, "FriendlyMean": 1.25}
 """Deficits of noise that are planted, to see them found."""
 
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "certificate.md"
+PAGE = _run.PAGES / "certificate.md"
 
 
 def row(name, jobs, fits=None):

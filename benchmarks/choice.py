@@ -27,6 +27,7 @@ import time
 import warnings
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from _style import new, plain_ticks, save
 from matplotlib.patches import Rectangle
@@ -38,7 +39,7 @@ from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _limits
 from sklearn_dp.exceptions import UtilityWarning
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "choice"
+OUTPUT = _run.PAGES / "choice"
 BLOBS = [  # n, d, epsilon
     (1_000, 2, 1.0), (10_000, 2, 1.0), (100_000, 2, 1.0),
     (1_000, 10, 1.0), (10_000, 10, 1.0), (100_000, 10, 1.0),

@@ -13,25 +13,20 @@ that the points carry back to the rows, by the recipes of the user guide. delta 
 
 import argparse
 import os
-import platform
 import time
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import kmeans as setting  # the benchmark beside this file
+import numpy as np
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_digits, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 
-import kmeans as setting  # noqa: E402 - the benchmark beside this file
-import numpy as np  # noqa: E402
-import sklearn  # noqa: E402
-from sklearn.cluster import DBSCAN, KMeans  # noqa: E402
-from sklearn.datasets import load_digits, make_circles, make_moons  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
-from sklearn.neighbors import NearestNeighbors  # noqa: E402
+from sklearn_dp import DPCoreset, DPKMeans
 
-from sklearn_dp import DPCoreset, DPKMeans  # noqa: E402
-
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "coreset.md"
+OUTPUT = _run.PAGES / "coreset.md"
 CLUSTERS = (2, 5, 8, 12, 20)
 FILES = ("s1", "s3", "cabs_sf", "letter16", "dim064")
 HEAD = """# Released points instead of rows
@@ -163,10 +158,7 @@ def main():
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
     warnings.simplefilter("ignore")
-    versions = (
-        f"Python {platform.python_version()}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
-    )
+    versions = _run.versions("numpy", "scikit-learn")
     lines = []
     for line in tables(n_seeds):
         print(line, flush=True)

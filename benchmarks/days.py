@@ -7,10 +7,9 @@ prints its table and writes ``doc/benchmarks/days.md``, which says what is compa
 
 import argparse
 import math
-import platform
 import warnings
-from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -28,7 +27,7 @@ from sklearn_dp import (
     PrivacyBudget,
 )
 
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "days.md"
+PAGE = _run.PAGES / "days.md"
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
 DRIFT_DAYS = 30  # in which a center moves by its width
 HALF_LIFE = 10
@@ -471,7 +470,7 @@ def main():
     head = "", "days", "by day", "refits", "one fit", "first ok"
     mixtures = "\n".join(shown(head, mixture_lines(seeds)))
     made = f"python benchmarks/days.py --seeds {seeds}"
-    versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
+    versions = _run.versions("numpy")
     intro = INTRO.format(made=made, versions=versions)
     head = "", "days", "centers", "merged", "refits", "one coreset"
     coresets = "\n".join(shown(head, coreset_lines(seeds)))

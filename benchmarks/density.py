@@ -9,24 +9,18 @@ for the same density. Bounds are a box a tenth wider than the shapes on each sid
 """
 
 import argparse
-import os
-import platform
 import time
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import DBSCAN
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
 
-import numpy as np  # noqa: E402
-import sklearn  # noqa: E402
-from sklearn.cluster import DBSCAN  # noqa: E402
-from sklearn.datasets import make_blobs, make_circles, make_moons  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
+from sklearn_dp import DPDBSCAN
 
-from sklearn_dp import DPDBSCAN  # noqa: E402
-
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "density.md"
+OUTPUT = _run.PAGES / "density.md"
 HEAD = """# Density clusters
 
 `DPDBSCAN` beside scikit-learn's `DBSCAN` with the same `eps` and `min_samples` on the same rows:
@@ -136,10 +130,7 @@ def main():
             cells = [make.__name__, f"{n:,}", eps, least * n // 8000, *texts, times]
             lines.append(f"| {' | '.join(map(str, cells))} |")
             print(lines[-1], flush=True)
-    versions = (
-        f"Python {platform.python_version()}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
-    )
+    versions = _run.versions("numpy", "scikit-learn")
     OUTPUT.write_text(HEAD.format(seeds=seeds, versions=versions) + "\n".join(lines) + "\n")
 
 

@@ -26,16 +26,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import pytest
+import sklearn
 
-import pytest  # noqa: E402
-import sklearn  # noqa: E402
-
-from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance  # noqa: E402
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance
 
 FILE = Path(__file__).with_name("dropin.toml")
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "dropin.md"
+PAGE = _run.PAGES / "dropin.md"
 EPSILON = 1e4
 SUITES = {
     "test_k_means": ("sklearn.cluster", "KMeans", DPKMeans),

@@ -6,26 +6,21 @@ prints its table and writes ``doc/benchmarks/embeddings.md``, which says what is
 """
 
 import argparse
-import os
-import platform
 import time
 import tracemalloc
 import warnings
 from itertools import product
-from pathlib import Path
 from unittest.mock import patch
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
+from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans import engine
 
-from sklearn_dp import DPKMeans  # noqa: E402
-from sklearn_dp._aggregate.kmeans import engine  # noqa: E402  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "embeddings.md"
+PAGE = _run.PAGES / "embeddings.md"
 CLUSTERS = 50
 CELLS = [  # rows, features, how far apart, power of the spectrum
     *product((50_000, 200_000), (256, 768), (0.7,), (0.0, 1.0, 2.0)),
@@ -130,7 +125,7 @@ def main():
         print(lines[-1], flush=True)
     intro = INTRO.format(
         made=f"python benchmarks/embeddings.py --seeds {options.seeds}",
-        versions=f"Python {platform.python_version()} and NumPy {np.__version__}",
+        versions=_run.versions("numpy"),
         clusters=CLUSTERS,
         seeds=options.seeds,
     )

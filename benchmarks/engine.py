@@ -54,23 +54,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import choice  # the benchmarks beside this file
+import kmeans as setting
+import numpy as np
+import status
+from _release import Release
+from _style import COLORS, MUTED, new, plain_ticks, save
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 
-import choice  # noqa: E402 - the benchmarks beside this file
-import kmeans as setting  # noqa: E402
-import numpy as np  # noqa: E402
-import status  # noqa: E402
-from _release import Release  # noqa: E402
-from _style import COLORS, MUTED, new, plain_ticks, save  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import make_blobs  # noqa: E402
+from sklearn_dp import DPKMeans
+from sklearn_dp._costs.accounting import gaussian_sigma
 
-from sklearn_dp import DPKMeans  # noqa: E402
-from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[1]
-OUTPUT = ROOT / "doc" / "benchmarks" / "engine"
+OUTPUT = _run.PAGES / "engine"
 FITS, MORE, LOSS = 40, 500, 1.05
 COLUMNS = ("cell", "seed", "release", "cost", "best", "one", "cpu", "status")
 BEFORE, AFTER = "before", "after"
@@ -654,7 +651,7 @@ def main():
     if options.report or options.free:
         done = read(path)
     else:
-        releases = {AFTER: ROOT}
+        releases = {AFTER: _run.PAGES.parents[1]}
         if options.before:
             releases = {BEFORE: options.before, **releases}
         cells = [cell for cell in all_cells() if re.search(options.cells, cell.name)]

@@ -40,24 +40,22 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from _federated_baselines import k_fed, optimal_centers
+from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
+from sklearn.metrics import pairwise_distances_argmin_min
 
-import numpy as np  # noqa: E402
-from _federated_baselines import k_fed, optimal_centers  # noqa: E402
-from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save  # noqa: E402
-from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
-
-from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
-from sklearn_dp._costs import accounting  # noqa: E402
-from sklearn_dp._published.feddp_kmeans import PAPER_SPLIT, step_cost  # noqa: E402
-from sklearn_dp.federated import FederatedOptions  # noqa: E402
-from sklearn_dp.federated._prior import server_lloyds  # noqa: E402
+from sklearn_dp import DPKMeans, FederatedDPKMeans
+from sklearn_dp._costs import accounting
+from sklearn_dp._published.feddp_kmeans import PAPER_SPLIT, step_cost
+from sklearn_dp.federated import FederatedOptions
+from sklearn_dp.federated._prior import server_lloyds
 
 DELTA = 1e-6
 LAPLACE = FederatedOptions(count_noise="laplace")
 EPSILONS = (0.1, 0.2, 0.4, 1.0)
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "federated"
+OUTPUT = _run.PAGES / "federated"
 FIELDS = ("part", "method", "epsilon", "seed", "excess", "optimum", "seconds")
 
 

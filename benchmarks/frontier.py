@@ -36,7 +36,6 @@ The other estimators:
 import argparse
 import json
 import math
-import os
 import re
 import time
 import warnings
@@ -45,20 +44,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import kmeans as setting  # the benchmarks beside this file
+import mixture
+import numpy as np
+import one_cluster
+from scipy.stats import multivariate_normal
+from sklearn.mixture import GaussianMixture
 
-import kmeans as setting  # noqa: E402 - the benchmarks beside this file
-import mixture  # noqa: E402
-import numpy as np  # noqa: E402
-import one_cluster  # noqa: E402
-from scipy.stats import multivariate_normal  # noqa: E402
-from sklearn.mixture import GaussianMixture  # noqa: E402
+from sklearn_dp import DPGaussianMixture, DPKMeans, DPOneCluster, FriendlyMean
+from sklearn_dp._costs.accounting import gaussian_sigma
 
-from sklearn_dp import DPGaussianMixture, DPKMeans, DPOneCluster, FriendlyMean  # noqa: E402
-from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
-
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "frontier"
+OUTPUT = _run.PAGES / "frontier"
 GUIDE = OUTPUT.parents[1] / "how_many_rows.md"
 DELTA, LOSS = 1e-8, 1.05
 FEATURES, CLUSTERS, EPSILONS = (2, 10, 50), (5, 20), (0.1, 0.3, 1.0, 3.0)

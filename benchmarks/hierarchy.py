@@ -6,23 +6,18 @@ prints its table and writes ``doc/benchmarks/hierarchy.md``, which says what is 
 """
 
 import argparse
-import os
-import platform
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
-import numpy as np  # noqa: E402
-from scipy.spatial.distance import pdist  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
+from sklearn_dp import DPCoreset, DPKMeans
+from sklearn_dp.cluster import ClusterHierarchy
 
-from sklearn_dp import DPCoreset, DPKMeans  # noqa: E402
-from sklearn_dp.cluster import ClusterHierarchy  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "hierarchy.md"
+PAGE = _run.PAGES / "hierarchy.md"
 ROWS, FEATURES, LEVELS, SMALLEST = 50_000, 4, (5, 20, 60), 500
 EPSILONS = (10.0, 4.0, 1.0, 0.3)
 INTRO = """# Levels of a hierarchy
@@ -142,7 +137,7 @@ def main():
     print("\n".join(lines))
     intro = INTRO.format(
         made=f"python benchmarks/hierarchy.py --seeds {options.seeds}",
-        versions=f"Python {platform.python_version()} and NumPy {np.__version__}",
+        versions=_run.versions("numpy"),
         rows=ROWS, features=FEATURES, top=LEVELS[0], each=LEVELS[1] // LEVELS[0],
         last=LEVELS[2] // LEVELS[1], most=LEVELS[2], middle=LEVELS[1], smallest=SMALLEST,
         levels=", ".join(map(str, LEVELS)), seeds=options.seeds,

@@ -11,20 +11,17 @@ Without "--data" only tables that need no file are measured, and the page is not
 """
 
 import argparse
-import os
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_blobs, make_moons
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import load_digits, make_blobs, make_moons  # noqa: E402
+from sklearn_dp import DPKMeans
 
-from sklearn_dp import DPKMeans  # noqa: E402
-
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "intervals.md"
+PAGE = _run.PAGES / "intervals.md"
 FILES = {
     "s1": 15, "s2": 15, "s3": 15, "s4": 15, "unbalance": 8, "letter16": 26, "dim064": 16,
     "wisdm_har": 6, "credit_default": 5, "acs_20states": 5, "cabs_sf": 10,

@@ -35,20 +35,18 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+import sklearn
+from _style import COLORS, MUTED, new, plain_ticks, save
+from scipy import sparse
+from sklearn import datasets
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
-import numpy as np  # noqa: E402
-import sklearn  # noqa: E402
-from _style import COLORS, MUTED, new, plain_ticks, save  # noqa: E402
-from scipy import sparse  # noqa: E402
-from sklearn import datasets  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
-
-from sklearn_dp._costs.accounting import gaussian_sigma  # noqa: E402
-from sklearn_dp.cluster import DPKMeans  # noqa: E402
-from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
+from sklearn_dp._costs.accounting import gaussian_sigma
+from sklearn_dp.cluster import DPKMeans
+from sklearn_dp.exceptions import UtilityWarning
 
 DELTA = {"paper": 1e-8, "separated": 1e-8, "real": 1e-6, "files": 1e-6}
 REAL = {"iris": 3, "wine": 3, "breast_cancer": 2, "digits": 10}
@@ -67,7 +65,7 @@ FILES = {
 }
 SAME_ROWS = ("real", "files")
 FIRST_FRESH = 1000  # seeds of the data that only count wrong basins
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "kmeans"
+OUTPUT = _run.PAGES / "kmeans"
 
 
 # --- data ----------------------------------------------------------------------------------------

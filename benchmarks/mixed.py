@@ -13,6 +13,7 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 import pandas as pd
 from kmodes.kprototypes import KPrototypes
@@ -20,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans, DPOneHotEncoder, PublicEncoder
 
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "mixed.md"
+PAGE = _run.PAGES / "mixed.md"
 BUDGETS = (0.5, 1.0, 2.0)
 N_INIT = 2  # starts of k-prototypes and of k-means, of which the best counts
 

@@ -35,22 +35,20 @@ import warnings
 from collections import defaultdict
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from _style import COLORS, INK, MARKERS, MUTED, legend_on_top, new, plain_ticks, save
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_digits, load_wine
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import train_test_split
 
-import numpy as np  # noqa: E402
-from _style import COLORS, INK, MARKERS, MUTED, legend_on_top, new, plain_ticks, save  # noqa: E402
-from scipy.optimize import linear_sum_assignment  # noqa: E402
-from scipy.stats import multivariate_normal  # noqa: E402
-from sklearn.datasets import load_digits, load_wine  # noqa: E402
-from sklearn.mixture import GaussianMixture  # noqa: E402
-from sklearn.model_selection import train_test_split  # noqa: E402
+from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.mixture import DPGaussianMixture
 
-from sklearn_dp import DPPCA, DPKMeans  # noqa: E402
-from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
-from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
-
-DOC = Path(__file__).resolve().parents[1] / "doc"
+DOC = _run.PAGES.parent
 CELLS = [  # k, d, separation, n, epsilon, radius
     (3, 2, 12, 20000, 1.0, 200.0),
     (3, 2, 12, 20000, 1.0, 1e6),

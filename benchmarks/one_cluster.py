@@ -51,6 +51,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 import sklearn
 from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
@@ -58,7 +59,7 @@ from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
 from sklearn_dp import DPOneCluster
 from sklearn_dp._costs.accounting import zcdp_rho
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "one_cluster"
+OUTPUT = _run.PAGES / "one_cluster"
 DELTA = 1e-6
 DATA = ("uniform", "minority", "half")
 SIZES, FEATURES, EPSILONS = (2_000, 10_000, 100_000), (1, 2, 10, 50, 200), (0.5, 1.0, 2.0)

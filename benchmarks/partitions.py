@@ -26,10 +26,9 @@ import tempfile
 import threading
 import time
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+
 os.environ.setdefault("RAY_worker_niceness", "0")  # as all the others
 
 import numpy as np  # noqa: E402
@@ -37,7 +36,7 @@ import numpy as np  # noqa: E402
 from sklearn_dp import DPKMeans  # noqa: E402
 from sklearn_dp._rows.table import Table  # noqa: E402
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "partitions.md"
+OUTPUT = _run.PAGES / "partitions.md"
 WORKERS, K, D = 2, 20, 20
 CUTS = (0, 10, 10, 5_000, 5_001, 40_000)  # of 50,000 rows: some parts are empty
 NAMES = [f"x{i}" for i in range(D)]

@@ -8,20 +8,17 @@ read from the folder (or from that in the variable SKLEARN_DP_DATA), and left ou
 
 import argparse
 import os
-import platform
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, make_blobs
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import load_iris, make_blobs  # noqa: E402
+from sklearn_dp import DPKMeans
 
-from sklearn_dp import DPKMeans  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "pe_table.md"
+PAGE = _run.PAGES / "pe_table.md"
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Features and clusters, and what is printed there: without privacy, PE-means, its projected variant
 # (above 32 features), and the best of the four other private methods.
@@ -130,7 +127,7 @@ def main():
         print(lines[-1], flush=True)
     intro = INTRO.format(
         made=f"python benchmarks/pe_table.py --seeds {options.seeds}",
-        versions=f"Python {platform.python_version()} and NumPy {np.__version__}",
+        versions=_run.versions("numpy"),
         seeds=options.seeds,
     )
     PAGE.write_text(intro + "\n" + "\n".join(lines) + "\n", encoding="utf-8")

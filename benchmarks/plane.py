@@ -20,22 +20,18 @@ the paired differences. The page is written by whole runs: doc/benchmarks/plane.
 """
 
 import argparse
-import os
 import platform
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import kmeans as setting  # the benchmark beside this file
+import numpy as np
+from sklearn.cluster import KMeans
 
-import kmeans as setting  # noqa: E402 - the benchmark beside this file
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
+from sklearn_dp.cluster import DPKMeans
 
-from sklearn_dp.cluster import DPKMeans  # noqa: E402
-
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "plane.md"
+PAGE = _run.PAGES / "plane.md"
 COLUMNS = ("rows", "n", "k", "epsilon", "DPKMeans", "grid", "ratio", "ok")
 
 

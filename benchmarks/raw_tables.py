@@ -19,13 +19,14 @@ import warnings
 from collections import defaultdict
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans, FriendlyCovariance, FriendlyMean, PrivacyBudget, __version__
 from sklearn_dp.preprocessing import DPQuantiles, DPStandardScaler
 
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "raw_tables.md"
+PAGE = _run.PAGES / "raw_tables.md"
 CHOSEN = ("adult", "airbnb", "framingham", "insurance")
 EPSILONS, DELTA, SMALL = (0.5, 1.0, 2.0), 1e-6, 0.02
 DRAWS = 20  # of the plain rival's noise for each fit: what it costs is known, not another chance

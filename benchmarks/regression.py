@@ -12,26 +12,23 @@ A cell that improves by more than its margin is told as well: update the table t
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # noqa: F401 - first: one thread
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.mixture import GaussianMixture
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import load_digits  # noqa: E402
-from sklearn.mixture import GaussianMixture  # noqa: E402
-
-from sklearn_dp.cluster import DPKMeans, DPKTupleKMeans  # noqa: E402
-from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning  # noqa: E402
-from sklearn_dp.federated import FederatedDPKMeans  # noqa: E402
-from sklearn_dp.mean import FriendlyMean  # noqa: E402
-from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
+from sklearn_dp.cluster import DPKMeans, DPKTupleKMeans
+from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
+from sklearn_dp.federated import FederatedDPKMeans
+from sklearn_dp.mean import FriendlyMean
+from sklearn_dp.mixture import DPGaussianMixture
 
 TABLE = Path(__file__).with_name("ratios.json")
 # Of the excess over one of a cost, and of an error: what a change of libraries may do, while a

@@ -16,6 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from _style import COLORS, MARKERS, legend_on_top, new, plain_ticks, read_table, save
 from sklearn.linear_model import Ridge
@@ -27,7 +28,7 @@ AGGREGATORS = {
     "with replacement": {"sampling": "with_replacement"},
     "mean": {"aggregator": "mean"},
 }
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "sample_and_aggregate"
+OUTPUT = _run.PAGES / "sample_and_aggregate"
 WEIGHTS = np.array([1.0, -2.0, 0.5, 0.0, 3.0])
 HEAD = (
     "| n | bounds | aggregator | blocks | error | R^2 | R^2 without privacy | seconds |\n"

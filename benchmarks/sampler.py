@@ -7,25 +7,22 @@ imported (extra `bench`). A figure is the median over rounds of samples per seco
 """
 
 import argparse
-import os
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+import scipy
 
-import numpy as np  # noqa: E402
-import scipy  # noqa: E402
-
-from sklearn_dp._privacy._noise import NoiseSource  # noqa: E402
+from sklearn_dp._privacy._noise import NoiseSource
 
 SIZES = (10**4, 10**5, 10**6)
 SIGMA = 2.0**20
 SECONDS_PER_ROUND = 0.1
 N_ROUNDS = 9
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "sampler.md"
+OUTPUT = _run.PAGES / "sampler.md"
 
 
 def opendp_sampler():

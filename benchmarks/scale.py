@@ -16,7 +16,6 @@ Linux, which forgets an earlier peak when it is told to.
 
 import argparse
 import json
-import os
 import platform
 import subprocess
 import sys
@@ -24,15 +23,13 @@ import tempfile
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
-import numpy as np  # noqa: E402
-from _style import COLORS, MARKERS, MUTED, legend_on_top, new, plain_ticks, save  # noqa: E402
+import _run  # first: one thread
+import numpy as np
+from _style import COLORS, MARKERS, MUTED, legend_on_top, new, plain_ticks, save
 
 D = K = 10
 CHUNK = 2**16
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "scale"
+OUTPUT = _run.PAGES / "scale"
 METHODS = {
     "KMeans(n_init=10)": "KMeans(10, n_init=10, random_state=0)",
     "DPKMeans, epsilon=1": "DPKMeans(10, epsilon=1, delta=1e-8, bounds=1.0)",

@@ -6,10 +6,9 @@ prints its table and writes ``doc/benchmarks/segments.md``, which says what is c
 """
 
 import argparse
-import platform
 import warnings
-from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
@@ -24,7 +23,7 @@ from sklearn_dp import (
     PrivacyBudget,
 )
 
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "segments.md"
+PAGE = _run.PAGES / "segments.md"
 REGIONS, FEATURES, CLUSTERS, NOISE = 20, 4, 5, 0.12
 BOX = {"bounds": (-2.5, 2.5)}
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
@@ -221,7 +220,7 @@ def main():
         print("  ".join(table[-1]), flush=True)
     text = "\n".join(f"| {' | '.join(line)} |" for line in table)
     made = f"python benchmarks/segments.py --seeds {seeds}"
-    versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
+    versions = _run.versions("numpy")
     PAGE.write_text(f"{INTRO.format(made=made, versions=versions)}\n{text}\n", encoding="utf-8")
 
 

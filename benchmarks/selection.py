@@ -25,34 +25,30 @@ import argparse
 import json
 import math
 import os
-import platform
 import re
 import time
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+import profiles
+from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, save
+from scipy.spatial.distance import pdist
+from scipy.special import ndtr
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-import numpy as np  # noqa: E402
-import profiles  # noqa: E402
-import sklearn  # noqa: E402
-from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, save  # noqa: E402
-from scipy.spatial.distance import pdist  # noqa: E402
-from scipy.special import ndtr  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import load_digits, make_blobs  # noqa: E402
-from sklearn.model_selection import GridSearchCV  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn_dp import DPPCA, DPKMeans, PublicEncoder
+from sklearn_dp._costs.accounting import gaussian_delta, gaussian_mu
+from sklearn_dp._privacy._selection import Geometric, Thin, _thinning, selection_mu, selection_refit
+from sklearn_dp.inspection import utility_curve
+from sklearn_dp.mixture import DPGaussianMixture
+from sklearn_dp.model_selection import DPGridSearch, Shares, preflight
 
-from sklearn_dp import DPPCA, DPKMeans, PublicEncoder  # noqa: E402
-from sklearn_dp._costs.accounting import gaussian_delta, gaussian_mu  # noqa: E402
-from sklearn_dp._privacy._selection import Geometric, Thin, _thinning, selection_mu, selection_refit  # noqa: E402
-from sklearn_dp.inspection import utility_curve  # noqa: E402
-from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
-from sklearn_dp.model_selection import DPGridSearch, Shares, preflight  # noqa: E402
-
-FOLDER = Path(__file__).resolve().parents[1] / "doc" / "benchmarks"
+FOLDER = _run.PAGES
 DELTA = 1e-6
 COVERAGE = 0.9
 LEAST = 6.0  # standard deviations between two centers
@@ -769,8 +765,7 @@ def main():
         tables[name] = {
             "command": _command(name, options),
             "seeds": options.seeds,
-            "versions": f"Python {platform.python_version()}, numpy {np.__version__}, "
-            f"scikit-learn {sklearn.__version__}",
+            "versions": _run.versions("numpy", "scikit-learn"),
             "lines": lines,
         }
         store.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")

@@ -22,19 +22,17 @@ import tracemalloc
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from scipy.sparse import random_array
+from sklearn.cluster import KMeans
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.mixture import GaussianMixture
 
-import numpy as np  # noqa: E402
-from scipy.sparse import random_array  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.covariance import EmpiricalCovariance  # noqa: E402
-from sklearn.decomposition import PCA, TruncatedSVD  # noqa: E402
-from sklearn.mixture import GaussianMixture  # noqa: E402
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance
 
-from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance  # noqa: E402
-
-PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "speed.md"
+PAGE = _run.PAGES / "speed.md"
 PRIVATE = {"epsilon": 1.0, "bounds": 10.0, "random_state": 0}
 
 

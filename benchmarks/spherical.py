@@ -6,20 +6,15 @@ prints its table and writes ``doc/benchmarks/spherical.md``, which says what is 
 """
 
 import argparse
-import os
-import platform
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import kmeans_plusplus  # noqa: E402
+from sklearn_dp import DPKMeans
 
-from sklearn_dp import DPKMeans  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "spherical.md"
+PAGE = _run.PAGES / "spherical.md"
 CLUSTERS = 20
 ALIKE, MIXED = "alike", "mixed"
 CELLS = [  # rows, features, mean cosine of a cluster, widths of clusters
@@ -156,7 +151,7 @@ def main():
         print(lines[-1], flush=True)
     intro = INTRO.format(
         made=f"python benchmarks/spherical.py --seeds {options.seeds}",
-        versions=f"Python {platform.python_version()} and NumPy {np.__version__}",
+        versions=_run.versions("numpy"),
         clusters=CLUSTERS,
         seeds=options.seeds,
     )

@@ -15,23 +15,20 @@ are no clusters to find, one center may be within that too: such answers are cou
 import argparse
 import csv
 import itertools
-import os
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import kmeans as setting  # the benchmark beside this file
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 
-import kmeans as setting  # noqa: E402 - the benchmark beside this file
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import make_blobs  # noqa: E402
+from sklearn_dp import DPKMeans
 
-from sklearn_dp import DPKMeans  # noqa: E402
-
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "status"
+OUTPUT = _run.PAGES / "status"
 ROWS, FEATURES, EPSILONS = (300, 1000, 3000, 10_000, 30_000), (2, 10, 50, 200), (0.1, 0.3, 1, 3, 10)
 CLUSTERS = (3, 10)
 HARD = ("overlapping", "unbalanced", "none")

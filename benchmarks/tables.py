@@ -9,9 +9,9 @@ import argparse
 import platform
 import warnings
 from importlib.metadata import version
-from pathlib import Path
 from textwrap import wrap
 
+import _run  # first: one thread
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -20,7 +20,7 @@ from tables_answers import rare, status, weighted
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, FriendlyMean
 from sklearn_dp.preprocessing import DPQuantiles, DPStandardScaler
 
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "tables.md"
+PAGE = _run.PAGES / "tables.md"
 GROUPS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
 LOW, HIGH = np.array([15.0, 0, 0]), np.array([95.0, 2e5, 80])
 

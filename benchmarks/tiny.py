@@ -12,18 +12,15 @@ the table says when that is. An answer to no row, or to one, is called useless a
 
 import argparse
 import itertools
-import os
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import kmeans as setting  # the benchmark beside this file
+import numpy as np
+from scipy.stats import multivariate_normal
 
-import kmeans as setting  # noqa: E402 - the benchmark beside this file
-import numpy as np  # noqa: E402
-from scipy.stats import multivariate_normal  # noqa: E402
-
-from sklearn_dp import (  # noqa: E402
+from sklearn_dp import (
     DPCoreset,
     DPGaussianMixture,
     DPKMeans,
@@ -35,10 +32,10 @@ from sklearn_dp import (  # noqa: E402
     SampleAndAggregate,
 )
 from sklearn_dp.audit._observe import run_fit  # noqa: E402 - fits of no rows
-from sklearn_dp.covariance import FriendlyCovariance  # noqa: E402
-from sklearn_dp.decomposition import DPPCA  # noqa: E402
+from sklearn_dp.covariance import FriendlyCovariance
+from sklearn_dp.decomposition import DPPCA
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tiny.md"
+OUTPUT = _run.PAGES / "tiny.md"
 ROWS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 25, 30)
 FEATURES, EPSILONS = (1, 3, 20), (0.01, 0.1, 1.0, 10.0)
 

@@ -6,23 +6,18 @@ prints its table and writes ``doc/benchmarks/topics.md``, which says what is com
 """
 
 import argparse
-import os
-import platform
 import time
 import warnings
-from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+import _run  # first: one thread
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
-import numpy as np  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.metrics import adjusted_rand_score  # noqa: E402
+from sklearn_dp import DPTopics
+from sklearn_dp.cluster._dp_topics import described
 
-from sklearn_dp import DPTopics  # noqa: E402
-from sklearn_dp.cluster._dp_topics import described  # noqa: E402
-
-PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "topics.md"
+PAGE = _run.PAGES / "topics.md"
 ROWS, FEATURES, TOPICS, THEMES = 50_000, 384, 100, 12
 OWN, SHARED, COMMON = 8, 10, 1000  # words of a topic, of a theme, of all texts
 LENGTH = 12  # words of a text
@@ -160,7 +155,7 @@ def main():
         print("\n".join(lines[-2 - 4 * len(EPSILONS) :]), flush=True)
     intro = INTRO.format(
         made=f"python benchmarks/topics.py --seeds {options.seeds}",
-        versions=f"Python {platform.python_version()} and NumPy {np.__version__}",
+        versions=_run.versions("numpy"),
         rows=ROWS, features=FEATURES, topics=TOPICS, themes=THEMES, length=LENGTH, own=OWN,
         shared=SHARED, common=COMMON, words=COMMON + TOPICS * OWN + THEMES * SHARED,
         seeds=options.seeds,

@@ -24,6 +24,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
+import _run  # first: one thread
 import numpy as np
 from _style import COLORS, INK, MARKERS, new, plain_ticks, save
 from scipy.optimize import linear_sum_assignment
@@ -35,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp.cluster import DPKTupleKMeans, FriendlyCoreOptions, aggregate_k_tuples
 from sklearn_dp.exceptions import UtilityWarning
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
+OUTPUT = _run.PAGES / "tuples"
 CLAIMS = {
     "figure8": "Paper: fails often for small n, very accurate for larger n.",
     "figure9": "Paper: improves with d up to perfect labeling. Without a core the coreset "

@@ -5,12 +5,16 @@ import warnings
 import numpy as np
 import pytest
 
+from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import client_update, first_message, server_update
-from sklearn_dp.federated._engines import total_of
+from sklearn_dp.federated._clients import total_of
 from sklearn_dp.federated._parameters import entries_of
 from sklearn_dp.federated._state import Setup
 
@@ -73,6 +77,13 @@ NASTY = {
 }
 
 
+class Odd:
+    """Whatever it is asked for, it ends the process."""
+
+    def __getattribute__(self, name):
+        raise SystemExit("row 17")
+
+
 def all_kinds(found):
     return pytest.mark.parametrize("state", found, ids=lambda state: state.kind)
 
@@ -89,12 +100,48 @@ def clients():
     yield np.repeat(server_points(), 50, axis=0)
 
 
-def session_of(rho, uses=1, seed=0):
-    """A session with one Gaussian entry, "counts"."""
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=rho, delta=1e-6), (PlanEntry("counts", "gaussian", rho, uses=uses),)
-    )
-    return PrivacySession(plan, random_state=seed)
+# -- fits to audit ---------------------------------------------------------------------------------
+
+
+def rows(n, seed=0):
+    """Rows about three places in four dimensions."""
+    places = 2 * np.random.default_rng(9).uniform(-1, 1, size=(3, 4))
+    return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, 4))
+
+
+SERVER = np.vstack([rows(15, 5), rows(3, 5), np.zeros((1, 4))])  # with duplicates
+
+
+class WithServer(FederatedDPKMeans):
+    """Always has the same public points, so that the audit tools can fit it."""
+
+    def fit(self, X, y=None, *, groups=None):
+        return super().fit(X, groups=groups, X_server=SERVER)
+
+    def privacy_plan(self, n_features, *, unit="row"):
+        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
+
+
+def replayed(fits, d, unit, server=SERVER):
+    """Violations of pairs of fits to neighbors, and the largest distances over the claims.
+
+    `fits` are two functions that fit, and the numbers of the units that both have.
+    """
+    violations, ratios = [], {}
+    for one, other, common in fits:
+        with trace(Trace()) as recorder:
+            fitted = one()
+        plan = fitted.privacy_plan(d, unit=unit, X_server=server)
+        violations += check_claims(recorder.events, plan, fitted.privacy_report_)
+        replay = Replay(recorder.events, common)
+        with trace(replay):
+            again = other()
+        violations += replay.finish()
+        if not np.array_equal(again.cluster_centers_, fitted.cluster_centers_):
+            violations.append("the centers differ")
+        for name, ratio in replay.ratios.items():
+            ratios[name] = max(ratios.get(name, 0.0), ratio)
+    return violations, ratios
 
 
 def clusters(seed, k=4, n=4000, d=6, spread=0.2):

@@ -586,7 +586,7 @@ PLANTED = [
             "x.sum(axis=0, dtype=np.int64)",
         )
     ],
-    (floats_become_integers_in_one_place, "federated._client", "np.trunc(x).astype(np.int64)"),
+    (floats_become_integers_in_one_place, "federated._clients", "np.trunc(x).astype(np.int64)"),
     (functions_are_short, "_base", "def f():\n" + "    x = 1\n" * 61),
     (functions_are_short, "_base", "class A:\n  def f(self):\n" + "    x = 1\n" * 61),
 ]

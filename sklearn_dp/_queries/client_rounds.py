@@ -286,7 +286,7 @@ STATISTICS: dict[str, Callable[[Arrays, np.ndarray], Arrays]] = {
 def row_bounds(kind: str, message: Arrays) -> dict[str, float]:
     """How far one row moves each vector of an answer, in its steps: a bound of the l2 norm.
 
-    `kind` is a key of :data:`~sklearn_dp.federated._client.ANSWERS`. Only ``limit``, the number of
+    `kind` is a key of :data:`~sklearn_dp.federated._clients.ANSWERS`. Only ``limit``, the number of
     ``anchors`` and ``l1`` of the message are looked at: public facts and releases. A second moment
     counts in Frobenius norm: entries off the diagonal count twice.
 

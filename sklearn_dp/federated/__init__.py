@@ -6,18 +6,16 @@ noise is added to their sum, and the server learns from the result. Start readin
 
 * `_state`: what is public about a fit, and what the server knows so far;
 * `_server`: the messages, the bounds of a client's vectors, and the release of the sums;
-* `_client`: what a client does, and what its answer must look like. What is asked, and how far one
-  unit moves each sum, with the proof, is in `sklearn_dp._queries.client_rounds`;
-* `_learn`, `_prior`: what the releases say. Everything there is post-processing;
-* `_engines`: who carries the messages.
+* `_clients`: what a client does, what its answer must look like, and who carries the messages. What
+  is asked, and how far one unit moves each sum, with the proof, is in
+  `sklearn_dp._queries.client_rounds`;
+* `_learn`, `_prior`: what the releases say. Everything there is post-processing.
 
-The paper's own rules are in `_published/feddp_kmeans`. The rooms
-below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing imports this one.
+The paper's own rules are in `_published/feddp_kmeans`.
 """
 
 from .._privacy.mechanisms.shares import NoiseShares
-from ._client import client_update
-from ._engines import flower_client
+from ._clients import client_update, flower_client
 from ._federated_dp_kmeans import FederatedDPKMeans, elbow
 from ._parameters import FederatedOptions
 from ._server import first_message, server_update

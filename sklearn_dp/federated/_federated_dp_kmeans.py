@@ -19,8 +19,8 @@ from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
-from ._engines import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
-from ._errors import WITH_ERRORS, keep_errors
+from ._clients import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
+from ._learn import WITH_ERRORS, keep_errors
 from ._parameters import (
     UNITS,
     FederatedOptions,
@@ -30,7 +30,6 @@ from ._parameters import (
     public_columns,
     public_points,
     refuse_clients,
-    relation_of,
     setup_of,
 )
 from ._server import first_message, server_update
@@ -396,7 +395,9 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
         check_parameters(self, n_features, server)
 
     def _relation(self, unit: str) -> str:
-        return relation_of(self, unit)
+        # A client that adds noise takes part whether it has rows or not: its rows come and go.
+        has_honest = self.n_honest is not None and unit == "group"
+        return self.relation + " the rows of" * has_honest
 
     def _make_plan(self, n_features: int, unit: str, server: Any = None) -> PrivacyPlan:
         target = self._check_shared()

@@ -1,17 +1,9 @@
-"""Updates of the server's state from the releases of each round: post-processing, at no cost.
+"""Updates of the server's state from the releases of each round, and standard errors at the end.
 
-`LEARN` holds a function for each kind of round. All of them are called alike:
-
-state : State
-    Before the round.
-session : PrivacySession
-    For restarts and public points: randomness that depends on no data.
-released : dict of str to ndarray
-    Noisy sums over clients, by name of the release; in grid steps, squared ones, or units.
-noise : dict of str to float
-    Standard deviations of the noise in `released`, in the same units.
-
-and return the state after it. In the order of a fit:
+All of it is post-processing of releases and of public points, at no cost. `LEARN` holds a function
+for each kind of round, from the state before it to that after it. `released` are noisy sums over
+clients by name, in grid steps, squared ones, or units; `noise` their standard deviations; the
+session is for restarts and public points, which depend on no data. In the order of a fit:
 
 1. bound: a radius from noisy bins of norms, where none is public.
 2. center: the mean as the new origin, where there are no server data.
@@ -27,13 +19,17 @@ of `_prior`. The paper's own rules (``setup.residuals`` False) are in `_publishe
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .._aggregate.kmeans.n_clusters import gap_of_points
-from .._aggregate.shared.advice import plain
+from .._aggregate.shared.advice import Budget, hidden_in_noise, plain
 from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.bounds import ball_of
+from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
+from .._aggregate.shared.column_means import unrefined_centers
+from .._aggregate.shared.narrow_bounds import told_of_centers
 from .._aggregate.shared.noisy_norms import radius_from_bins
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._session import PrivacySession
@@ -47,6 +43,7 @@ from .._queries.client_rounds import (
     Arrays,
     project,
 )
+from .._queries.coordinates import Columns
 from .._status import Message, Severity, Status
 from ._prior import (
     blend_moment,
@@ -66,21 +63,18 @@ _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by 
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
 _USUAL_REACH = -1.0  # power of two of a row's bound, without server data
 _REACH_VARIES = 1.0  # standard deviation of that power, between data sets
+Noise = dict[str, float]
 _PROXIES = 40  # public points for each cluster, where there are no server data
 
 
-def _learn_bound(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
+def _learn_bound(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
     """A ball about the origin that holds nearly all rows; the unit ball, if no bin stands out."""
     radius = radius_from_bins(released["bound"], NORM_EDGES, noise["bound"], 0.99)
     domain, status = ball_of(radius, state.setup.n_features)
     return begin(replace(state, domain=domain, status=status))
 
 
-def _learn_center(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
+def _learn_center(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
     """The mean as the new origin, so that the second moment tells the spread alone."""
     count, sd = float(released["center count"][0]), noise["center count"]
     # A count within its noise may be anything, zero and below included.
@@ -100,9 +94,7 @@ def _learn_center(
     return replace(state, origin=origin, counts=np.array([n]), number=n)
 
 
-def _learn_moment(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
+def _learn_moment(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
     """The subspace of the largest eigenvalues; and public points in it, where there are none."""
     d, sd = state.setup.n_features, noise["second moment"]
     # One triangle is released; the other one is its mirror image, noise and all.
@@ -128,9 +120,8 @@ def _learn_moment(
 def _with_public_proxies(
     state: State, values: np.ndarray, sd: float, session: PrivacySession
 ) -> State:
-    """Points of a Gaussian with the released spread, to stand in for server data. The state has the
-    released basis, origin and count. `values` are the eigenvalues (d,) of the noisy moment,
-    ascending, in squared steps, `sd` the noise of an entry on its diagonal."""
+    """Points of a Gaussian with the released spread, to stand in for server data. `values` are the
+    eigenvalues (d,) of the noisy moment, ascending, `sd` the noise of an entry on its diagonal."""
     q = state.basis.shape[1]
     visible = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
@@ -157,9 +148,7 @@ def _warned(state: State, words: str, action: str = "", severity: Severity = "al
     return replace(state, status=Status([Message("few_rows", text, (), action, severity)]))
 
 
-def _learn_weights(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
+def _learn_weights(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
     """Proxy data: server points with noisy weights; its centers are the start."""
     weights, sd = released["weights"], noise["weights"]
     total = max(float(weights.sum()), 0.0)
@@ -196,9 +185,8 @@ def _learn_weights(
 
 
 def _with_number(state: State, sd: float, session: PrivacySession) -> State:
-    """The number of clusters, by the gap statistic of the points that stand out from the noise. A
-    point stands for rows about as far from it as the next point is. The state has the released
-    weights, with noise of deviation `sd`; the session is for the references, which are public."""
+    """The number of clusters, by the gap statistic of the points that stand out from the noise `sd`
+    of weights. A point stands for rows about as far from it as the next point is."""
     there = state.weights > _SEEN * sd
     points, weights = np.asarray(state.points)[there], state.weights[there]
     square = np.square(points).sum(axis=1)
@@ -210,9 +198,7 @@ def _with_number(state: State, sd: float, session: PrivacySession) -> State:
     return replace(state, choice=gap_of_points(points, weights, inner, candidates, rng))
 
 
-def _learn_average(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
+def _learn_average(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
     """Centers from noisy sums and counts, as far as these are more than noise.
 
     1. Counts are shrunk toward what the weights have led to expect.
@@ -258,9 +244,9 @@ def _learn_average(
 
 
 def _judged(state: State, gain: float) -> State:
-    """A warning where less than half of the centers comes from clients: the mean gain tells. The
-    gain is V / (V + noise), so it is a half at a noise smaller by (1 - gain) / gain. Standard
-    deviations fall in proportion to the number of units, and to epsilon."""
+    """A warning where less than half of the centers comes from clients. A gain V / (V + noise) is a
+    half at a noise smaller by (1 - gain) / gain. Standard deviations fall in proportion to the
+    number of units, and to epsilon."""
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
@@ -274,14 +260,10 @@ def _moves(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Movements with less of their noise, their gains (0 to 1), and the doubts that are left.
 
-    The state before the round has what is known of the centers, and the limit of the residuals. Of
-    each center: `moved`, its noisy sum over its count; `sd`, the noise of that along an axis;
-    `weights`, how much it says about the others; `part`, what is seen of a movement, 0 to 1. The
-    doubts are variances along an axis, (k,) or (2, k): the same inside and outside where the axes
-    of the subspace have had their say.
-
-    Inside and outside the subspace apart, in the round that has one. What is seen of a movement m
-    is `part` times m, so a doubt V about it is part^2 V there.
+    Of each center: `moved`, its noisy sum over its count; `sd`, the noise of that along an axis;
+    `weights`, how much it says about the others; `part`, what is seen of a movement, 0 to 1: a
+    doubt V about it is part^2 V there. The doubts are variances along an axis, (k,) or (2, k):
+    inside and outside the subspace apart, in the round that has one.
     """
     (k, d), longest = moved.shape, np.full(len(moved), float(state.message["limit"][0]))
     if state.setup.server is not None:
@@ -301,14 +283,11 @@ def _moves(
     return along + across, part * gain, np.stack([gain * np.square(sd) + unseen] * 2)
 
 
-def _learn_reach(
-    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
-) -> State:
-    """Learn the clip radius for vectors of clients: about as long as the typical one is.
+def _learn_reach(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
+    """The clip radius for vectors of clients: about as long as the typical one is.
 
     The mean level over clients is the logarithm of the geometric mean of their lengths. It is
-    combined with what is done where nothing is known, a half, by its noise: with little budget it
-    stays that. A function of releases.
+    combined with what is done where nothing is known, a half, by its noise.
     """
     kind = state.kind
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
@@ -330,4 +309,168 @@ LEARN = {
     "means": _learn_average,
     "lloyd": _learn_average,
 }
-"""For each kind of round, what is learned from it: see the top of this module."""
+
+
+# -- standard errors -------------------------------------------------------------------------------
+# Of a coordinate of a center: the variance that the Kalman step has left (`State.doubts`), and that
+# of drawing the units, the mean squared distance of units from their center, over their number and
+# the number of features. How far units are from their centers is no release of its own: it is what
+# the centers leave of the trace of the released moment and, where there are server data, as the
+# server's points are from them. (Not by their noisy weights: points in the middle of a cluster are
+# nearest to more rows than others.) Nothing is said where releases are taken for exact, as in the
+# paper, or have Laplace noise, whose intervals are not normal.
+
+
+_CODES = ("cluster_centers_status_", "column_status_")
+WITH_ERRORS = {
+    "cluster_centers_": (-math.inf, math.inf),
+    "cluster_weights_": (0.0, math.inf),
+}
+_COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
+_UNLIKE = 0.5  # part by which the spread of the server's points may be another one
+_FEW_POINTS = 20  # of the server: no more tell the spread of a column
+_NO_SPREAD = 1e-100  # in squared steps; the inverse of its square is no float
+_TOO_SHORT = 0.01  # of the typical distance of a unit: a residual is clipped later than there
+_WHOLE_RANGE = 1.9  # standard errors; 95% intervals have 1.96
+_LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
+
+
+def keep_errors(model: Any, state: State, budget: Budget) -> None:
+    """Set the standard errors of a model in the order of its centers, and what they mean for its
+    status. `state` is that after the last round."""
+    for name in (*(f"{name}std_error_" for name in WITH_ERRORS), *_CODES):
+        vars(model).pop(name, None)  # a fit before this one may have had them
+    released = center_errors(state)
+    if released is None or state.counts is None:
+        return
+    noise, others, counts_sd = released
+    order = np.argsort(-np.asarray(state.counts), kind="stable")
+    d, unit = state.setup.n_features, state.unit
+    model.cluster_centers_std_error_ = np.repeat(
+        (np.hypot(noise, others) * unit)[order, None], d, axis=1
+    )
+    model.cluster_weights_std_error_ = count_errors(state)[order]
+    if not model.messages_ and len(order) > 1:
+        model.messages_ = _hidden(state, noise, counts_sd, budget)
+    names = model._column_names
+    columns, errors = _columns(state, others), model.cluster_centers_std_error_[:, 0]
+    by_column = unrefined_centers(columns, model.cluster_centers_, errors)
+    numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
+    codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
+    model.messages_ = told_by_column(model.messages_, by_column, codes, names)
+    if domain is not None:
+        real = numbers[0] > 3 * counts_sd
+        spread = np.full(d, _typical(state, others))
+        centers = model.cluster_centers_[real]
+        mean = centers.sum(axis=0) / max(len(centers), 1)
+        place = centers, model.cluster_centers_std_error_[real], mean
+        model.messages_, cut = told_of_centers(model.messages_, domain, *place, spread, names)
+        codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
+    model.cluster_centers_status_ = codes
+    model.column_status_ = codes_by_column(model.cluster_centers_status_)
+
+
+def _columns(state: State, others: np.ndarray) -> Columns:
+    """The units of the columns, as public points or the sides of a box tell them; else those of a
+    typical column."""
+    setup = state.setup
+    if setup.server is not None and len(setup.server) > _FEW_POINTS:
+        spread = np.std(setup.server, axis=0)
+        if (spread > 0).all():
+            return Columns(np.zeros(setup.n_features), spread, True)
+    columns = Columns.of(setup.domain, setup.n_features)
+    if columns.scaled:
+        return columns
+    typical = np.full(setup.n_features, _typical(state, others))
+    return Columns(np.zeros(setup.n_features), typical, False)
+
+
+def _typical(state: State, others: np.ndarray) -> float:
+    """The spread of a typical column: of the centers, and by `others` of units about them."""
+    counts = np.maximum(np.asarray(state.counts), state.counts_sd or 0.0)
+    spread = np.square(_away(state)).mean(axis=1) + counts * np.square(others)
+    return state.unit * math.sqrt(np.average(spread, weights=counts))
+
+
+def _away(state: State) -> np.ndarray:
+    """The centers (k, d) about the mean of all, in steps."""
+    anchors, counts = np.asarray(state.anchors), np.asarray(state.counts)
+    weights = np.maximum(counts, state.counts_sd or 0.0)
+    return anchors - weights @ anchors / weights.sum()
+
+
+def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """For each cluster the noise of a coordinate of its center, in steps; its error of drawing the
+    units, and of what clipping may have kept from the center; and the noise of a count. None where
+    there are no honest ones."""
+    setup = state.setup
+    if state.doubts is None or state.counts_sd is None or setup.laplace or not setup.residuals:
+        return None
+    d, counts = setup.n_features, np.maximum(np.asarray(state.counts), state.counts_sd)
+    units = _units(state)
+    if units is None:
+        return None
+    spread, follows = units
+    # A clipped mean follows its units for a part g of the way: (1 - g) / g of what it went is left.
+    remainder = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
+    variance = spread / (d * counts) + np.square(remainder) / d
+    return np.sqrt(state.doubts[0]), np.sqrt(variance), float(state.counts_sd)
+
+
+def count_errors(state: State) -> np.ndarray:
+    """Standard errors of the counts: of their noise, and for what clipping may have taken.
+
+    A client's counts over its rows sum to one, so their norm is between a bound and one: released
+    are between that share of them and all of them. Clients made of the server's points say what is
+    typical, and not what these clients are: a 95% interval holds the whole range.
+    """
+    taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
+    return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
+
+
+def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
+    """Estimate the units of each cluster from the public points, or from the released variance.
+
+    Their mean squared distance (k,) from their center, and the mean derivative (k,) of a clipped
+    residual by its length, along all axes: 1 where it is not clipped, and the limit over
+    the length in the d - 1 directions across it where it is. In squared steps.
+
+    None where the public points are nothing like the units: as many of them as there are centers
+    have no distances from their centers, and whatever they are clipped at says nothing of units.
+    """
+    anchors, d = np.asarray(state.anchors), state.setup.n_features
+    counts = np.maximum(np.asarray(state.counts), 0.0)
+    n = max(float(counts.sum()), 1.0)
+    between = float(counts @ np.square(anchors).sum(axis=1))
+    unexplained, left_sd = max(state.square - between, 0.0) / n, state.square_sd / n
+    if state.proxy is None:
+        return np.full(len(anchors), unexplained), np.ones(len(anchors))
+    near = nearest_of(state.proxy, anchors)
+    square = np.square(state.proxy - anchors[near]).sum(axis=1)
+    own_means, common = _means(square, near, len(anchors)), float(square.mean())
+    if common < _NO_SPREAD or state.limit < _TOO_SHORT * math.sqrt(unexplained):
+        return None
+    # The server's points may be half as far again, or half as far: by inverse variance.
+    precisions = 1 / max(_UNLIKE * common, 1e-300) ** 2, 1 / max(left_sd, 1e-300) ** 2
+    typical = float(np.average([common, unexplained], weights=precisions))
+    beyond = state.limit / np.maximum(np.sqrt(square), 1e-300)
+    follows = np.where(beyond >= 1, 1.0, beyond * (1 - 1 / d))
+    return own_means * (typical / max(common, 1e-300)), _means(follows, near, len(anchors))
+
+
+def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
+    """Means by cluster, each with `_COMMON` points more of the mean of all."""
+    number = np.bincount(near, minlength=k) + _COMMON
+    return (np.bincount(near, values, minlength=k) + _COMMON * values.mean()) / number
+
+
+def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> Status:
+    """A status that says if the noise of a typical center is half of what the centers differ by."""
+    counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
+    spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))
+    size = float(counts.sum())
+    least = size - 2 * counts_sd * math.sqrt(len(counts))
+    error = float(np.median(noise))
+    return hidden_in_noise(
+        "the centers", error, spread, budget, size, least, units="rows or clients"
+    )

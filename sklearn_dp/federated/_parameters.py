@@ -1,14 +1,13 @@
 """The parameters of the estimator: their checks, the public facts of a fit, its plan.
 
-Functions of a model, a :class:`~sklearn_dp.FederatedDPKMeans`, and public facts. A plan is made
-before any data are seen, and a fit may do nothing that its plan does not hold, so both start from
-the same `Setup`: which rounds there are follows from it, and the entries of the plan from the
-rounds.
+A plan is made before any data are seen, and a fit may do nothing that its plan does not hold, so
+both start from the same `Setup`: the rounds follow from it, and the entries of the plan from them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.cluster import kmeans_plusplus
 
 from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
@@ -33,7 +33,8 @@ from .._privacy._entries import is_column
 from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
 from .._published.feddp_kmeans import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count
-from ._prior import server_kmeans_plusplus, server_lloyds, sphere_packing
+from .._silence.suppress_output import attempt
+from ._prior import server_lloyds, sphere_packing
 from ._state import Setup
 
 UNITS = ("auto", "row", "client")
@@ -62,19 +63,29 @@ def check_parameters(model: Any, n_features: int, server: np.ndarray | None) -> 
             )
     if model.max_rows_per_client is not None:
         check_integer(model.max_rows_per_client, "max_rows_per_client", low=1)
+    check_number_and_server(model, n_features, server)
+
+
+def check_number_and_server(model: Any, n_features: int, server: np.ndarray | None) -> None:
+    """Refuse public points that do not fit the method, the columns or the number of clusters."""
     asked = model._asked_number()
     chosen = isinstance(asked, Candidates)
     if chosen and model.method not in ("default", "paper"):
         raise ValueError(f"n_clusters must be an integer for method={model.method!r}.")
-    if server is not None:
-        check_server(server, asked.low if chosen else asked, n_features)
-    elif model.method in ("kmeans++", "lloyd"):
-        raise ValueError(f"method={model.method!r} needs X_server.")
+    if server is None:
+        if model.method in ("kmeans++", "lloyd"):
+            raise ValueError(f"method={model.method!r} needs X_server.")
+        return
+    if server.shape[1] != n_features:
+        raise ValueError("X_server must have as many columns as X.")
+    if np.abs(server).max() > _FARTHEST:
+        raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
+    if len(np.unique(server, axis=0)) < (asked.low if chosen else asked):
+        raise ValueError("X_server must contain at least n_clusters distinct points.")
 
 
 def public_ball(server: np.ndarray) -> Domain:
-    """The ball about the mean of public points that holds them: bounds that cost nothing. Its
-    radius is positive also where all the points are one."""
+    """The ball about the mean of public points that holds them: bounds that cost nothing."""
     center = server.mean(axis=0)
     reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
     # Points of one place have a ball too, as small as `bounds` may be: squares of its steps are
@@ -85,12 +96,13 @@ def public_ball(server: np.ndarray) -> Domain:
 def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Schema:
     """The columns: as given, of the server's points, or of the clients that are tables. The types,
     names and numbers of the columns of a table are public; those of all have to agree, in any order
-    of the names."""
+    of the names. Lazy frames are refused: only functions are read later."""
     tables = [("X_server", X_server)] * (X_server is not None)
     tables += [
         (f"clients[{i}]", each)
         for i, each in enumerate(clients)
-        if hasattr(type(each), "shape") and not callable(each)  # no list, and none that answers
+        # no list, and none that answers
+        if {"shape", "collect"} & {*dir(type(each))} and not callable(each)
     ]
     given = [(name, schema(table, name)) for name, table in tables]
     for name, each in given:
@@ -121,8 +133,8 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
 def refuse_clients(X: Any) -> None:
     """Before the charge, clients in the place of one table: by types and numbers of dimensions.
     Only where all entries are tables: one row among others, whatever it is, does not decide."""
-    several = isinstance(X, list | tuple) and len(X) > 0
-    several = several and all(getattr(one, "ndim", 0) == 2 for one in X)
+    dimensions = [attempt(getattr, one, "ndim")[0] for one in X if isinstance(X, list | tuple)]
+    several = bool(dimensions) and all(isinstance(n, int) and n == 2 for n in dimensions)
     if several or (isinstance(X, Mapping) and not issparse(X)):  # one sparse format is a dict
         raise TypeError("X must be one table of rows; fit_clients takes one table for each client.")
 
@@ -137,15 +149,12 @@ def setup_of(
     names: tuple[str, ...] | None = None,
 ) -> Setup:
     """The public facts of a fit of a model whose parameters have been checked. Without a `domain` a
-    radius is found privately. `per_client`: a client is the unit of privacy. The generator is for
-    public starts; a plan needs none."""
+    radius is found privately. The generator is for public starts; a plan needs none."""
     paper, options = model.method == "paper", check_options(model.options)
-    start = _start(model, n_features, server, rng)
-    if isinstance(model.n_lloyd, str):  # "auto"
+    start, n_lloyd = _start(model, n_features, server, rng), model.n_lloyd
+    if isinstance(n_lloyd, str):  # "auto"
         n_lloyd = 0 if server is not None else _ROUNDS_WITHOUT_SERVER
         n_lloyd = n_lloyd if start is None else _ROUNDS_OF_A_START
-    else:
-        n_lloyd = model.n_lloyd
     asked = model._asked_number()
     return Setup(
         reference_number(asked),
@@ -168,32 +177,17 @@ def setup_of(
 
 
 def _start(
-    model: Any,
-    n_features: int,
-    server: Any,
-    rng: Any,
+    model: Any, n_features: int, server: Any, rng: Any
 ) -> Callable[[Domain], np.ndarray] | None:
     """Public centers from the public domain, or None for the method's own rounds."""
     k = model.n_clusters
     if model.method == "kmeans++":
-        return lambda domain: server_kmeans_plusplus(server, k, int(rng.integers(2**31)))
+        return lambda _: kmeans_plusplus(server, k, random_state=int(rng.integers(2**31)))[0]
     if model.method == "lloyd":
-        return lambda domain: server_lloyds(server, k, rng)
+        return lambda _: server_lloyds(server, k, rng)
     if model.method == "sphere_packing":
         return lambda domain: domain.center + sphere_packing(k, n_features, domain.radius, rng)
     return None
-
-
-def relation_of(model: Any, unit: str) -> str:
-    """Return how neighbors differ in a unit; reports, ledgers and `private_score` go by it.
-
-    >>> from sklearn_dp import FederatedDPKMeans
-    >>> relation_of(FederatedDPKMeans(n_honest=3, relation="replace"), "group")
-    'replace the rows of'
-    """
-    # A client that adds noise takes part whether it has rows or not: its rows come and go.
-    has_honest = model.n_honest is not None and unit == "group"
-    return model.relation + " the rows of" * has_honest
 
 
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
@@ -219,13 +213,14 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
         shared=shared,
     )
     who = "a client with all its rows" if unit == "group" else "a row"
-    notes: tuple[str, ...] = (f"The unit is {who}. The server's points are public.",)
+    notes = [f"The unit is {who}. The server's points are public."]
     if shared:
-        notes += (
+        notes.append(
             f"Clients add the noise: at least {model.n_honest} of those that answer, "
-            "besides the one in question, must keep their shares secret.",
+            "besides the one in question, must keep their shares secret."
         )
-    plan = PrivacyPlan(target, entries, unit, notes, relation_of(model, unit), federated=True)
+    relation = model._relation(unit)
+    plan = PrivacyPlan(target, entries, unit, tuple(notes), relation, federated=True)
     if shared and plan.epsilon > _MOST_EPSILON:
         raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
     return plan
@@ -282,16 +277,6 @@ def public_points(X_server: Any, names: Any = None) -> np.ndarray | None:
     if X_server is None:
         return None
     return read_table(by_name(X_server, names, "X_server"), "X_server").copy()
-
-
-def check_server(server: np.ndarray, n_clusters: int, n_features: int) -> None:
-    """Refuse public points of another width, too far away, or too few distinct ones."""
-    if server.shape[1] != n_features:
-        raise ValueError("X_server must have as many columns as X.")
-    if np.abs(server).max() > _FARTHEST:
-        raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
-    if len(np.unique(server, axis=0)) < n_clusters:
-        raise ValueError("X_server must contain at least n_clusters distinct points.")
 
 
 # -- the budget ------------------------------------------------------------------------------------
@@ -355,21 +340,17 @@ def entries_of(
     laplace: bool = False,
     shared: bool = False,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of rounds of these kinds, in order.
+    """Plan entries of rounds of these kinds, which together cost no more than the target.
 
-    All together cost no more than the target. The unit is "group" for clients. `paper`: the paper's
-    split of epsilon, instead of the shares of rho. `laplace`: Laplace noise for counts, as in the
-    paper; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a delta
-    of its own.
+    `paper`: the paper's split of epsilon, instead of the shares of rho. `laplace`: Laplace noise
+    for counts; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a
+    delta of its own.
 
     >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
     >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
     [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
     """
-    uses: dict[str, int] = {}
-    for kind in rounds:
-        for name in ANSWERS[kind]:
-            uses[name] = uses.get(name, 0) + 1
+    uses = Counter(name for kind in rounds for name in ANSWERS[kind])
     mechanism = {
         name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN
         for name in uses
@@ -377,9 +358,13 @@ def entries_of(
     gaussian = Mechanism.LAPLACE not in mechanism.values()
     delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
     rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
-    costs = (
-        paper_costs(uses, mechanism, rho, target.delta, unit) if paper else _shared_costs(uses, rho)
-    )
+    if paper:
+        costs = paper_costs(uses, mechanism, rho, target.delta, unit)
+    else:  # shares of rho; every use of an entry has its own
+        shares = WITHOUT_SERVER if "center sum" in uses else SHARES
+        whole = math.fsum(shares[name] * uses[name] for name in uses)
+        # Rounded down twice: shares of sum at most one then cost at most rho.
+        costs = {name: rho * (shares[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
     words = dict.fromkeys(uses, "norm that the whole vector of a client is clipped to")
     if unit == "row":
         words = _WORDS
@@ -387,14 +372,6 @@ def entries_of(
         PlanEntry(name, mechanism[name], costs[name], delta[name], uses=n, sensitivity=words[name])
         for name, n in uses.items()
     )
-
-
-def _shared_costs(uses: dict[str, int], rho: float) -> dict[str, float]:
-    """Shares of rho; every use of an entry has its own."""
-    shares = WITHOUT_SERVER if "center sum" in uses else SHARES
-    whole = math.fsum(shares[name] * uses[name] for name in uses)
-    # Rounded down twice: shares of sum at most one then cost at most rho.
-    return {name: rho * (shares[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
 
 
 @lru_cache(maxsize=256)

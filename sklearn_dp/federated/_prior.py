@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import erfcx
-from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
@@ -136,9 +135,9 @@ def lift_points(
     Where the subspace holds all the means, what is across it is the sampling error of a few
     points, and goes to zero; where the subspace is noise, most of the centers is there.
 
-    Public points (m, d), about the center of the domain, with positive weights; `flat_points` (m,
-    q) are the same in the subspace, `flat` (k, q) centers in it. The rows of the subspace (q, d)
-    are orthonormal; None: it is the whole space.
+    Public points (m, d) have positive weights; `flat_points` (m, q) are the same in the subspace,
+    `flat` (k, q) centers in it. The rows of the subspace (q, d) are orthonormal; None: it is the
+    whole space.
     """
     (k, q), d = flat.shape, points.shape[1]
     near = nearest_of(flat_points, flat)
@@ -295,24 +294,18 @@ def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Genera
         order = rng.permutation(m)
         halves = points[order[: m // 2]], points[order[m // 2 :]]
         for known, held in (halves, halves[::-1]):
-            whole = weighted_kmeans(known, np.ones(len(known)), k, rng, _STARTS)
-            if _cost_of_near(held, _lifted(known, k, rng)) >= _cost_of_near(held, whole):
+            ones, n_near = np.ones(len(known)), math.ceil(_NEAREST * len(held))
+            whole = weighted_kmeans(known, ones, k, rng, _STARTS)
+            subspace = np.linalg.eigh(known.T @ known)[1][:, ::-1][:, :k].T
+            flat = weighted_kmeans(known @ subspace.T, ones, k, rng, _STARTS)
+            lifted = lift_points(known, known @ subspace.T, ones, flat, subspace).centers
+            costs = [
+                np.sort(np.square(pairwise_distances_argmin_min(held, each)[1]))[:n_near].sum()
+                for each in (lifted, whole)
+            ]
+            if costs[0] >= costs[1]:
                 return False
     return True
-
-
-def _lifted(points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Centers by k-means in the leading axes of the points, lifted."""
-    subspace = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :k].T
-    flat_points, weights = points @ subspace.T, np.ones(len(points))
-    flat = weighted_kmeans(flat_points, weights, k, rng, _STARTS)
-    return lift_points(points, flat_points, weights, flat, subspace).centers
-
-
-def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:
-    """Sum of squared distances of the points that are nearest to the centers."""
-    square = np.square(pairwise_distances_argmin_min(points, centers)[1])
-    return float(np.sort(square)[: math.ceil(_NEAREST * len(square))].sum())
 
 
 # -- public starts ---------------------------------------------------------------------------------
@@ -321,14 +314,8 @@ def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:
 _TRIES = 1000  # for each center of a packing
 
 
-def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: int) -> np.ndarray:
-    """ServerKMeans++: k-means++ seeding on the server's points."""
-    return kmeans_plusplus(X_server, n_clusters, random_state=random_state)[0]
-
-
 def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """ServerLloyds: k-means on the server's points, the best of many starts. What costs nothing,
-    and so what a fit must not be worse than."""
+    """K-means on the server's points, the best of many starts: a fit must not be worse."""
     return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
 
 
@@ -343,26 +330,24 @@ def sphere_packing(
     x to the nearest corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
-    packing: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
+
+    def packed(a: float) -> np.ndarray | None:
+        """Centers at distance `a`, or None when some center finds no place."""
+        centers = np.empty((0, n_features))
+        for _ in range(n_clusters):
+            points = half_width * (2 * rng.random((_TRIES, n_features)) - 1)
+            fits = np.linalg.norm(half_width - np.abs(points), axis=1) >= a
+            for center in centers:
+                fits &= np.linalg.norm(points - center, axis=1) >= 2 * a
+            if not fits.any():
+                return None
+            centers = np.vstack([centers, points[np.argmax(fits)]])
+        return centers
+
+    packing: Any = packed(0.0)
     while high - low > 1e-3 * half_width * np.sqrt(n_features):
         middle = (low + high) / 2
-        packed = _pack(n_clusters, n_features, half_width, middle, rng)
-        low, high = (low, middle) if packed is None else (middle, high)
-        packing = packing if packed is None else packed
+        found = packed(middle)
+        low, high = (low, middle) if found is None else (middle, high)
+        packing = packing if found is None else found
     return packing
-
-
-def _pack(
-    n_clusters: int, d: int, half_width: float, a: float, rng: np.random.Generator
-) -> np.ndarray | None:
-    """Centers at distance `a`, or None when some center finds no place."""
-    centers = np.empty((0, d))
-    for _ in range(n_clusters):
-        points = half_width * (2 * rng.random((_TRIES, d)) - 1)
-        fits = np.linalg.norm(half_width - np.abs(points), axis=1) >= a
-        for center in centers:
-            fits &= np.linalg.norm(points - center, axis=1) >= 2 * a
-        if not fits.any():
-            return None
-        centers = np.vstack([centers, points[np.argmax(fits)]])
-    return centers

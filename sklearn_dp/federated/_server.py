@@ -1,7 +1,7 @@
 """The work of the server between two rounds: from released sums to the next message.
 
 1. `first_message` puts public points on the grid and asks for the first round.
-2. Whoever carries messages (`_engines`, or a system of your own) sends ``state.message`` to all
+2. Whoever carries messages (`_clients`, or a system of your own) sends ``state.message`` to all
    clients and adds up their answers.
 3. `server_update` releases the sums, learns from the releases, and asks for the next round; again
    from 2, until the message is None.
@@ -34,7 +34,7 @@ from .._queries.client_rounds import (
     project,
     row_bounds,
 )
-from ._client import client_update
+from ._clients import client_update
 from ._learn import LEARN
 from ._parameters import laplace_epsilon
 from ._prior import nearest_of
@@ -99,8 +99,7 @@ def ask(state: State, session: PrivacySession) -> State:
     """The state with the message of its present round, and what is claimed of the answers.
 
     The claims are made from the very message that is sealed: the limits that clients clip to are
-    those that noise is made for. The session is for simulated clients, and for the plan where
-    clients add noise.
+    those that noise is made for.
     """
     if not state.kind:
         return replace(state, sealed=None, asked=None, claims={}, shares={})
@@ -126,9 +125,8 @@ _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
 
 
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
-    """The fields of every message; what a round asks for is put in their place. See the table at
-    the top of this module. `domain` is the public region, None before a radius has been found;
-    `number` is that of the round."""
+    """The fields of every message, which a round fills; `domain` is None before a radius has been
+    found, `number` is that of the round."""
     region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
         region |= {"center": domain.center, "radius": np.array([domain.radius])}
@@ -139,8 +137,9 @@ def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Ar
         "round": np.array([float(number)]),
         "basis": np.empty((0, 0)),
         "anchors": np.empty((0, 0)),
-        **dict.fromkeys(("limit", "points", "origin", "most_rows"), NOTHING),
-        **dict.fromkeys(("shares", "l1", "noise"), NOTHING),
+        **dict.fromkeys(
+            ("limit", "points", "origin", "most_rows", "shares", "l1", "noise"), NOTHING
+        ),
     }
 
 
@@ -176,11 +175,8 @@ def message_of(state: State) -> Arrays:
 
 
 def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
-    """Return the points that residuals are relative to where bounds are made for them: integers (k,
-    d).
-
-    `anchors` are what clients are told to take residuals about, in a round that asks for averages;
-    they stay the same for rows as the unit, and in Lloyd rounds.
+    """Integer points (k, d) that residuals are relative to where bounds are made for them: the
+    `anchors` of the message, but for the start of clients as the unit.
 
     A start has its part inside the released subspace from the clients, and what is across it from
     the server's points. Where these are like the clients, that is next to nothing. Where clients
@@ -241,15 +237,13 @@ _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
     """Bounds of a client's vectors over those of a row, 0 to 1, from public data and releases.
 
-    For a round with clients as the unit, whose message has no shares yet. The session gives rows
-    that simulated clients draw: randomness that depends on no data. A bound is what
-    `FederatedOptions.client_bounds` says, else the median over simulated clients, else (without
-    server data) what clients were asked for, or a constant; 1 bounds every client's mean.
+    A bound is what `FederatedOptions.client_bounds` says, else the median over simulated clients,
+    else (without server data) what clients were asked for, or a constant; 1 bounds every client's
+    mean. The session gives rows that simulated clients draw, which depends on no data.
     """
     names, setup = ANSWERS[state.kind], state.setup
-    shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names} | {
-        name: state.reaches[name] for name in names if name in state.reaches
-    }
+    usual = {**_WITHOUT_SERVER, **state.reaches}
+    shares = {name: usual.get(name, 1.0) for name in names}
     if setup.server is not None and state.kind != "bound":
         shares = _simulated_shares(state, message, session.rng(f"clients {state.round}"))
     known = setup.shares or {}
@@ -290,9 +284,8 @@ def _rho_of(entry: Any) -> float:
 
 
 def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
-    """For clients that add noise: scales of their shares, largest and smallest, and bits. One line,
-    in fine steps, for each vector. The two scales differ for a second moment, off whose diagonal
-    less noise does."""
+    """For clients that add noise, a line for each vector: the largest and the smallest scale of a
+    share, in fine steps, and bits. Off the diagonal of a second moment less noise does."""
     lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
         scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)
@@ -307,12 +300,11 @@ def release(
     answer: Sealed,
     n_answers: int | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Noisy sum of a vector over clients, and the standard deviation of its noise, in grid steps.
+    """Noisy sum of a vector over clients, and the standard deviation of its noise (of an entry on
+    the diagonal of a matrix): in grid steps, their squares, or units.
 
-    `name` is that of the vector and of its plan entry. `answer` is the exact sum; with the noise of
-    `n_answers` clients, in fine steps, where they add it, and else the server does. A noisy second
-    moment is in squared grid steps, counts in units; the deviation is that of an entry on the
-    diagonal where it is the upper triangle of a matrix.
+    `answer` is the exact sum; with the noise of `n_answers` clients, in fine steps, where they add
+    it, and else the server does.
     """
     claim, entry = state.claims[name], session.plan[name]
     # What a grid step is worth: units, lengths, squared lengths.

@@ -77,18 +77,8 @@ class Setup:
         lift = "means" if self.local_means else "lift"
         if self.server is None:
             # The spread about the mean, not about the public center, tells where to look.
-            if self.asks_reach:
-                return (
-                    *bound,
-                    "center",
-                    "moment reach",
-                    "moment",
-                    "weights",
-                    "lift reach",
-                    lift,
-                    *lloyd,
-                )
-            return (*bound, "center", "moment", "weights", lift, *lloyd)
+            reach = [(f"{kind} reach",) * self.asks_reach for kind in ("moment", "lift")]
+            return (*bound, "center", *reach[0], "moment", "weights", *reach[1], lift, *lloyd)
         # No more columns than clusters: the subspace is the whole space, and costs nothing.
         moment = ("moment",) if self.n_features > self.n_clusters else ()
         return (*moment, "weights", lift, *lloyd)
@@ -172,8 +162,7 @@ class State:
 
     @property
     def message(self) -> Any:
-        """Return the message that the clients answer, in memory of its own; None when all is
-        done."""
+        """What the clients answer, in memory of its own; None when all is done."""
         return None if self.sealed is None else self.sealed.open()
 
     @property
@@ -214,26 +203,24 @@ class State:
 
 
 def begin(state: State) -> State:
-    """Put public points on the grid, once there is a domain. Then there are distinct server points
-    as `points` and `proxy`; public centers as `anchors`, where a fit is nothing but Lloyd
-    rounds."""
+    """Put public points on the grid, once there is a domain: distinct server points, and public
+    centers as `anchors`, where a fit is nothing but Lloyd rounds."""
+
+    def on_grid(X: np.ndarray) -> np.ndarray:
+        return Grid(state.unit).quantize(state.ground.center_rows(X), state.ground.radius)
+
     setup, server = state.setup, None
     if setup.server is not None:
         # Two points in one place would make the nearest one a matter of their order.
-        server = np.unique(_to_grid(state, setup.server), axis=0)
+        server = np.unique(on_grid(setup.server), axis=0)
     if setup.start is not None:
-        return replace(state, anchors=_to_grid(state, setup.start(state.ground)), proxy=server)
+        return replace(state, anchors=on_grid(setup.start(state.ground)), proxy=server)
     return replace(state, proxy=server, points=server)
 
 
-def _to_grid(state: State, X: np.ndarray) -> np.ndarray:
-    return Grid(state.unit).quantize(state.ground.center_rows(X), state.ground.radius)
-
-
 def inside(state: State, points: np.ndarray) -> np.ndarray:
-    """Points moved into the ball about the center of the domain; they stay about the origin. In
-    grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
-    floats. The state has the released origin and the public radius."""
+    """Points moved to the nearest place in the public ball, in grid steps; they stay about the
+    released origin."""
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin
     length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

@@ -1,8 +1,4 @@
-"""The fits that a search is going to make, from public facts alone: steps, parameters, widths,
-plans.
-
-Who calls: `_search_plan` for the searches of this package, and `_preflight`, which counts the fits
-of scikit-learn's searches.
+"""Candidates of a search, from public facts alone: their steps, parameters and widths.
 
 Two things have to hold for the guarantee of a search, and both are decided here:
 
@@ -35,7 +31,7 @@ from sklearn.utils import get_tags
 from .._base import BaseDPEstimator
 from .._bounds import domain_of
 from .._compositions import PrivatePipeline
-from .._costs.plan import PrivacyPlan
+from .._costs.checks import is_integer
 from .._n_clusters import check_number_of_clusters
 from .._rows.single_rows import finite
 from .._silence.global_generators import row_by_row
@@ -52,9 +48,8 @@ NOT_PRIVATE = (
 def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """The candidates of a grid or of a sample, as a list; an error names the parameter.
 
-    `space` is what the user has set. A generator is refused: it could be read only once, and a
-    search lists its candidates for each plan and for each fit. ``make(space)`` gives scikit-learn's
-    collection of candidates.
+    A generator is refused: it could be read only once, and a search lists its candidates for each
+    plan and for each fit. ``make(space)`` gives scikit-learn's collection of candidates.
 
     >>> from sklearn.model_selection import ParameterGrid
     >>> listed("param_grid", {"n_clusters": [2, 3]}, ParameterGrid)
@@ -74,14 +69,6 @@ def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, 
     if not few:
         raise ValueError(f"{name} must hold between 1 and {MOST_CANDIDATES} candidates.")
     return candidates
-
-
-def check_final(estimator: Any) -> None:
-    """Raise unless this is a private estimator, and an instance."""
-    if isinstance(estimator, type):
-        raise TypeError("estimator must be an instance, not a class.")
-    if not isinstance(estimator, BaseDPEstimator):
-        raise TypeError(NOT_PRIVATE)
 
 
 def set_values(estimator: Any, params: dict[str, Any], grid: str) -> Any:
@@ -189,8 +176,8 @@ def candidate(
 ) -> Candidate:
     """Set one combination of parameters and check every step of it; errors name the `grid`.
 
-    `public_steps` are names of steps that were fitted elsewhere, without private rows. Refused are
-    steps that are neither private, public nor free of fitting, and parameters that the search sets.
+    Refused are steps that are neither private, nor `public_steps` (fitted elsewhere, without
+    private rows), nor free of fitting; and parameters that the search sets.
     """
     for name in params:
         parameter = name.rpartition("__")[2]
@@ -203,7 +190,10 @@ def candidate(
     if isinstance(estimator, Pipeline):
         named = _pipeline_steps(estimator, params, public_steps, grid)
     else:
-        check_final(estimator)
+        if isinstance(estimator, type):
+            raise TypeError("estimator must be an instance, not a class.")
+        if not isinstance(estimator, BaseDPEstimator):
+            raise TypeError(NOT_PRIVATE)
         if public_steps:
             raise ValueError(f"public_steps: no step is named {public_steps[0]!r}.")
         named = [("", set_values(clone(estimator), params, grid))]
@@ -216,9 +206,8 @@ def candidate(
 def _pipeline_steps(
     pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
 ) -> list[tuple[str, Any]]:
-    """Names and unfitted steps with their parameters; public steps keep what they have learned. A
-    parameter of the grid that changes a public step is refused. Empty steps are left out, so that
-    equal prefixes are found by position."""
+    """Names and unfitted steps with their parameters; public steps keep what they have learned.
+    Empty steps are left out, so that equal prefixes are found by position."""
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
@@ -257,7 +246,15 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
     if isinstance(estimator, BaseDPEstimator):
         if estimator._divides_rows:
             raise TypeError(f"{where} ({type(estimator).__name__}) cannot be searched over.")
-        _check_untouched(estimator, where)
+        params = estimator.get_params(deep=False)
+        for parameter, defaults in _OWN.items():
+            # An error is better than a budget that somebody believes in, and that is overwritten.
+            value = params.get(parameter, defaults[0])
+            if not any(same(value, default) for default in defaults):
+                raise ValueError(
+                    f"{where} sets {parameter}: the search sets it for all its fits; give "
+                    f"{parameter} to the search."
+                )
         return Step(name, estimator, True)
     if isinstance(estimator, BaseEstimator) and not get_tags(estimator).requires_fit:
         return Step(name, estimator, False)
@@ -274,26 +271,11 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
     )
 
 
-def _check_untouched(estimator: Any, where: str) -> None:
-    """Refuse a private step that sets what the search sets. Such a value would be overwritten. An
-    error is better than a budget that somebody believes in."""
-    params = estimator.get_params(deep=False)
-    for name, defaults in _OWN.items():
-        value = params.get(name)
-        if name in params and not any(same(value, default) for default in defaults):
-            raise ValueError(
-                f"{where} sets {name}: the search sets it for all its fits; give {name} to the "
-                "search."
-            )
-
-
 def shared_prefix(candidates: Sequence[Candidate]) -> int:
-    """Number of leading steps that are the same in all candidates, the last step left out.
-
-    They are fitted once. Candidates may differ in parameters that the step's releases do not depend
-    on (``_post_processing_params``). Public steps after the last private one are left to the
-    candidates: to transform costs no budget.
-    """
+    """Number of leading steps that are the same in all candidates, which are fitted once; the last
+    step is not. Candidates may differ in parameters that releases do not depend on
+    (``_post_processing_params``). Public steps after the last private one are left to the
+    candidates: to transform costs no budget."""
     first, size = candidates[0], 0
     for step in first.steps[:-1]:
         others = [each.steps[size] if size < len(each.steps) - 1 else None for each in candidates]
@@ -311,37 +293,22 @@ def _same(step: Step, other: Step | None) -> bool:
         return False
     if step.name != other.name or step.private != other.private:
         return False
-    if not step.private:
-        return _same_values(step.estimator, other.estimator, ())
-    return _same_values(step.estimator, other.estimator, sliced_params(step.estimator, other))
-
-
-def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
-    """Parameters that only say how much of what was released is kept: integers, or None, compared
-    by size."""
-    names = getattr(estimator, "_post_processing_params", ())
-    return tuple(
+    # Deep parameters: those of nested estimators are compared under their own names.
+    one, two = step.estimator.get_params(), other.estimator.get_params()
+    # Integers, or None: they only say how much of what was released is kept.
+    sliced = [
         name
-        for name in names
-        if all(
-            getattr(each, name) is None or isinstance(getattr(each, name), int | np.integer)
-            for each in (estimator, other.estimator)
-        )
-    )
-
-
-def _same_values(one: Any, two: Any, but: Any) -> bool:
-    """True if two estimators agree in all parameters `but` some. Deep parameters, so those of
-    nested estimators are compared under their own names."""
-    first, second = one.get_params(), two.get_params()
-    return first.keys() == second.keys() and all(
-        name in but or same(first[name], second[name]) for name in first
+        for name in getattr(step.estimator, "_post_processing_params", ())
+        if step.private
+        and all(params[name] is None or is_integer(params[name]) for params in (one, two))
+    ]
+    return one.keys() == two.keys() and all(
+        name in sliced or same(one[name], two[name]) for name in one
     )
 
 
 def step_weights(steps: Sequence[Step], weights: dict[str, float] | None) -> dict[str, float]:
-    """Part of the budget of each private step: by default 0.8 for the model, 0.2 for the others
-    together."""
+    """Part of the budget of each private step."""
     names = [step.name for step in steps]
     if weights is None:
         if len(names) == 1:
@@ -354,16 +321,8 @@ def step_weights(steps: Sequence[Step], weights: dict[str, float] | None) -> dic
 
 
 def with_budget(estimator: Any, rho: float, delta: float) -> Any:
-    """The estimator with the budget that the search has for it. In place. Budgets of a search are
-    in rho, since zCDP is what adds up over steps and fits."""
-    return estimator.set_params(rho=rho, delta=delta, epsilon=None)
-
-
-def plan_of(estimator: Any, width: int, unit: str) -> PrivacyPlan:
-    """The plan of a private step with its budget set. A plan is made of parameters, width and unit
-    alone; nothing is fitted."""
-    plan: PrivacyPlan = estimator.privacy_plan(width, unit=unit)
-    return plan
+    """A copy of the estimator with its budget, in rho: zCDP is what adds up over steps and fits."""
+    return deepcopy(estimator).set_params(rho=rho, delta=delta, epsilon=None)
 
 
 # -- widths ----------------------------------------------------------------------------------------
@@ -382,28 +341,24 @@ def widths(steps: Sequence[Step], n_features: int) -> Iterator[tuple[Any, Any]]:
 def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers of columns, increasing, that a step may make of any of `widths` columns: public.
 
-    A step without fitting is asked with one row of zeros, which is no data. A private one that
-    reduces to components or to distances from clusters tells their number by its parameters, or all
-    numbers that it may choose from: which one it is, only its releases tell. Others keep the number
-    of columns.
+    A step without fitting is asked with one row of zeros, which is no data. A private one tells
+    their number by its parameters, or all numbers that it may choose from: which one it is, only
+    its releases tell.
 
     >>> from sklearn_dp import DPKMeans
     >>> from sklearn_dp.model_selection._candidates import Step
     >>> widths_after(Step("clusters", DPKMeans((2, 5)), True), (7,))
     (2, 3, 4, 5)
     """
-    if step.private:
-        results = {each for width in widths for each in _widths_of_private(step.estimator, width)}
-    else:
-        results = {_width_of_answer(step, width) for width in widths}
-    return tuple(sorted(results))
+    made = _widths_of_private if step.private else _width_of_answer
+    return tuple(sorted({each for width in widths for each in made(step, width)}))
 
 
-def _width_of_answer(step: Step, width: int) -> int:
+def _width_of_answer(step: Step, width: int) -> tuple[int]:
     if isinstance(step.estimator, SingleRows):
-        return step.estimator.columns_after(width)
+        return (step.estimator.columns_after(width),)
     try:
-        return int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1])
+        return (int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1]),)
     except NotFittedError:
         kind = type(step.estimator).__name__
         raise ValueError(
@@ -412,7 +367,8 @@ def _width_of_answer(step: Step, width: int) -> int:
         ) from None
 
 
-def _widths_of_private(estimator: Any, width: int) -> Any:
+def _widths_of_private(step: Step, width: int) -> Any:
+    estimator = step.estimator
     if hasattr(estimator, "n_components"):
         value = estimator.n_components
         if isinstance(value, int | np.integer):
@@ -437,12 +393,8 @@ def _widths_of_private(estimator: Any, width: int) -> Any:
 # A score may call anything here, and its sensitivity is proved row by row. So every function of
 # rows has to give each row a result that depends on that row (and on what was released) alone, to
 # the last bit. Matrix products of a linear algebra library break that: they pick their kernels by
-# the number of rows, so one row more may change the last bits of all others. That is why densities
-# and distances are computed here, by functions that make each result in a fixed order
-# (:mod:`sklearn_dp._rows.single_rows`), and not by the estimators' own methods.
-#
-# Spaces: rows are given in the space of the search's input. Each step but the last maps them on;
-# `centers` are in the space of the last step, `input_centers` back in that of the input.
+# the number of rows, so one row more may change the last bits of all others. Results are made in a
+# fixed order (:mod:`sklearn_dp._rows.single_rows`).
 
 
 _ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScaler, StandardScaler)
@@ -451,9 +403,8 @@ _ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScale
 def transformed(step: Any, X: Any) -> np.ndarray:
     """Transform rows by a fitted step, each row on its own, bit for bit; the results are finite.
 
-    Private steps and scalers work number by number. Any other step gets one row at a time, because
-    the last bits of a matrix product depend on the rows beside a row. A row that it fails at counts
-    as zeros.
+    Private steps and scalers work number by number. Any other step gets one row at a time; a row
+    that it fails at counts as zeros.
     """
     inner = getattr(step, "estimator_", step)  # of another library, if it has one
     if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
@@ -469,21 +420,6 @@ def transformed(step: Any, X: Any) -> np.ndarray:
     return np.concatenate([np.zeros((0, first.shape[1])), *row_by_row(of_row, X)])
 
 
-def _marked(step: Any) -> Any:
-    """A fitted step, so that a report of its pipeline knows what the search knew of it."""
-    if not problem_of(step, fitted=True):
-        return step
-    return PublicStep(step) if get_tags(step).requires_fit else SingleRows(step)
-
-
-def square_sums(rows: np.ndarray) -> np.ndarray:
-    """Squared lengths of rows, the columns one after the other."""
-    total = np.zeros(len(rows))
-    for column in rows.T:
-        total += np.square(column)
-    return total
-
-
 class Fitted:
     """The fitted steps of a candidate, as (name, estimator); the last one is the model. A view
     without copies. The only step has the name "" where the candidate is no pipeline."""
@@ -493,11 +429,17 @@ class Fitted:
 
     @property
     def model(self) -> Any:
-        """Return what the user searched with, fitted. Steps that are known by the user's word alone
-        are marked."""
+        """What the user searched with, fitted. Steps that are known by the user's word alone are
+        marked, for the report of the pipeline."""
         if self.steps[0][0] == "":
             return self.steps[0][1]
-        return Pipeline([(name, _marked(step)) for name, step in self.steps])
+        marked = [
+            step
+            if not problem_of(step, fitted=True)
+            else (PublicStep if get_tags(step).requires_fit else SingleRows)(step)
+            for _, step in self.steps
+        ]
+        return Pipeline([(name, step) for (name, _), step in zip(self.steps, marked, strict=True)])
 
     @property
     def final(self) -> Any:
@@ -511,20 +453,17 @@ class Fitted:
 
     @property
     def input_centers(self) -> np.ndarray:
-        """Released centers in the space of the input, where the costs of all candidates are
-        comparable."""
+        """Released centers in the space of the input, where costs are comparable."""
         return self._back(self.centers)
 
     def last(self, X: Any) -> Any:
-        """Rows in the space of the last step. `finite` replaces NaN and infinities, which a step
-        may make of extreme rows."""
+        """Rows in the space of the last step."""
         for _, step in self.steps[:-1]:
             X = transformed(step, X)
         return X
 
     def _back(self, points: Any) -> Any:
-        """Points of the last step's space, in the space of the input. A step that has no
-        `inverse_transform` raises AttributeError; which step that is, is public."""
+        """Points of the last step's space, in the space of the input."""
         for _, step in reversed(self.steps[:-1]):
             points = finite(step.inverse_transform(points))
         return points
@@ -534,19 +473,14 @@ class Fitted:
         final = self.final
         return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
 
-    def predict(self, X: Any) -> Any:
-        """The last step's answer for rows."""
-        return self.final.predict(self.last(X))
-
     def log_density(self, X: Any) -> np.ndarray:
-        """Log-density of the model at each row, by its own `score_samples`, whose bits are those of
-        the row alone. Of one step: after others, a density would be one of other units."""
+        """Log-density of the only step, by its own `score_samples`, whose bits are those of the row
+        alone. After other steps, a density would be one of other units."""
         (only,) = self.steps
         return only[1].score_samples(X)
 
     def stripped(self) -> Self:
-        """Return the steps without what was not released: labels of training rows must not survive
-        a search."""
+        """Without what was not released: labels of training rows must not survive a search."""
         for _, step in self.steps:
             for name in getattr(step, "_not_released", ()):
                 vars(step).pop(name, None)

@@ -116,31 +116,21 @@ are not private
     unit, alone = unit_of(groups), isinstance(search, Guaranteed | Pipeline | FeatureUnion)
     check_values(search)
     width = 1 if is_vector(X) else schema(X).n_features
-    made = (
-        _charges(search, (width,), unit) if alone else _of_search(search, X, y, groups, width, unit)
-    )
+    if alone:
+        made = _charges(search, (width,), unit)
+    else:
+        params = _candidates(search)
+        splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
+        each = [_charges(_estimator(search.estimator, one), (width,), unit) for one in params]
+        made = [charge for fits in each for charge in fits * splits]
+        if search.refit and each:  # the last fit may be that of the dearest candidate
+            made += max(each, key=lambda fits: sum(charge.epsilon for _, charge in fits))
     if not made:
         raise TypeError("search: its estimator has no private step.")
-    return Preflight(
-        len(made),
-        sum_up([charge.epsilon for _, charge in made]),
-        min(1.0, sum_up([charge.delta for _, charge in made])),
-        _remaining(made),
-        not alone,
+    epsilon, delta = (
+        sum_up([getattr(charge, name) for _, charge in made]) for name in ("epsilon", "delta")
     )
-
-
-def _of_search(
-    search: Any, X: Any, y: Any, groups: Any, width: int, unit: str
-) -> list[tuple[Any, LedgerCharge]]:
-    """Ledger and charge of all fits of a search; the last one is of the dearest candidate."""
-    params = _candidates(search)
-    splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
-    each = [_charges(_estimator(search.estimator, one), (width,), unit) for one in params]
-    made = [charge for fits in each for charge in fits * splits]
-    if search.refit and each:
-        made += max(each, key=lambda fits: sum(charge.epsilon for _, charge in fits))
-    return made
+    return Preflight(len(made), epsilon, min(1.0, delta), _remaining(made), not alone)
 
 
 def _candidates(search: Any) -> list[dict[str, Any]]:
@@ -236,8 +226,7 @@ def _check_none_inside(estimator: Any) -> None:
 
 
 def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
-    """Say how much all fits need, how many of them the ledger can hold, and why the next is
-    refused."""
+    """How much all fits need, how many of them the ledger can hold, and why the next is refused."""
     if len(charges) == 1:
         return str(error)
     return (
@@ -249,8 +238,7 @@ def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
 
 
 def _remaining(made: Any) -> dict[str, dict[str, float]]:
-    """Return the rest of each ledger after all charges, or raise an error that counts those that
-    fit."""
+    """The rest of each ledger after all charges, or an error that counts those that fit."""
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
     for ledger, charge in made:
         if (book := open_ledger(ledger)) is not None:
@@ -274,13 +262,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
                 ) from None
             spent.append(state.terms.line(charge))
         after = replace(state, charges=(*state.charges, *charges))
-        remaining[_name(book, remaining)] = after.remaining
+        number = 1 + sum(name.startswith("in memory") for name in remaining)
+        name = "in memory" if number == 1 else f"in memory ({number})"
+        remaining[name if book.path is None else book.path] = after.remaining
     return remaining
-
-
-def _name(book: PrivacyLedger, taken: dict[str, Any]) -> str:
-    """Return the name of a ledger in the answer; several in memory are numbered."""
-    if book.path is not None:
-        return book.path
-    number = 1 + sum(name.startswith("in memory") for name in taken)
-    return "in memory" if number == 1 else f"in memory ({number})"

@@ -63,7 +63,7 @@ class Outcome:
 
 
 class Runner:
-    """Fits of one search, on one table. `X` is checked and finite. The session is that of
+    """Fits of one search, on one table, which is checked and finite. The session is that of
     ``search_plan.plan``; `progress` is called with the name of each step that is done, where all
     runs are released. `names` are those of the columns of `X`."""
 
@@ -135,16 +135,10 @@ class Runner:
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
         ]
-        results = self._made(list(range(len(runs))), sessions)
-        scores = np.array([score for score, _ in results])
+        scores, fitted = zip(*self._made(list(range(len(runs))), sessions), strict=True)
         index = int(np.argmax(scores))
-        return Outcome(
-            index,
-            results[index][1],
-            scores,
-            [fitted for _, fitted in results],
-            _noise_of(sessions[index]),
-        )
+        noise = _noise_of(sessions[index])
+        return Outcome(index, fitted[index], np.array(scores), list(fitted), noise)
 
     def _best(self) -> Outcome:
         """Secretly many runs, of which the best is released and all others are forgotten.
@@ -152,17 +146,10 @@ class Runner:
         Nothing that leaves this method may tell how many runs there were, or the place of the
         winner among them: not the report, not the tag of its noise, not a message.
 
-        Steps:
-
-        1. Draw the numbers of the candidates to be run. By a geometric rule one may come several
-           times.
-        2. With `constant_time`, add runs up to the most that the rule can draw. They are made like
-           the others, and cut off before the choice: `counted` is the number that the rule drew.
-        3. Make all runs and take the best of the counted ones.
-        4. Keep its candidate's number, its model, its score. All other scores stay NaN.
-
-        Without step 2, whoever can measure the time learns about the number of runs; `BestOf` says
-        so.
+        The rule draws the numbers of the candidates to be run; a geometric one may draw one several
+        times. With `constant_time`, runs are added up to the most that it can draw: they are made
+        like the others, and cut off before the choice. Without, whoever can measure the time learns
+        about the number of runs; `BestOf` says so.
         """
         rule, runs = self._plan.split.rule, self._plan.runs
         drawn = self._step.runs(rule).tolist()
@@ -193,10 +180,10 @@ class Runner:
     ) -> list[tuple[float, Fitted | None]]:
         """Score and model of each run; the number of tasks does not tell how many there are.
 
-        `numbers` are the candidates of the runs, and each run has its session. One task for each
-        thread, with every `tasks`-th run, even if some get none. One task for each run would be
-        simpler, but then joblib would know a number that is secret. They are made in the order of
-        their candidates, or the surplus would come last; answers are in the order of the runs.
+        `numbers` are the candidates of the runs. There is one task for each thread, with every
+        `tasks`-th run, even if some get none: with one for each run, joblib would know a number
+        that is secret. They are made in the order of their candidates, or the surplus would come
+        last; answers are in the order of the runs.
         """
         tasks = n_threads(self._n_jobs)
         order = np.argsort(numbers, kind="stable").tolist()
@@ -245,8 +232,8 @@ class Runner:
     def _fitted(
         self, steps: Sequence[Step], session: PrivacySession, X: Any
     ) -> list[tuple[str, Any]]:
-        """Fit copies of some steps in turn, each on what the one before makes of the rows. While a
-        private step is fitted, :func:`fits_inside` makes it ask the run's session for a budget."""
+        """Fit copies of some steps in turn, each on what the one before makes of the rows; private
+        ones ask the run's session for their budget."""
         done: list[tuple[str, Any]] = []
         for step in steps:
             if done:
@@ -263,8 +250,7 @@ class Runner:
 
 
 def _sliced(step: Any, like: Any) -> Any:
-    """Return a copy of a fitted step that keeps fewer of its releases, as a candidate wants:
-    post-processing."""
+    """A copy of a fitted step that keeps fewer of its releases, as a candidate wants."""
     names = getattr(step, "_post_processing_params", ())
     wanted = {name: getattr(like, name) for name in names}
     if all(getattr(step, name) == value for name, value in wanted.items()):
@@ -273,7 +259,6 @@ def _sliced(step: Any, like: Any) -> Any:
 
 
 def _noise_of(session: PrivacySession) -> float:
-    """Standard deviation of the noise of the score of a run, as its report tells. NaN where the
-    report names no noise. Scales are public, so this tells nothing about the rows."""
+    """Standard deviation of the noise of the score of a run, as its report tells: public."""
     made = (row for row in session.report().releases if row["release"] == SCORE)
     return next((row.get("sigma", math.nan) for row in made), math.nan)

@@ -23,7 +23,7 @@ from .._queries.table_rows import TableRows
 from .._rows.single_rows import distances, for_rows, row_guard
 from .._silence.global_generators import own_streams
 from ..cluster._centers import metric_of
-from ._candidates import Limits, square_sums
+from ._candidates import Limits
 
 SCORE = "score"  # the plan entry of a score
 _LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
@@ -76,12 +76,8 @@ class PrivateScorer:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The protocol that a search needs of a scorer.
-
-    `low` and `high`, the limits of a row's score, are constants of the scorer, never of the rows or
-    of a fit. ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row
-    alone, bit for bit: the rows beside it must not show in it.
-    """
+    """``values(fitted, X, y)`` gives the scores of all rows: each a function of its row alone, bit
+    for bit. The limits of a row's score are constants, never of the rows or of a fit."""
 
     name: str
     low: float
@@ -133,8 +129,7 @@ def _has_one_center(estimator: Any) -> bool:
 
 
 def scorer_of(scoring: Any, limits: Limits) -> Scorer:
-    """The scorer that a search asks for, or an error. `scoring` is what `check_scoring` lets pass,
-    `limits` are public facts about the space of the rows."""
+    """The scorer that a search asks for, of what `check_scoring` lets pass."""
     if isinstance(scoring, PrivateScorer):
         return Scorer(scoring.name, scoring.low, scoring.high, _row_by_row(scoring))
     return _BUILT_IN[scoring](limits)
@@ -144,9 +139,8 @@ def scorer_of(scoring: Any, limits: Limits) -> Scorer:
 def noisy_score(
     session: PrivacySession, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
 ) -> float:
-    """Release the mean score of the units, up to the unreleased number of units, with noise. That
-    is the sum over units of how far a unit's score is above the middle of the range. The entry
-    `SCORE` pays all that it has."""
+    """Release the sum over units of how far a unit's score is above the middle of the range. The
+    entry `SCORE` pays all that it has."""
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
     rows = TableRows.in_memory(values[:, None], units)
     return float(session.release(SCORE, rows.ask(ScoreSum(scorer.low, scorer.high)))[0])
@@ -220,8 +214,10 @@ def _reconstruction(limits: Limits) -> Scorer:
     cap = limits.max_distance("reconstruction")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
-        gone = X.astype(np.float64, copy=False) - fitted.reconstructed(X)
-        return -np.square(np.minimum(np.sqrt(square_sums(gone)), cap))
+        gone, total = X.astype(np.float64, copy=False) - fitted.reconstructed(X), np.zeros(len(X))
+        for column in gone.T:  # one after the other: the bits of each row are its own
+            total += np.square(column)
+        return -np.square(np.minimum(np.sqrt(total), cap))
 
     return Scorer("reconstruction", -(cap**2), 0.0, values)
 
@@ -246,7 +242,7 @@ def _accuracy(limits: Limits) -> Scorer:
         if y is None:
             raise TypeError("scoring='accuracy' needs y.")
         if not hasattr(fitted.final, "estimator_"):
-            return _hits(np.asarray(fitted.predict(X)), y)
+            return _hits(np.asarray(fitted.final.predict(fitted.last(X))), y)
         # Another library's estimator, which multiplies matrices: one row at a time.
         hit = PrivateScorer(lambda model, x, label: np.all(model.predict(x[None]) == label), 0, 1)
         return _row_by_row(hit)(fitted, X, y)

@@ -39,7 +39,8 @@ from ._scorers import PrivateScorer
 from ._search_plan import SearchPlan, Shares, plan_search
 
 _CLOSE = 2 * math.sqrt(2)
-"""Two scores within so many standard deviations of their noise may be in either order."""
+"""Scores this close, in deviations of the noise of one, may be in either order: two standard
+deviations of their difference."""
 
 
 def _answer_has(name: str) -> Callable[[Any], bool]:
@@ -64,18 +65,11 @@ def _of_best(name: str, returned: str) -> Any:
 class BaseDPSearch(
     Told, Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
+    """Base class of the searches. A subclass lists its candidates in ``_candidates()``."""
 
-    What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the
-    first time; make the runs; keep what was released. A failure before the charge costs nothing and
-    tells nothing. After it nothing is given back.
-    """
-
+    _candidates: Callable[[], list[dict[str, Any]]]
     _space = ""
     """Name of the parameter that holds the candidates."""
-
-    def _candidates(self) -> list[dict[str, Any]]:
-        raise TypeError("a subclass must list its candidates")
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """Return what a search would release and spend, before any data exist.
@@ -162,7 +156,7 @@ class BaseDPSearch(
         self.__dict__.pop("_provenance", None)
         see_columns(self, X, given, reset=True)
         X = saturated(numbers(X, given))
-        y = _target(y, len(X))
+        y = None if y is None else _target(y, len(X))
         progress, units = Progress(self), self._units(X, groups)
         names = getattr(self, "feature_names_in_", None)
         runner = Runner(planned, session, X, y, units, groups, self.n_jobs, progress, names)
@@ -180,8 +174,7 @@ class BaseDPSearch(
         self.best_index_, self.best_params_ = outcome.index, chosen.params
         self.best_estimator_ = self._public(outcome.fitted)
         self.n_candidates_ = len(planned.candidates)
-        middle = 0.0
-        size = _released_size(outcome.fitted.final)
+        middle, size = 0.0, _released_size(outcome.fitted.final)
         if planned.scorer is not None:
             middle = (planned.scorer.low + planned.scorer.high) / 2
         means = outcome.scores / size + middle
@@ -281,8 +274,6 @@ class BaseDPSearch(
 
 
 def _target(y: Any, n: int) -> Any:
-    if y is None:
-        return None
     y = column(y, "y")
     if len(y) != n:
         raise ValueError("y must be a vector with one entry for each row of X.")
@@ -290,8 +281,7 @@ def _target(y: Any, n: int) -> Any:
 
 
 def _released_size(model: Any) -> float:
-    """Released number of units, or 1 where a model releases none: scores are then sums. At least
-    one, as a noisy number may be negative and is divided by."""
+    """Released number of units, at least 1; 1 where a model releases none: scores are then sums."""
     for name in ("cluster_weights_", "size_", "n_units_"):
         if hasattr(model, name):
             return max(1.0, float(np.sum(getattr(model, name))))
@@ -299,9 +289,9 @@ def _released_size(model: Any) -> float:
 
 
 def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
-    """The table of candidates in the manner of scikit-learn's searches. Candidates without a
-    released score share the rank after the last one that is known. So the table of a search with
-    ``selection="best"`` tells nothing of losers, not even which of them were run."""
+    """The table of candidates in the manner of scikit-learn's searches. Those without a released
+    score share the rank after the last one that is known: it tells nothing of losers, not even
+    which of them were run."""
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)
@@ -313,17 +303,12 @@ def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -
             mask=[name not in each for each in params],
             dtype=object,
         )
-    table["score_noise_"] = np.full(len(params), noise)
-    return table
+    return table | {"score_noise_": np.full(len(params), noise)}
 
 
 def _status(outcome: Any, model: Any) -> Status:
-    """Return the status of a search, from its releases.
-
-    The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
-    are the limit `_CLOSE`. The model's own status comes first: a model that is of no use is worse
-    than an unclear choice.
-    """
+    """The status of a search, from its releases. The model's own comes first: a model that is of no
+    use is worse than an unclear choice."""
     messages = getattr(model, "messages_", Status())
     if not messages.trustworthy:
         return messages

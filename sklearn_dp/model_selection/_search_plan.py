@@ -9,20 +9,15 @@ How :func:`plan_search` goes, in order:
 4. Every private step is asked for a plan, to see whether all its releases are Gaussian, without a
    probability of failure. Only then can the search release its best run alone, which is what
    Theorem 1 is about. That plan has some budget; step 6 asks again, with the budgets of the fits.
-5. The budget is divided by public numbers (`BudgetSplit`): what the shared steps, each run and
-   the last fit may spend.
-6. Each fit gets a `PrivacyPlan` (`Maker`): an entry for each private step, and one for
-   the score.
+5. The budget is divided by public numbers (`BudgetSplit`).
+6. Each fit gets a `PrivacyPlan` (`Maker`): an entry for each private step, and one for the score.
 7. The plan of the whole search is made of these. It is what the ledger is charged, once.
 
-No row is looked at: everything here is a function of the parameters, of the ledger's terms, of the
-number of columns and of the unit. So an error that is raised here tells nothing about rows, and it
-costs nothing, because the ledger is charged later.
+No row is looked at, so an error that is raised here tells nothing about rows, and costs nothing.
 """
 
 import math
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -45,7 +40,6 @@ from ._candidates import (
     Limits,
     Step,
     candidate,
-    plan_of,
     shared_prefix,
     step_weights,
     widths,
@@ -144,9 +138,8 @@ def release_all(
     refit: bool,
     n_failing: int,
 ) -> BudgetSplit:
-    """Every candidate is run once, and every model and score is released. `prefix_share` is the
-    part of the budget for the shared first steps; `n_failing` fits of single steps have a failure
-    probability."""
+    """Every candidate is run once, and every model and score is released. `n_failing` fits of
+    single steps have a failure probability."""
     # Half of delta for failures: what is left converts the rest.
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
     total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
@@ -188,16 +181,6 @@ def release_best(
     )
 
 
-def one_step(target: PrivacyBudget, unit: str, notes: tuple[str, ...]) -> PrivacyPlan:
-    """Plan a search that releases the winner only: one (epsilon, delta)-DP step; its zCDP cost
-    serves the ledger."""
-    rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
-    entry = PlanEntry(
-        "selection", Mechanism.APPROXIMATE, rho, delta, sensitivity="the best of secretly many fits"
-    )
-    return PrivacyPlan(target, (entry,), unit, notes)
-
-
 # -- plans of single fits --------------------------------------------------------------------------
 # The plan of a step depends on the number of columns that it gets. Where that may be one of
 # several, the most expensive plan is paid for.
@@ -212,6 +195,7 @@ class Fit:
     plan: PrivacyPlan
 
 
+@dataclass(frozen=True)
 class Maker:
     """Makes plans of single fits.
 
@@ -220,36 +204,36 @@ class Maker:
     of each fit of a step; where it is 0, all releases are Gaussian.
     """
 
-    def __init__(
-        self,
-        target: PrivacyBudget,
-        split: BudgetSplit,
-        n_features: int,
-        unit: str,
-        score_share: float,
-    ) -> None:
-        self._target, self._delta = target, split.delta or target.delta
-        self._split, self._n_features, self._unit = split, n_features, unit
-        self._score_share = score_share
+    target: PrivacyBudget
+    split: BudgetSplit
+    n_features: int
+    unit: str
+    score_share: float
+
+    def fits(
+        self, candidates: Sequence[Candidate], size: int, weights: Sequence[dict[str, float]]
+    ) -> tuple[Fit | None, list[Fit], list[Fit] | None]:
+        """The first `size` steps, which all candidates share; a run of each candidate, if there are
+        several; and the last fit of each, if there is one."""
+
+        def each_with(rho: float, scored: bool) -> list[Fit]:
+            return [
+                self.fit(each.steps, size, weight, rho, scored=scored)
+                for each, weight in zip(candidates, weights, strict=True)
+            ]
+
+        prefix = self.prefix([each.steps[:size] for each in candidates], weights[0])
+        runs = each_with(self.split.run, True) if len(candidates) > 1 else []
+        return prefix, runs, each_with(self.split.refit, False) if self.split.refit else None
 
     def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
         """The shared first steps, each with the largest of the parameters that only slice it (None
-        means all).
-
-        Each candidate keeps the part that it wants (`_sliced` of `_runs`). The weights are those of
-        the first candidate: only their ratios count, and those of shared steps are the same in all.
-        """
-        steps = prefixes[0]
-        if not any(step.private for step in steps):
+        means all): each candidate keeps the part that it wants (`_sliced` of `_runs`). Of the first
+        candidate's weights only ratios count, and those of shared steps are the same in all."""
+        if not any(step.private for step in prefixes[0]):
             return None
-        widest = tuple(max((each[i] for each in prefixes), key=_kept) for i in range(len(steps)))
-        total = sum(weights[step.name] for step in widest if step.private)
-        rho = {
-            step.name: round_down(self._split.prefix * weights[step.name] / total)
-            for step in widest
-            if step.private
-        }
-        return self._fit(widest, 0, rho, None)
+        widest = [max(each, key=_kept) for each in zip(*prefixes, strict=True)]
+        return self._fit(widest, 0, _divided(self.split.prefix, widest, weights), None)
 
     def fit(
         self,
@@ -263,28 +247,21 @@ class Maker:
         """Plan the other steps of a candidate, and its score. All `steps` are given, since widths
         are counted from the first; `size` of them are shared, and fitted elsewhere. `rho` is the
         split of a run, or of the last fit, which is not `scored`."""
-        score = round_down(rho * self._score_share) if scored else None
+        score = round_down(rho * self.score_share) if scored else None
         rest = sum_down([rho, -(score or 0.0)])
-        private_steps = [step for step in steps[size:] if step.private]
-        total = sum(weights[step.name] for step in private_steps)
-        shares = {
-            step.name: round_down(rest * weights[step.name] / total) for step in private_steps
-        }
-        return self._fit(steps, size, shares, score)
+        return self._fit(steps, size, _divided(rest, steps[size:], weights), score)
 
     def _fit(
         self, steps: Sequence[Step], size: int, rho: dict[str, float], score: float | None
     ) -> Fit:
-        """Return the steps of a fit with their budgets, and its plan. Steps before `size` are
-        walked over for their widths only. `rho` is that of each private step that this fit pays
-        for, `score` that of the score."""
-        entries, private_steps = [], []
-        for step, columns in widths(steps, self._n_features):
+        """The steps of a fit with their budgets, and its plan. Steps before `size` are walked over
+        for their widths only; `rho` is that of each private step that this fit pays for."""
+        entries, private_steps, delta = [], [], self.split.delta or self.target.delta
+        for step, columns in widths(steps, self.n_features):
             if step.private and step.name in rho:
-                # A copy: a candidate's run and its last fit have other budgets.
-                budgeted = with_budget(deepcopy(step.estimator), float(rho[step.name]), self._delta)
+                budgeted = with_budget(step.estimator, float(rho[step.name]), delta)
                 step = replace(step, estimator=budgeted)
-                plans = [plan_of(budgeted, width, self._unit) for width in columns]
+                plans = [budgeted.privacy_plan(width, unit=self.unit) for width in columns]
                 entries.append(lump(step.name, plans))
             private_steps.append(step)
         if score is not None:
@@ -297,9 +274,16 @@ class Maker:
                 )
             )
         budget = PrivacyBudget(
-            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * self._delta
+            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * delta
         )
-        return Fit(tuple(private_steps[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
+        return Fit(tuple(private_steps[size:]), PrivacyPlan(budget, tuple(entries), self.unit))
+
+
+def _divided(rho: float, steps: Sequence[Step], weights: dict[str, float]) -> dict[str, float]:
+    """Parts of rho for the private ones of some steps, by their weights, rounded down."""
+    names = [step.name for step in steps if step.private]
+    total = sum(weights[name] for name in names)
+    return {name: round_down(rho * weights[name] / total) for name in names}
 
 
 def _kept(step: Step) -> tuple[float, ...]:
@@ -310,10 +294,9 @@ def _kept(step: Step) -> tuple[float, ...]:
 
 
 def releases_are_gaussian(step: Step, delta: float, columns: tuple[int, ...], unit: str) -> bool:
-    """True if all that a step releases is Gaussian, whatever its number of columns,
-    at any budget."""
-    budgeted = with_budget(deepcopy(step.estimator), 1.0, delta)
-    return all(only_gaussian(plan_of(budgeted, width, unit)) for width in columns)
+    """True if all that a step releases is Gaussian, whatever its number of columns, at rho = 1."""
+    budgeted = with_budget(step.estimator, 1.0, delta)
+    return all(only_gaussian(budgeted.privacy_plan(width, unit=unit)) for width in columns)
 
 
 def only_gaussian(plan: PrivacyPlan) -> bool:
@@ -327,10 +310,6 @@ def only_gaussian(plan: PrivacyPlan) -> bool:
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
 costs in doc/development/private_search.md."""
-_NOT_BOTH = (
-    "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a random "
-    "number of runs; give epsilon, or use selection='all'."
-)
 
 
 @dataclass(frozen=True)
@@ -362,6 +341,7 @@ def plan_search(
     """Check the parameters of a search and plan all of its fits, with these candidates."""
     target = budget_of(search.epsilon, search.delta, search.rho)
     check_scoring(search.scoring)
+    check_choice("final", search.final, ("auto", "refit", "winner"))
     public = names_of(search.public_steps, "public_steps")
     candidates = [candidate(search.estimator, each, public, search._space) for each in params]
     shares = Shares() if search.shares is None else search.shares
@@ -389,7 +369,8 @@ def plan_search(
     def planned(gaussian: bool) -> SearchPlan:
         """All plans, `gaussian` if nothing else is released: which the plans themselves confirm."""
         best_of = _selection(search, len(candidates), gaussian)
-        refit = _final(search, best_of)
+        # By default where all runs are released, as each had a small part.
+        refit = search.final == "refit" or (search.final == "auto" and best_of is None)
         if best_of is None:
             # Fits of single steps: those of the candidates, the last fit and the shared ones.
             n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
@@ -399,52 +380,27 @@ def plan_search(
         else:
             split = release_best(target, len(candidates), prefix_share, best_of, refit)
         make = Maker(target, split, n_features, unit, shares.score)
-        prefix, runs, refits = _fits(make, split, candidates, size, weights)
+        prefix, runs, refits = make.fits(candidates, size, weights)
         fits = [fit for fit in (prefix, *runs, *(refits or ())) if fit is not None]
         if gaussian and not all(only_gaussian(fit.plan) for fit in fits):
             return planned(False)  # what a step releases may depend on its budget
         if best_of is None:
             outer = _in_sequence(target, unit, prefix, runs, refits)
         else:
-            outer = one_step(target, unit, (_note(split, prefix, len(runs), refits),))
+            outer = _in_one_step(target, unit, split, prefix, len(runs), refits)
         return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
 
     return planned(gaussian)
 
 
-def _fits(
-    make: Maker,
-    split: BudgetSplit,
-    candidates: list[Candidate],
-    size: int,
-    weights: list[dict[str, float]],
-) -> tuple[Fit | None, list[Fit], list[Fit] | None]:
-    """The shared first steps, the run of each candidate, and the last fit of each."""
-    prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
-
-    def each_with(rho: float, scored: bool) -> list[Fit]:
-        return [
-            make.fit(each.steps, size, weight, rho, scored=scored)
-            for each, weight in zip(candidates, weights, strict=True)
-        ]
-
-    runs = each_with(split.run, True) if len(candidates) > 1 else []
-    return prefix, runs, each_with(split.refit, False) if split.refit else None
-
-
 def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) -> Any:
-    """Return the scoring that the user has set, or a default that is comparable between candidates.
-    By default a score with a maximum inside the grid where k varies.
-
-    The default has to be a score that is comparable between candidates:
+    """Return the scoring that the user has set, or one that is comparable between candidates:
 
     * a density compares models of any shape and number of components;
     * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
       with every further center, so it chooses the largest number;
     * "cost" is what clusterers minimize, and fair where all have as many centers;
     * what is left can at least be transformed and transformed back.
-
-    `steps` are those of a candidate.
     """
     final, n_steps = steps[-1].estimator, len(steps)
     names = {key.rpartition("__")[2] for each in params for key in each}
@@ -496,7 +452,10 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
         free = gaussian and composition == "basic" and search.rho is None
         return BestOf() if n_candidates > _FEW and free else None
     if search.rho is not None:
-        raise ValueError(_NOT_BOTH)
+        raise ValueError(
+            "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a "
+            "random number of runs; give epsilon, or use selection='all'."
+        )
     if not gaussian:
         raise ValueError(
             "selection='best' needs candidates whose releases are all Gaussian, with the budget of "
@@ -510,22 +469,27 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     return asked if isinstance(asked, BestOf) else BestOf()
 
 
-def _final(search: Any, best_of: BestOf | None) -> bool:
-    """True if the chosen candidate is fitted again: by default where all runs are released, as each
-    had a small part."""
-    check_choice("final", search.final, ("auto", "refit", "winner"))
-    return search.final == "refit" or (search.final == "auto" and best_of is None)
-
-
-def _note(split: BudgetSplit, prefix: Fit | None, n_runs: int, refits: list[Fit] | None) -> str:
-    """Describe the single step of a search that releases only the winner."""
+def _in_one_step(
+    target: PrivacyBudget,
+    unit: str,
+    split: BudgetSplit,
+    prefix: Fit | None,
+    n_runs: int,
+    refits: list[Fit] | None,
+) -> PrivacyPlan:
+    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step, whose zCDP
+    cost serves the ledger."""
+    rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
+    words = "the best of secretly many fits"
+    step = PlanEntry("selection", Mechanism.APPROXIMATE, rho, delta, sensitivity=words)
     before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
     after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
-    return (
+    note = (
         f"selection among {n_runs} candidates: {before}each run: rho = {split.run:.4g}, "
         f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
         "of doc/development/private_search.md"
     )
+    return PrivacyPlan(target, (step,), unit, (note,))
 
 
 def _in_sequence(
@@ -535,9 +499,8 @@ def _in_sequence(
     runs: list[Fit],
     refits: list[Fit] | None,
 ) -> PrivacyPlan:
-    """The plan of a search that releases all: the parts are plain entries in sequence. One part
-    that is not Gaussian makes all of them `SEVERAL`: accounting as Gaussian needs that everything
-    is."""
+    """The plan of a search that releases all. One part that is not Gaussian makes all of them
+    `SEVERAL`: accounting as Gaussian needs that everything is."""
     entries = []
     if prefix is not None:
         entries.append(lump("first steps", prefix.plan))

@@ -49,6 +49,7 @@ _WITH_START = ("whiten", "auto", "coreset")
 """Methods that may start from released covariances or components."""
 _POOLED_SHARE = 0.05
 """Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
+_SHARED = {"start": share_centers, "covariance": share_covariances, "mixture": share_mixtures}
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
 
@@ -264,9 +265,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
 
     def _pools(self):
-        """Return the kind of model of all rows that is fitted too, if any, and that segments borrow
-        from. "start" of centers, which the fits of the segments start from; "covariance" or
-        "mixture", which theirs are moved toward."""
+        """The kind of model of all rows that segments borrow from, if any: the "start" of centers;
+        "covariance" or "mixture", which theirs are moved toward."""
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
@@ -302,8 +302,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return None, (each, each._make_plan(n_features, unit))
 
     def _common(self, each):
-        """Return the model that the fits of the segments start from, as released; None for
-        nothing."""
+        """What the fits of the segments start from, as released; None for nothing."""
         kind, pooled = self._pools(), self.pooled_
         if kind == "start":
             return CommonStart(pooled)
@@ -316,19 +315,6 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         if pooled.covariance_type_ == "tied":
             shapes = np.repeat(shapes[None], len(weights), axis=0)
         return Mixture(weights, pooled.means_, shapes, pooled._margins)
-
-    def _share(self, fits):
-        """Move what the segments have released toward what is common to them."""
-        if not self.borrow:
-            return
-        share_means(fits)
-        kind = self._pools() if hasattr(self, "pooled_") else None
-        if kind == "start":
-            share_centers(fits, self.pooled_.cluster_centers_)
-        if kind == "covariance":
-            share_covariances(fits, self.pooled_)
-        if kind == "mixture":
-            share_mixtures(fits, self.pooled_)
 
     # -- fit ------------------------------------------------------------------------------------
 
@@ -432,7 +418,10 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
                 start.learn(fits[value])
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
-        self._share(list(fits.values()))
+        if self.borrow:
+            share_means(list(fits.values()))
+        if pooled is not None:
+            _SHARED[self._pools()](list(fits.values()), self.pooled_)
         self._keep(fits)
 
     def _fitted(self, estimator, rows, session, start=None):
@@ -476,19 +465,21 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             text = f"{bad} of {len(codes)} segments have problems or are suppressed"
             about = (), _NO_ROWS if no_rows else "", extent(useless, len(codes))
             messages.insert(0, Message("bad_segments", text, *about))
-        if hidden := [
-            value for value, code in zip(fits, codes, strict=True) if code == "suppressed"
-        ]:
+        hidden, fine = (
+            [value for value, code in zip(fits, codes, strict=True) if code == wanted]
+            for wanted in ("suppressed", "ok")
+        )
+        if hidden:
             text = (
                 f"suppressed, as possibly of fewer than {self.min_size} units: {in_short(hidden)}"
             )
             messages.append(Message("suppressed_segments", text, severity="part"))
-        fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
-        if partly := [
+        partly = [
             value
             for value in fine
             if any((getattr(fits[value], name, np.empty(0)) == "noise").any() for name in _CODES)
-        ]:
+        ]
+        if partly:
             text = f"some numbers are noise: {in_short(partly)}"
             messages.append(Message("noisy_segments", text))
         self.messages_ = Status(messages)
@@ -508,8 +499,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
     # -- methods of the fitted estimators -------------------------------------------------------
 
     def _routed(self, method, X, by):
-        """Return the output of a method of the estimators for the rows of their segments, in
-        order."""
+        """The output of a method of the estimators for the rows of their segments, in order."""
         check_is_fitted(self)
         self._check_key(by)
         X, key = without_column(X, self.by, by)

@@ -69,27 +69,20 @@ class Balance:
         wanted = np.array([asked.get(column.name, 1.0) for column in columns])
         return cls(tuple(columns), wanted / np.array(spreads), np.array(means), wanted)
 
-    def rows(self, rows: np.ndarray) -> np.ndarray:
+    def rows(self, rows: np.ndarray, add: Any = np.add) -> np.ndarray:
         """Encoded rows, balanced, each of them by itself; or means of rows."""
         parts = []
         for column, weight, mean, asked, block in self._each:
             part = rows[:, block]
             if hasattr(column, "beyond"):
                 unknown = column.unknown(part)
-                part = np.stack([unknown * asked / weight, part[:, 1] + unknown * mean], axis=1)
+                part = np.stack([unknown * asked / weight, add(part[:, 1], unknown * mean)], axis=1)
             parts.append(part * weight)
         return np.hstack(parts)
 
     def errors(self, errors: np.ndarray) -> np.ndarray:
         """Standard errors of means of balanced rows, from those of encoded rows."""
-        parts = []
-        for column, weight, mean, asked, block in self._each:
-            part = errors[:, block]
-            if hasattr(column, "beyond"):
-                unknown = column.unknown(part)
-                part = np.stack([unknown * asked / weight, np.hypot(part[:, 1], unknown * mean)], 1)
-            parts.append(part * weight)
-        return np.hstack(parts)
+        return self.rows(errors, np.hypot)
 
     def variances(self, scales: Any) -> np.ndarray:
         """Total variances of the balanced coordinates of each column."""
@@ -140,11 +133,9 @@ class Findings:
         return self.balance.columns
 
     def between(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each column, the squared differences between segments, balanced, and their standard
-        errors; no more than the column has.
-
-        Errors add their squares to it, and they are stated for the worst case: half of that is
-        taken away, and the other half is a part of the error.
+        """For each column, the squared differences between segments, balanced, at most what the
+        column has, and their standard errors. Errors add their squares to it, and they are stated
+        for the worst case: half of that is taken away, and the other half is a part of the error.
         """
         sizes = np.maximum(self.sizes, 0.0)
         shares = sizes[:, None] / sizes.sum() if sizes.sum() > 0 else np.full((len(sizes), 1), 0.0)
@@ -170,8 +161,8 @@ class Findings:
 
 
 def explained(findings: Findings, rng: np.random.Generator) -> tuple[float, float, float, float]:
-    """The share of the spread that the segments explain, and the share that segments of rows
-    without any structure explain, made-up rows with independent columns; each with its error."""
+    """The share of the spread that the segments explain, and that of segments of made-up rows with
+    independent columns; each with its error."""
     between, noise = findings.between()
     total, relative = findings.total()
     whole = max(float(total.sum()), 1e-12)
@@ -238,10 +229,13 @@ def status_of(findings: Findings, of_schema: Status, shares: tuple[float, ...]) 
     largest = [errors[:, block].max(axis=1) for block in findings.balance.blocks]
     noisy = ~(np.stack(largest, axis=1) < _NOISY)  # the means of each segment and column
     if noisy.any():
-        text, columns = (
-            f"too noisy to use: {_places(noisy, names)}",
-            names_at(names, noisy.any(axis=0)),
-        )
+        words = [
+            f"{name} in segment{'s' * int(column.sum() > 1)} "
+            + ", ".join(str(i + 1) for i in np.flatnonzero(column))
+            for name, column in zip(names, noisy.T, strict=True)
+        ]
+        text = f"too noisy to use: {listed(words, np.flatnonzero(noisy.any(axis=0)))}"
+        columns = names_at(names, noisy.any(axis=0))
         severity: Severity = "caution"
         if noisy.mean() > _MOSTLY:
             severity = extent(int(noisy.sum()), noisy.size)
@@ -283,16 +277,6 @@ def _of_segments(findings: Findings, names: list[str], shares: tuple[float, ...]
     return messages
 
 
-def _places(noisy: np.ndarray, names: list[str]) -> str:
-    """Columns, and the segments in which they are noisy."""
-    words = [
-        f"{name} in segment{'s' * int(column.sum() > 1)} "
-        + ", ".join(str(i + 1) for i in np.flatnonzero(column))
-        for name, column in zip(names, noisy.T, strict=True)
-    ]
-    return listed(words, np.flatnonzero(noisy.any(axis=0)))
-
-
 # -- what is shown ---------------------------------------------------------------------------------
 
 
@@ -327,6 +311,15 @@ class ProfileDisplays:
             figures += rows[::-1] if hasattr(column, "beyond") else rows
         return figures
 
+    def _shown(self) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
+        """Figures without shares of missing or unlisted values that may be zero everywhere."""
+        return [
+            (name, kind, values, errors)
+            for name, kind, values, errors in self._figures()
+            if kind not in ("missing", "unlisted", "unlisted_")
+            or (values > np.maximum(0.01, _SURE * errors)).any()
+        ]
+
     @property
     def table(self) -> "pd.DataFrame":
         """The profile: figures by column and kind; value and standard error by segment."""
@@ -355,7 +348,7 @@ class ProfileDisplays:
             With the figures as text, and colors by their difference from the mean of all
             segments, relative to the largest difference of that figure.
         """
-        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        figures = self._shown()
         ax = axes_for(ax, (1.6 + 1.1 * len(self.sizes_), 1.0 + 0.3 * len(figures)))
         sizes = np.maximum(self.sizes_, 0.0) + 1e-9
         colors = np.zeros((len(figures), len(sizes)))
@@ -386,7 +379,7 @@ class ProfileDisplays:
 
     def _text(self) -> str:
         """The figures that the page has, as lines of text."""
-        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        figures = self._shown()
         heads = ["", *(f"segment {i + 1}" for i in range(len(self.sizes_)))]
         lines = [heads, *([f"{each[0]}: {each[1]}", *_cells(*each)] for each in figures)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
@@ -397,7 +390,7 @@ class ProfileDisplays:
 
     def _page(self) -> str:
         """The page. Everything in it is released or public, and escaped."""
-        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        figures = self._shown()
         heads = ["", *(f"Segment {i + 1}" for i in range(len(self.sizes_)))]
         total = max(float(np.maximum(self.sizes_, 0.0).sum()), 1.0)
         lines, before = [], ""
@@ -419,12 +412,6 @@ class ProfileDisplays:
             f"<h2>Privacy</h2><p>{escape(report.told)}</p><p>{escape(report.spent)} "
             f"{escape(report.headline)}.</p>{notes}",
         )
-
-
-def _is_worth_showing(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> bool:
-    """True if a figure is more than a share of missing values that is zero everywhere."""
-    rest = kind in ("missing", "unlisted", "unlisted_")
-    return not rest or bool((values > np.maximum(0.01, _SURE * errors)).any())
 
 
 def _cells(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> list[str]:

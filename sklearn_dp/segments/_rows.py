@@ -1,8 +1,4 @@
-"""Which rows are in which segment: values of a public key, compared row by row.
-
-A segment is one value of the key, such as a region. The values are listed beforehand: which regions
-have rows is something about the rows.
-"""
+"""Which rows are in which segment: listed values of a public key, compared row by row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,8 +32,7 @@ def checked_values(values: Any) -> list[Any]:
 
 
 def part_labels(values: Sequence[Any]) -> list[str]:
-    """Return the label of each segment in a report: its value, without slashes; by number where two
-    agree.
+    """The label of each segment in a report: its value, without slashes; by number where two agree.
 
     >>> part_labels(["north", "east/west", 3]), part_labels(["a/b", "a|b"])
     (['north', 'east|west', '3'], ['segment 0', 'segment 1'])

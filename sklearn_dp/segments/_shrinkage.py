@@ -92,9 +92,8 @@ def share_means(models: Sequence[Any]) -> None:
 
 
 def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Centers of the models and their errors (S, k, d), and in which order they stand in a model.
-    Each of them belongs to the one of `pooled` (k, d) that it is nearest to: one to one, by the
-    smallest sum of squared distances."""
+    """Centers of the models and their errors (S, k, d), in the order of those of `pooled` that they
+    are nearest to (one to one, by the smallest sum of squares); and that order by model."""
     all_centers = [pooled, *(model.cluster_centers_ for model in models)]
     # In units of the largest number, so that no square overflows.
     unit = max(max(float(np.abs(centers).max()) for centers in all_centers), 1e-150)
@@ -110,8 +109,9 @@ def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarr
     return (*both, np.array(orders))
 
 
-def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
-    """Move centers toward the common ones, each of which belongs to one of `pooled` (k, d)."""
+def share_centers(models: Sequence[Any], common: Any) -> None:
+    """Move centers toward their means, each of which belongs to one of those of all rows."""
+    pooled = common.cluster_centers_
     centers, errors, orders = matched_centers(models, pooled)
     names = ("cluster_centers_", "cluster_centers_std_error_")
     codes = [getattr(model, "cluster_centers_status_", "") for model in models]
@@ -258,8 +258,8 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """Return a function that makes powers (S,) of matrices, and the squared lengths (S,) of their
-    logarithms. Both in coordinates where the common matrix is the identity."""
+    """A function that makes powers (S,) of matrices, and squared lengths (S,) of their logarithms,
+    in coordinates where the common matrix is the identity."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)
@@ -366,8 +366,7 @@ def _in_order(models: Sequence[Any], orders: Sequence[np.ndarray], form: str) ->
 
 
 def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values that the models release under a name and with errors, moved; components in
-    one order."""
+    """Values that the models release under a name, moved, and their errors; components in order."""
     values, errors, *target = (
         np.array([getattr(model, f"{name}{end}") for model in models])
         for models in (models, [common])
@@ -418,8 +417,7 @@ def _precision_factor(covariance: np.ndarray) -> np.ndarray:
 
 
 def _precision_factors(covariances: np.ndarray, form: str) -> np.ndarray:
-    """Return the factors of the precisions of a mixture: of each matrix, or of variances one by
-    one."""
+    """Factors of the precisions of a mixture: of each matrix, or of variances one by one."""
     if form == "full":
         return np.array([_precision_factor(each) for each in covariances])
     return _precision_factor(covariances) if form == "tied" else 1 / np.sqrt(covariances)

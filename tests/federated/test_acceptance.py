@@ -88,7 +88,7 @@ NOISE = {  # name: the kind of its round, and its standard deviation times sqrt(
 
 @pytest.mark.parametrize("name", NOISE)
 def test_pure_noise_has_the_nominal_law(rounds, name):
-    """feddp_kmeans:12: Kolmogorov-Smirnov with at least 5000 draws: noise that is a fifth off is
+    """Kolmogorov-Smirnov with at least 5000 draws: noise that is a fifth off is
     found.
     """
     states, budget, entries = rounds
@@ -121,7 +121,7 @@ def measured_mu(states, budget, entries, name, kind, far):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
-    """feddp_kmeans:15: within 5%: at least 1200 draws, their deviation is known to 2%."""
+    """within 5%: at least 1200 draws, their deviation is known to 2%."""
     states, budget, entries = rounds
     accounted = math.sqrt(2 * share_of(entries, name))
     far = 1e9 * np.eye(40)[0]
@@ -129,24 +129,9 @@ def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
     assert mu == pytest.approx(accounted, rel=0.1 if name == "lift counts" else 0.05)
 
 
-def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
-    """feddp_kmeans:4: The released code's scale at radius 4: the measured mu is four times the
-    accounted one.
-    """
-    states, budget, entries = rounds
-    exact = _rounds.row_bounds
-    monkeypatch.setattr(
-        _rounds,
-        "row_bounds",
-        lambda kind, message: {name: bound / 4 for name, bound in exact(kind, message).items()},
-    )
-    mu = measured_mu(states, budget, entries, "second moment", "moment", 1e9 * np.eye(40)[0])
-    assert mu == pytest.approx(4 * math.sqrt(2 * share_of(entries, "second moment")), rel=0.05)
-
-
 @pytest.mark.slow
 def test_sums_and_counts_have_independent_noise():
-    """feddp_kmeans:14: 4000 releases: correlations have standard error 0.016; the released code's
+    """4000 releases: correlations have standard error 0.016; the released code's
     are 0.3.
     """
     states, budget, entries = walk(2, 3, np.random.default_rng(0).normal(size=(6, 3)))
@@ -159,7 +144,7 @@ def test_sums_and_counts_have_independent_noise():
 
 
 def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
-    """feddp_kmeans:19: So little budget that noisy counts are negative: finite centers, at a lower
+    """So little budget that noisy counts are negative: finite centers, at a lower
     mean cost.
     """
     rng = np.random.default_rng(0)
@@ -220,7 +205,7 @@ def fit(X, server, epsilon, seed=0, **options):
 
 @pytest.mark.slow
 def test_without_noise_three_rounds_reach_the_optimum():
-    """feddp_kmeans:16: Excess below 0.01 for nine of ten data sets; 98% of the rows next to their
+    """Excess below 0.01 for nine of ten data sets; 98% of the rows next to their
     own mean.
     """
     good = []
@@ -260,7 +245,7 @@ def test_the_error_is_what_the_model_says():
 
 @pytest.mark.slow
 def test_more_budget_is_better_and_the_targets_are_met():
-    """feddp_kmeans:18: Six data sets; medians at most 0.31, 0.09, 0.03 and 0.0075 above the
+    """Six data sets; medians at most 0.31, 0.09, 0.03 and 0.0075 above the
     optimum.
     """
     excess = []
@@ -279,7 +264,7 @@ def test_more_budget_is_better_and_the_targets_are_met():
 
 @pytest.mark.slow
 def test_the_elbow_of_the_benchmark():
-    """feddp_kmeans:20: At 10 or 11: uniform server points form a group of their own."""
+    """At 10 or 11: uniform server points form a group of their own."""
     X, _, _, server = benchmark(0)
     fitted = FederatedDPKMeans(20, epsilon=1.0, random_state=0).fit(X, X_server=server)
     assert elbow(fitted, most=15)[0] in (10, 11)
@@ -287,7 +272,7 @@ def test_the_elbow_of_the_benchmark():
 
 @pytest.mark.slow
 def test_missing_components_cost_more_and_less_than_a_start_without_rounds():
-    """feddp_kmeans:21: Of 0, 1, 2 and 5 components the server knows nothing; three data sets."""
+    """Of 0, 1, 2 and 5 components the server knows nothing; three data sets."""
     ours, start = np.zeros((3, 4)), np.zeros((3, 4))
     for seed in range(3):
         for place, missing in enumerate((0, 1, 2, 5)):

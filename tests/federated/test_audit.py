@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from federated_states import SERVER, WithServer, rows
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._costs.budget import PrivacyBudget
@@ -12,13 +13,12 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
-from sklearn_dp.audit import neighboring_pairs, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
-from sklearn_dp.audit._replay import Replay, ReplayResult
+from sklearn_dp.audit._replay import ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
-    _client,
-    _engines,
+    _clients,
     _learn,
     _server,
     _state,
@@ -31,27 +31,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 
-D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
-MODULES = (_client, _engines, _learn, _server, _state, _rounds)
-
-
-def rows(n, seed=0):
-    places = 2 * np.random.default_rng(9).uniform(-1, 1, size=(3, D))
-    return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, D))
-
-
-SERVER = np.vstack([rows(15, 5), rows(3, 5), np.zeros((1, D))])  # with duplicates
-
-
-class WithServer(FederatedDPKMeans):
-    """Always has the same public points, so that the audit tools can fit it."""
-
-    def fit(self, X, y=None, *, groups=None):
-        return super().fit(X, groups=groups, X_server=SERVER)
-
-    def privacy_plan(self, n_features, *, unit="row"):
-        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
+MODULES = (_clients, _learn, _server, _state, _rounds)
 
 
 def setups():
@@ -108,29 +89,6 @@ def test_some_neighbors(number, told):
         strangers=not told,
     )
     assert result.passed, result
-
-
-@pytest.mark.slow
-def test_rows_of_clients_may_come_and_go():
-    """Row level with clients: a row more or less at one of them, other clients untouched."""
-    compared = 0
-    for seed in range(8):
-        X, model = rows(40, seed), WithServer(3, privacy_unit="row", n_lloyd=1, random_state=seed)
-        where = np.random.default_rng(seed).integers(5, size=40)
-        recorder = Trace()
-        with trace(recorder):
-            fitted = model.fit(X, groups=where)
-        for pair in neighboring_pairs(X, seed, points=fitted.cluster_centers_, repeats=2):
-            new = np.where(pair.units < 0, seed % 5, where[np.maximum(pair.units, 0)])
-            replay = Replay(recorder.events, pair.units)
-            with trace(replay):
-                other = WithServer(3, privacy_unit="row", n_lloyd=1, random_state=seed).fit(
-                    pair.X, groups=new
-                )
-            assert replay.finish() == []
-            assert np.array_equal(other.cluster_centers_, fitted.cluster_centers_)
-            compared += 1
-    assert compared >= 190
 
 
 @pytest.mark.slow
@@ -211,7 +169,7 @@ def centers_over_true_counts(original):
     return learn
 
 
-@patched(_client, "client_update")
+@patched(_clients, "client_update")
 def client_means_at_row_level(original):
     def update(kind, message, X):
         found = original(kind, message, X)
@@ -224,7 +182,7 @@ def client_means_at_row_level(original):
     return update
 
 
-@patched(_client, "client_update")
+@patched(_clients, "client_update")
 def small_clients_skipped_at_row_level(original):
     return lambda kind, message, X: original(kind, message, X if len(X) > 3 else X[:0])
 
@@ -318,14 +276,14 @@ def plant(monkeypatch, bug):
         for key, value in list(table.items()):
             if value is original:
                 monkeypatch.setitem(table, key, broken)
-    sums = _engines.total_of
+    sums = _clients.total_of
 
     def watched(kind, message, answers):
         total, failed = sums(kind, message, answers)
         _LAST.append(total)
         return total, failed
 
-    monkeypatch.setattr(_engines, "total_of", watched)
+    monkeypatch.setattr(_clients, "total_of", watched)
     _LAST.clear()
 
 
@@ -336,7 +294,7 @@ def violations(per_client, method=None, repeats=1, server=True):
         estimator.set_params(bounds=3.0)
     if method is not None:
         estimator.set_params(method=method)
-    X = np.vstack([rows(30), SERVER[:3], np.zeros((1, D))])
+    X = np.vstack([rows(30), SERVER[:3], np.zeros((1, 4))])
     if not per_client:
         estimator.set_params(privacy_unit="row")
     groups = np.arange(len(X)) // 4 if per_client else None
@@ -362,7 +320,7 @@ def test_without_a_bug_there_is_no_violation(monkeypatch):
 def test_mutants_are_killed(bug, monkeypatch):
     plant(monkeypatch, bug)
     if "client" in bug and "row level" in bug or "skipped" in bug:
-        monkeypatch.setattr("sklearn_dp.federated._engines._BLOCK", 6)
+        monkeypatch.setattr("sklearn_dp.federated._clients._BLOCK", 6)
     assert violations(
         bug in FOR_CLIENTS,
         "kmeans++" if bug.startswith("clip missing") else None,
@@ -403,7 +361,7 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
             with trace(recorder):
                 session = PrivacySession(plan, random_state=seed + 1000 * len(X))
                 state = first_message(setup, session)
-                total = _client.client_update("moment", state.message, X)
+                total = _clients.client_update("moment", state.message, X)
                 server_update(state, total, session)
             event = recorder.events[-1]
             values.append(event.output[0] / np.asarray(event.scale)[0])

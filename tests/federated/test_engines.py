@@ -13,13 +13,12 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import (
-    _client,
-    _engines,
+    _clients,
     _server,
     _state,
     client_update,
 )
-from sklearn_dp.federated._engines import LocalEngine, check_distinct
+from sklearn_dp.federated._clients import LocalEngine, check_distinct
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -121,7 +120,7 @@ DEATHS = [
     Death,
     MemoryError,
     type(SECRET, (Exception,), {}),
-    _client.AnswerError,
+    _clients.AnswerError,
 ]
 
 
@@ -233,7 +232,7 @@ def deaths_pass(patch):
         except Exception as error:
             return None, error
 
-    patch.setattr(_engines, "attempt", attempt)
+    patch.setattr(_clients, "attempt", attempt)
     patch.setattr("sklearn_dp._rows.clients.attempt", attempt)
 
 
@@ -271,7 +270,7 @@ def test_an_answer_is_copied_before_it_is_looked_at():
     thread = threading.Thread(target=change)
     thread.start()
     for _ in range(2000):
-        found = _client.check_answer(state.kind, state.message, sent)
+        found = _clients.check_answer(state.kind, state.message, sent)
         assert all(np.abs(value).max() <= 2**61 for value in found.values())
     stop.set()
     thread.join()
@@ -295,7 +294,7 @@ def _states():
 
 def test_operators_are_told_no_words_of_clients():
     state, deaths = next(_states()), [kind(SECRET) for kind in DEATHS]
-    _, failed = _engines.total_of(state.kind, state.message, [(None, error) for error in deaths])
+    _, failed = _clients.total_of(state.kind, state.message, [(None, error) for error in deaths])
     assert [reason for _, reason in failed] == [
         "ValueError",
         "SystemExit",

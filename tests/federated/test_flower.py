@@ -11,7 +11,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp.federated._engines import is_grid
+from sklearn_dp.federated._clients import is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
 pytestmark = pytest.mark.filterwarnings(

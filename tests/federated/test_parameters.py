@@ -1,21 +1,30 @@
-"""What the parameters of the estimator mean: rounds, starts, relations, public bounds."""
+"""What the parameters of the estimator mean, which are refused, and what the plan costs."""
+
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
+from federated_states import Odd, mixture
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
+from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.federated._parameters import (
-    check_parameters,
     plan_of,
     public_columns,
     refuse_clients,
     setup_of,
 )
 from sklearn_dp.ledger import PrivacyLedger
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 SERVER = np.random.default_rng(0).normal(size=(20, 4))
 BALL, TARGET = domain_of(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
@@ -82,24 +91,6 @@ def test_noise_in_shares_is_refused_where_its_proof_does_not_hold():
     plan_of(FederatedDPKMeans(2), PrivacyBudget(epsilon=800.0, delta=1e-6), "row", rounds)
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"n_lloyd": 0, "method": "lloyd"}, "n_lloyd"),
-        ({"n_lloyd": 1001}, "n_lloyd"),
-        ({"n_lloyd": 1.5}, "n_lloyd"),
-        ({"n_lloyd": "none"}, "n_lloyd"),
-        ({"n_honest": 2**33}, "n_honest"),
-        ({"n_honest": 2, "options": FederatedOptions("laplace")}, "count_noise"),
-        ({"max_rows_per_client": 2.0}, "max_rows_per_client"),
-        ({"method": "kmeans++"}, "X_server"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name(options, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        check_parameters(FederatedDPKMeans(2, **options), 4, None)
-
-
 def test_clients_with_other_columns_are_told_apart():
     three, four = np.zeros((2, 3)), np.zeros((2, 4))
     for arguments, words in (
@@ -127,10 +118,25 @@ def test_tables_of_clients_are_sent_to_fit_clients_and_not_charged(X):
     assert not ledger.entries
 
 
+def test_the_attributes_of_a_client_end_no_fit_and_are_not_told():
+    with pytest.warns(UtilityWarning) as caught:
+        FederatedDPKMeans(2, bounds=1.0).fit_clients([Odd(), np.zeros((3, 2))], n_features=2)
+    assert any("client 0: " in str(each.message) for each in caught)
+    assert not any("17" in str(each.message) for each in caught)
+
+
+def test_a_client_that_is_read_later_than_it_is_given_is_refused_before_the_charge():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-3), unit="group")
+    lazy = pytest.importorskip("polars").DataFrame(np.zeros((3, 2)), ["a", "b"]).lazy()
+    with pytest.raises(ValueError, match=r"clients\[1\] must have shape"):
+        FederatedDPKMeans(2, ledger=ledger).fit_clients([np.ones((3, 2)), lazy])
+    assert not ledger.entries
+
+
 def test_one_row_does_not_decide_whether_rows_are_clients():
     """A table among rows is refused after the charge, like any row that is none."""
     rows, table = [np.zeros(2), np.zeros(2)], np.zeros((3, 2))
-    for X in (rows, [*rows, table], [table, *rows], []):
+    for X in (rows, [*rows, table], [table, *rows], [], [Odd()], [*rows, Odd()], [table, Odd()]):
         refuse_clients(X)
     with pytest.raises(TypeError, match="fit_clients"):
         refuse_clients([table, table])
@@ -144,3 +150,106 @@ def test_a_plan_has_the_unit_of_the_fit_that_it_is_for():
         assert model.privacy_plan(2, unit=own).unit == own
         with pytest.raises(ValueError, match=f"privacy_unit='{unit}'"):
             model.privacy_plan(2, unit=other)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"privacy_unit": "person"}, "privacy_unit"),
+        ({"relation": "near"}, "relation"),
+        ({"method": "new"}, "method"),
+        ({"options": {}}, "options must be a FederatedOptions"),
+        ({"options": FederatedOptions(count_noise="none")}, "count_noise"),
+        ({"options": FederatedOptions(client_bounds={"weights": 2.0})}, "client_bounds"),
+        ({"options": FederatedOptions(client_bounds={"weights": 5e-324})}, "client_bounds"),
+        ({"options": FederatedOptions(client_bounds=[0.5])}, "client_bounds must be a dict"),
+        ({"n_lloyd": -1}, "n_lloyd"),
+        ({"n_lloyd": 1001}, "n_lloyd"),
+        ({"n_lloyd": 1.5}, "n_lloyd"),
+        ({"n_lloyd": "many"}, "n_lloyd"),
+        ({"n_lloyd": 0, "method": "sphere_packing"}, "n_lloyd"),
+        ({"n_honest": 2**33}, "n_honest"),
+        ({"n_honest": 2, "options": FederatedOptions("laplace")}, "count_noise"),
+        ({"max_rows_per_client": 0}, "max_rows_per_client"),
+        ({"max_rows_per_client": 2.0}, "max_rows_per_client"),
+        ({"method": "lloyd"}, "X_server"),
+        ({"privacy_unit": "client"}, "groups"),
+    ],
+)
+def test_bad_parameters(options, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        FederatedDPKMeans(2, **options).fit(np.zeros((9, 2)))
+
+
+@pytest.mark.parametrize(
+    ("server", "match"),
+    [
+        (np.zeros((9, 2)), "distinct"),
+        (np.zeros((9, 3)), "columns"),
+        (np.full((9, 2), np.nan), "NaN"),
+        (np.zeros(4), "2D"),
+        (np.full((9, 2), 1e200), "X_server: numbers"),
+    ],
+)
+def test_bad_server_data(server, match):
+    with pytest.raises(ValueError, match=match):
+        FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
+
+
+LAPLACE = FederatedOptions(count_noise="laplace")
+
+
+# A quarter of them in the normal suite: whatever two of the settings have in common is there.
+OPTIONS = [
+    pytest.param(
+        *case,
+        marks=()
+        if ((case[0]["bounds"] is None) + case[1] + case[2]) % 2
+        and (number // 2 + case[1] + case[4] // 9) % 2
+        else pytest.mark.slow,
+    )
+    for number, case in enumerate(
+        itertools.product(
+            ({"bounds": 4.0}, {"bounds": None}),
+            (True, False),
+            (True, False),
+            (
+                {},
+                {"n_lloyd": 1},
+                {"n_lloyd": 5},
+                {"method": "paper"},
+                {"method": "paper", "options": LAPLACE, "n_lloyd": 1},
+                {"method": "sphere_packing"},
+                {"relation": "replace", "n_lloyd": 1},
+            ),
+            (3, 9),
+        )
+    )
+]
+
+
+@pytest.mark.quick("*-9")
+@pytest.mark.parametrize(("bounds", "with_server", "told", "options", "k"), OPTIONS)
+def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
+    bounds, with_server, told, options, k
+):
+    X, _, server, clients = mixture(n=30, d=6)
+    model = FederatedDPKMeans(k, epsilon=0.7, random_state=0, **bounds, **options)
+    extra = {"X_server": server} if with_server else {}
+    plan = model.privacy_plan(6, unit="group" if told else "row", **extra)
+    model.fit(X, groups=clients if told else None, **extra)
+    report = model.privacy_report_
+    assert plan.epsilon == report.epsilon <= 0.7
+    assert report.unit == plan.unit == ("group" if told else "row")
+    mu_squared = sum(
+        (row["sensitivity"] / row["sigma"]) ** 2
+        for row in report.releases
+        if row["mechanism"] == "gaussian"
+    )
+    if plan.gaussian:
+        assert mu_squared == pytest.approx(2 * plan.rho, rel=1e-6)
+        assert accounting.gaussian_epsilon(np.sqrt(2 * plan.rho), 1e-6) <= 0.7
+    assert report.spent_rho == pytest.approx(plan.rho, rel=1e-6)
+    assert [row["release"] for row in report.releases].count("second moment") == (
+        1 if options.get("method") != "sphere_packing" and (k < 6 or not with_server) else 0
+    )

@@ -1,16 +1,16 @@
 """Fits for neighbors with one unit in the place of another: audits, faults, scales."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from federated_states import replayed
+from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._costs.checks import RELATIONS
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
-from sklearn_dp.audit._recount import check_claims
-from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.federated import FederatedOptions
 
@@ -69,28 +69,19 @@ def swapped(X, groups, rng):
 
 def audit(estimator, told, pairs):
     """Replay of fits to neighbors: violations, and the largest distances over the claims."""
-    rng, violations, ratios = np.random.default_rng(0), [], {}
-    for pair in range(pairs):
-        X = data(pair, 24)
-        groups = np.arange(24) // 4 if told else None
-        other, other_groups = swapped(X, groups, rng)
-        with trace(Trace()) as recorder:
-            fitted = estimator.set_params(random_state=pair).fit(X, groups=groups, X_server=SERVER)
-        centers = fitted.cluster_centers_
-        violations += check_claims(
-            recorder.events,
-            fitted.privacy_plan(D, unit="group" if told else "row", X_server=SERVER),
-            fitted.privacy_report_,
-        )
-        replay = Replay(recorder.events, np.arange(6 if told else 24))
-        with trace(replay):
-            again = estimator.fit(other, groups=other_groups, X_server=SERVER)
-        violations += replay.finish()
-        if not np.array_equal(again.cluster_centers_, centers):
-            violations.append("the centers differ")
-        for name, ratio in replay.ratios.items():
-            ratios[name] = max(ratios.get(name, 0.0), ratio)
-    return violations, ratios
+    rng = np.random.default_rng(0)
+
+    def fits():
+        for pair in range(pairs):
+            X = data(pair, 24)
+            groups = np.arange(24) // 4 if told else None
+            two = [
+                partial(clone(estimator).set_params(random_state=pair).fit, x, groups=g)
+                for x, g in ((X, groups), swapped(X, groups, rng))
+            ]
+            yield *(partial(fit, X_server=SERVER) for fit in two), np.arange(6 if told else 24)
+
+    return replayed(fits(), D, "group" if told else "row", SERVER)
 
 
 @pytest.mark.quick("0-rows", "2-clients")

@@ -1,9 +1,11 @@
 """Clients that add the noise: what they send, who is counted on, audits, and faults."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from federated_states import Odd, WithServer, replayed, rows
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
@@ -12,12 +14,9 @@ from sklearn_dp._privacy.mechanisms import shares as _shares
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
-from sklearn_dp.audit._recount import check_claims
-from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
-    _client,
-    _engines,
+    _clients,
     _federated_dp_kmeans,
     _server,
     client_update,
@@ -29,13 +28,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
-
-
-def rows(n, seed=0):
-    places = 2 * np.random.default_rng(9).uniform(-1, 1, size=(3, D))
-    return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, D))
-
-
 SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
 
 
@@ -46,16 +38,6 @@ def model(**options):
 
 def parties(seed=0, size=7):
     return [rows(size + j, seed + j) for j in range(M)]
-
-
-class WithServer(FederatedDPKMeans):
-    """Always has the same public points, so that the audit tools can fit it."""
-
-    def fit(self, X, y=None, *, groups=None):
-        return super().fit(X, groups=groups, X_server=SERVER)
-
-    def privacy_plan(self, n_features, *, unit="row"):
-        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
 
 
 # -- what clients send -----------------------------------------------------------------------------
@@ -103,11 +85,13 @@ def test_an_answer_is_the_exact_one_and_noise(state):
         np.full((3, D), np.nan),
         [[10**400] * D],
         [[1.0] * (D + 1), [2.0]],
+        Odd,
     ],
-    ids=["wide", "none", "words", "nan", "beyond floats", "ragged"],
+    ids=["wide", "none", "words", "nan", "beyond floats", "ragged", "odd"],
 )
 def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
     """Others count on it: whether it comes may not depend on anybody's rows."""
+    bad = Odd() if bad is Odd else bad
     found = client_update(state.kind, state.message, bad, _shares.NoiseShares(3, "a"))
     empty = client_update(state.kind, state.message, rows(0), _shares.NoiseShares(3, "a"))
     assert all(np.array_equal(found[name], empty[name]) for name in empty)
@@ -191,7 +175,7 @@ def test_no_answer_swallows_the_noise_of_others(state, number):
     flood = {name: np.full(value.shape, number) for name, value in others[0].items()}
     for place in range(len(others) + 1):
         answers = [(a, None) for a in [*others[:place], flood, *others[place:]]]
-        total, failed = _engines.total_of(state.kind, state.message, answers)
+        total, failed = _clients.total_of(state.kind, state.message, answers)
         assert not failed
         for name, value in total.items():
             left = value.astype(object) - flood[name]
@@ -233,28 +217,20 @@ def with_one_changed(X, unit, rng):
     return found
 
 
-def audit_clients(unit, pairs, **options):
+def audit_clients(unit, pairs):
     """Replay of fits to clients: violations, and the largest distances over the claims."""
-    rng, violations, ratios = np.random.default_rng(0), [], {}
-    for pair in range(pairs):
-        X, estimator = parties(pair), model(privacy_unit=unit, random_state=pair, **options)
-        other = with_one_changed(X, unit, rng)
-        with trace(Trace()) as recorder:
-            fitted = clone(estimator).fit_clients(X, X_server=SERVER)
-        violations += check_claims(
-            recorder.events,
-            fitted.privacy_plan(D, unit="row" if unit == "row" else "group", X_server=SERVER),
-            fitted.privacy_report_,
-        )
-        replay = Replay(recorder.events, np.arange(M))
-        with trace(replay):
-            again = estimator.fit_clients(other, X_server=SERVER)
-        violations += replay.finish()
-        if not np.array_equal(again.cluster_centers_, fitted.cluster_centers_):
-            violations.append("the centers differ")
-        for name, ratio in replay.ratios.items():
-            ratios[name] = max(ratios.get(name, 0.0), ratio)
-    return violations, ratios
+    rng = np.random.default_rng(0)
+
+    def fits():
+        for pair in range(pairs):
+            X, estimator = parties(pair), model(privacy_unit=unit, random_state=pair)
+            other = with_one_changed(X, unit, rng)
+            fit = [
+                partial(clone(estimator).fit_clients, each, X_server=SERVER) for each in (X, other)
+            ]
+            yield *fit, np.arange(M)
+
+    return replayed(fits(), D, "row" if unit == "row" else "group", SERVER)
 
 
 @pytest.mark.quick("row")
@@ -334,12 +310,8 @@ def all_clients_draw_the_same(patch):
 
 
 def rounds_share_their_noise(patch):
-    source = _shares.NoiseSource
-    patch.setattr(
-        _shares,
-        "NoiseSource",
-        lambda seed, tag: source(seed, tag.split("|")[1] if seed is not None else tag),
-    )
+    source = _shares.noise_source
+    patch.setattr(_shares, "noise_source", lambda seed, tag: source(seed, tag.split("|")[1]))
 
 
 def clip_after_the_noise(patch):
@@ -355,15 +327,14 @@ def clip_after_the_noise(patch):
 
 def no_share_without_rows(patch):
     """A client of no use is left out, and with it the noise that others count on."""
-    exact = _client.client_update
+    exact = _clients.client_update
 
     def update(kind, message, X, shares=None):
         if message["noise"].size and (X is None or not len(X)):
             return exact(kind, message | {"noise": np.empty(0)}, np.empty((0, D)))
         return exact(kind, message, X, shares)
 
-    for module in (_client, _engines):
-        patch.setattr(module, "client_update", update)
+    patch.setattr(_clients, "client_update", update)
 
 
 def found_by_audits():

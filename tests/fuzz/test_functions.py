@@ -21,7 +21,7 @@ from sklearn_dp.cluster import (
     int_point,
 )
 from sklearn_dp.federated import NoiseShares, client_update, elbow
-from sklearn_dp.federated._client import AnswerError
+from sklearn_dp.federated._clients import AnswerError
 from sklearn_dp.ledger import LedgerCharge
 
 from .arguments import any_table, junk, seeds

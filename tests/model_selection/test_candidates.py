@@ -1,28 +1,23 @@
-"""Candidates of a search: steps, parameters, widths, and what is refused."""
+"""Candidates of a search: steps, parameters, and what is refused."""
 
 import numpy as np
 import pytest
 from search_tools import GRID, corners, search
 from sklearn.cluster import KMeans
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler, privatize
 from sklearn_dp.exceptions import ConversionWarning
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
-from sklearn_dp.model_selection import (
-    BestOf,
-    DPGridSearch,
-    DPRandomizedSearch,
-    Shares,
-)
+from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
+from sklearn_dp.model_selection._candidates import listed
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
 ]
-
 
 BAD = {
     "empty grid": (lambda: search().set_params(param_grid={"n_clusters": []}), "Parameter grid"),
@@ -170,3 +165,31 @@ def test_a_search_of_scikit_learn_becomes_a_private_one():
             privatize(theirs, **options)
     with pytest.raises(ValueError, match="refit must be True"):
         privatize(GridSearchCV(KMeans(), {}, refit=False))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        None,
+        3,
+        "ab",
+        [3],
+        [{"a": [1]}, None],
+        iter([{"a": [1]}]),
+        {1: [2]},
+        [],
+        {"a": 1},
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_spaces_that_are_none_are_named(space):
+    with pytest.raises((TypeError, ValueError), match="^own "):
+        listed("own space", space, ParameterGrid)
+
+
+def test_candidates_are_counted_before_they_are_listed():
+    most = {"a": range(10**6), "b": range(10**6)}
+    with pytest.raises(ValueError, match="between 1 and 10000 candidates"):
+        listed("grid", most, ParameterGrid)
+    with pytest.raises(ValueError, match="n_iter"):
+        DPRandomizedSearch(DPKMeans(), {"n_clusters": [2]}, n_iter=10**9).privacy_plan(2)

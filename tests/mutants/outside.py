@@ -44,8 +44,8 @@ from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
-from sklearn_dp.federated import _client
-from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.federated import _clients
+from sklearn_dp.federated._clients import LocalEngine
 from sklearn_dp.model_selection import _search_plan
 from sklearn_dp.model_selection._runs import Runner
 
@@ -235,7 +235,7 @@ OUTSIDE = [
     ),
     Edit(
         "a share of a client far away from a constant seed",
-        _client,
+        _clients,
         "client_update",
         "NoiseShares() if shares is None",
         "NoiseShares(0) if shares is None",
@@ -257,12 +257,12 @@ OUTSIDE = [
         "_bound_of_a_swap",
         "_ROOT_2 * (bound + rounded)",
         "_ROOT_2 * bound",
-        "federated/test_round_sensitivities.py::"
+        "federated/test_clients.py::"
         "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
     ),
     Edit(
         "half of the noise off the diagonal of a client's second moment",
-        _client,
+        _clients,
         "_with_share",
         "np.where(diagonal, sigma, off_diagonal)",
         "np.where(diagonal, sigma, off_diagonal / 2)",
@@ -271,11 +271,11 @@ OUTSIDE = [
     ),
     Edit(
         "a client uses all of its rows",
-        _client,
+        _clients,
         "_rows_of",
         'saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)',
         "saturated(X)",
-        "federated/test_client.py::test_a_client_uses_its_first_rows_only",
+        "federated/test_clients.py::test_a_client_uses_its_first_rows_only",
         {"state": CLIENT_STATES[0]},
     ),
     Edit(
@@ -338,7 +338,7 @@ OUTSIDE = [
         "only_gaussian",
         " and not plan.delta_failure",
         "",
-        "model_selection/test_candidate_plan.py::test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem",
+        "model_selection/test_search_plan.py::test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem",
     ),
     Edit(
         "a fit that protects a row inside one that protects a group",
@@ -381,7 +381,7 @@ OUTSIDE = [
         "_claims",
         "Claim.of_entries(1.0,",
         "Claim.of_entries(0.5,",
-        "ensemble/test_output_units.py::test_replay_of_replaced_outputs",
+        "ensemble/test_aggregation.py::test_replay_of_replaced_outputs",
         {"kind": "mean"},
     ),
     Edit(

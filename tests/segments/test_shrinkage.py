@@ -1,9 +1,17 @@
-"""Estimates of several segments, moved toward their mean."""
+"""Estimates of several segments, moved toward their mean or that of all rows, and common starts."""
 
 import numpy as np
 import pytest
 
-from sklearn_dp.segments._shrinkage import shrunk
+from sklearn_dp import DPPCA, DPBySegment, DPGaussianMixture, DPKMeans, FriendlyCovariance
+from sklearn_dp._aggregate.kmeans import engine
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.segments._shrinkage import moved_covariances, shrunk
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def test_by_hand():
@@ -27,3 +35,124 @@ def test_errors_are_smaller_and_intervals_hold(between):
     held = (np.abs(moved - truth) < 1.96 * errors).mean()
     assert held > 0.93 - 0.013  # and more where all are alike, as that is not known
     assert np.square(moved - truth).mean() < np.square(seen - truth).mean()
+
+
+def matrices(number, spread, rng, d=3):
+    """Covariances whose logarithms scatter about that of a common one, which is returned too."""
+    root = rng.normal(size=(d, d)) * [1.0, 100.0, 1e-3][:d]
+    common = root.T @ root
+    factor, found = np.linalg.cholesky(common), []
+    for _ in range(number):
+        noise = rng.normal(size=(d, d))
+        scales, axes = np.linalg.eigh(spread * (noise + noise.T) / 2)
+        found.append(factor @ (axes * np.exp(scales)) @ axes.T @ factor.T)
+    return np.array(found), common
+
+
+def relative_errors(values, truth):
+    """Squared distances (S,) in coordinates where the true matrix is the identity."""
+    inverse = np.linalg.inv(np.linalg.cholesky(truth))
+    return np.square(inverse @ values @ inverse.swapaxes(1, 2) - np.eye(truth.shape[-1])).sum(
+        (1, 2)
+    )
+
+
+def with_errors(values, size):
+    """The standard errors of variances known within a part."""
+    spread = np.diagonal(values, axis1=1, axis2=2)
+    both = spread[:, :, None] * spread[:, None]
+    return size * np.sqrt((both + values**2) / 2)
+
+
+def test_what_is_all_noise_gets_the_common_matrix():
+    rng = np.random.default_rng(0)
+    truth, common = matrices(6, 0.1, rng)
+    errors = with_errors(truth, 0.01)
+    errors[0], errors[1] = np.inf, with_errors(truth, 0.7)[1]
+    moved, after = moved_covariances(truth, errors, common, np.zeros((3, 3)))
+    np.testing.assert_allclose(moved[:2], [common, common], rtol=1e-9)
+    np.testing.assert_allclose(moved[2:], truth[2:], rtol=0.05)
+    share = np.diagonal(after[:2], axis1=1, axis2=2) / np.diag(common)
+    assert (share > 0.05).all() and (share < 0.3).all()  # as far as segments are apart
+    nothing = moved_covariances(truth, np.full_like(errors, np.inf), common, np.zeros((3, 3)))
+    np.testing.assert_allclose(nothing[0], [common] * 6, rtol=1e-9)
+    assert np.isinf(nothing[1]).all()
+
+
+def regions(n, number=12):
+    """Rows of regions of two clusters that lie at nearly the same place, with their key."""
+    rng = np.random.default_rng(2)
+    region = np.repeat(np.arange(number), n)
+    which = rng.random(len(region)) < 0.7
+    X = np.where(which[:, None], -1.0, 1.0) + rng.normal(size=(len(region), 2)) * [0.2, 0.4]
+    return np.c_[X + 0.01 * rng.normal(size=(number, 2))[region], region]
+
+
+def test_covariances_of_small_regions():
+    """Alone most of what is seen of 300 rows is noise, and the variances are twice too large."""
+    rng, key = np.random.default_rng(0), np.repeat(np.arange(12), 300)
+    truth = 0.2 * (np.eye(4) + 1)
+    X = rng.multivariate_normal(np.zeros(4), truth, size=len(key))
+    options, errors = {"values": range(12), "random_state": 0}, []
+    for borrow in (True, False):
+        inner = FriendlyCovariance(bounds=2.5)
+        model = DPBySegment(inner, borrow=borrow, **options).fit(X, by=key)
+        found = np.array([each.covariance_ for each in model.estimators_.values()])
+        errors.append(np.sqrt(relative_errors(found, np.broadcast_to(truth, found.shape)).mean()))
+        for fitted in model.estimators_.values():
+            np.testing.assert_allclose(fitted.covariance_ @ fitted.precision_, np.eye(4), atol=1e-8)
+            np.testing.assert_allclose(fitted.precision_, fitted.get_precision())
+    assert errors[0] < 0.8 and errors[1] > 1.3 * errors[0]
+
+
+def test_replays_with_a_pooled_model():
+    for estimator in (FriendlyCovariance(bounds=3.0), DPGaussianMixture(2, bounds=3.0)):
+        model = DPBySegment(estimator, values=range(3), by=2, epsilon=50.0)
+        result = replay_audit(model, regions(5, 3))
+        assert result.violations == [] and max(result.ratios.values()) > 0.5
+
+
+def test_methods_have_what_they_need():
+    """What a fit keeps for itself was dropped with what belongs to these methods."""
+    X = regions(300, 4)
+    for estimator in (FriendlyCovariance(bounds=3.0, store_precision=False), DPPCA(1, bounds=3.0)):
+        model = DPBySegment(estimator, values=range(4), by=2, random_state=0).fit(X)
+        fitted = model.estimators_[0]
+        assert np.isfinite(fitted.get_precision()).all()
+
+
+def different_regions(number=6, n=3000):
+    """Regions whose clusters lie two and a half widths from the common ones, with their key."""
+    rng = np.random.default_rng(1)
+    common = rng.uniform(-1, 1, size=(5, 4))
+    centers = common + 0.3 * rng.normal(size=(number, 5, 4))
+    region = np.repeat(np.arange(number), n)
+    X = centers[region, rng.integers(5, size=len(region))]
+    return np.c_[X + 0.12 * rng.normal(size=X.shape), region], centers
+
+
+def test_regions_that_are_very_different_find_starts_of_their_own():
+    """A start from the common centers leaves two clusters of some regions in one (cost 1.5)."""
+    X, centers = different_regions()
+    model = DPBySegment(DPKMeans(5, bounds=2.5), values=range(6), by=4, random_state=0).fit(X)
+    for number in range(1, 6):
+        distances = np.abs(
+            centers[number][:, None] - model.estimators_[number].cluster_centers_
+        ).max(axis=2)
+        assert distances.min(axis=1).max() < 0.15
+
+
+def test_replays_of_starts_of_their_own(monkeypatch):
+    """With this budget the second region finds one, because of what the first one has shown."""
+    found, own = [], engine._misleads
+
+    def noted(*given):
+        found.append(own(*given))
+        return found[-1]
+
+    monkeypatch.setattr(engine, "_misleads", noted)
+    X, _ = different_regions(3, 25)
+    model = DPBySegment(DPKMeans(5, bounds=2.5), values=range(3), by=4, epsilon=5000.0)
+    result = replay_audit(model, X)
+    assert result.violations == [] and set(found) == {False, True}
+    assert result.ratios["cells"] > 0.5 < result.ratios["lloyd sums"]
