@@ -1,6 +1,6 @@
-"""What every private estimator has: parameters -> plan -> session -> report.
+"""The base class of private estimators: parameters -> plan -> session -> report.
 
-A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes like this:
+A fit goes like this:
 
 1. `_make_plan` checks the parameters of all estimators, those of the subclass, and asks it for its
    plan entries. It knows the number of features and no value of the data.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,6 +49,7 @@ from ._sklearn_compat import (
     ParameterNames,
     Versioned,
     fits_around,
+    with_callbacks,
 )
 from ._status import Message, Told
 from ._validation import (
@@ -59,11 +60,11 @@ from ._validation import (
     check_real,
     check_sklearn_seed,
 )
-from ._weights import check_weights, weighted_mean
+from ._weights import check_weights, weighted_mean, with_max_weight
 
 __all__ = [
-    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
-    "RandomStateLike",
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
+    "OpenBounds", "RandomStateLike",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
@@ -274,6 +275,40 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
 
     # -- fit ------------------------------------------------------------------------------------
 
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+        """Fit to private rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a table in parts
+            Finite rows; sparse ones, or parts such as collections of Dask, where the estimator
+            takes them. Rows outside public bounds are clipped, or left out by `DPDBSCAN`.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            If the remaining budget of `ledger` is too small. The data have not been read.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that results are of little use.
+        """
+        return self._fit_validated(X, groups)
+
     def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
         """Plan and charge from what types alone tell: the ledger is asked before values are read.
 
@@ -352,3 +387,56 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         for name in self._not_released:
             attributes.pop(name, None)
         return attributes
+
+
+class BaseWeighted(BaseDPEstimator):
+    """Base class of estimators whose rows may have weights, of at most `max_weight`."""
+
+    @with_max_weight
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to private rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a table in parts
+            Finite rows; sparse ones, or parts such as collections of Dask, where the estimator
+            takes them. Rows outside public bounds are clipped, or left out by `DPDBSCAN`.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weight of each row, not negative, and capped at `max_weight`; `messages_` say if that
+            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
+            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
+            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
+            rows: what one row adds is limited by one weight.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            If the remaining budget of `ledger` is too small. The data have not been read.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that results are of little use.
+        """
+        return self._fit_validated(X, groups, sample_weight)

@@ -45,7 +45,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
+from ._base import BaseWeighted, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_integer, is_real
@@ -134,7 +134,7 @@ class _TakesDays:
         return MethodType(self._method, estimator)
 
 
-class BaseByDays(BaseDPEstimator):
+class BaseByDays(BaseWeighted):
     """Base class of estimators that can be fitted day by day.
 
     A subclass reads `_later` in its plan and its fit, or gives `_joined`.

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,10 +60,9 @@ from .._rows.nearest import UnitRows, nearest_point, nearest_seen, squares_to_ne
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
-from .._sklearn_compat import kmeans_of, with_callbacks
+from .._sklearn_compat import kmeans_of
 from .._status import Message, Status
 from .._validation import SQUARABLE
-from .._weights import with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.2  # of the budget, for these units; at the most, where the rows are few
@@ -327,35 +326,6 @@ class BaseDPCenters(
     bound_: float
     rows_beyond_: float
     cluster_centers_: np.ndarray
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Compute private cluster centers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Some estimators take tables in parts,
-            such as collections of Dask: `labels_` then is one, too.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to the same person. The guarantee then covers adding or
-            removing all rows of a group, and every group has the same total weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups)
 
     if not TYPE_CHECKING:
 
@@ -628,54 +598,6 @@ class BaseDPCenters(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class BaseWeightedCenters(BaseDPCenters):
-    """Base class of those k-means estimators whose rows may have weights."""
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compute private cluster centers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped. `DPKMeans` reads sparse rows as CSR, chunk by
-            chunk, and gives the bits of their dense copy; others refuse them.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Weight of each row, not negative, and capped at `max_weight`; `messages_` tell if that
-            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
-            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
-            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
-            rows: what one row adds is limited by one weight.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
 
 def noisy_cost(session, table, centers, cap, within=None):

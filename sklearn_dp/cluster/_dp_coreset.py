@@ -5,7 +5,7 @@ fit is a function of them, and of randomness that hides nothing: it costs nothin
 is done.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,6 @@ from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
 from ._centers import told_of_narrow, unit_entries
 
 if TYPE_CHECKING:
@@ -168,34 +167,6 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Release the points.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to the same person. The guarantee then covers adding or
-            removing all rows of a group, and every group has the same total weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups)
 
     def _check_parameters(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from sklearn.base import ClusterMixin
 
 from .._aggregate.columns.look import column_entries, look_at_columns
 from .._aggregate.density import DenseCells, dense_cells, grid_over, nearest_cluster
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy import _accounting as accounting
@@ -22,9 +22,7 @@ from .._privacy._session import PrivacySession
 from .._queries.grid_cells import GridCells
 from .._queries.table_rows import TableRows
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
 from .._status import Message, Severity, Status
-from .._weights import with_max_weight
 
 _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
@@ -35,7 +33,7 @@ _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
 
-class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
+class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
     """Density-based clustering (DBSCAN) with differential privacy.
 
     A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
@@ -48,7 +46,9 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
     eps : float, default=0.5
         Radius of a neighborhood, in units of the columns: as in
         :class:`~sklearn.cluster.DBSCAN`. It is public; do not compute it from the data. Scale
-        columns of different units first, for instance with :class:`~sklearn_dp.PublicScaler`.
+        columns of different units first, for instance with :class:`~sklearn_dp.PublicScaler`. A fit
+        raises a ValueError if a grid over the bounds would need more than 2**20 cells for it, or if
+        there are more than 60 features.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
@@ -217,49 +217,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         look = _LOOK * rho
         cells = PlanEntry.gaussian(_CELLS, sum_down([rho, -look]), words, max_rho=rho)
         return (*column_entries(look), cells)
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the density of the rows of `X`, and find its clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Dense, finite rows.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Weight of each row, from 0 (the row does not count) to `max_weight`. It is as private as
-            the row.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. The rows of a unit share
-            its weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If `eps` is so small that the grid over the bounds would have more than 2**20 cells, or
-            if there are more than 60 features.
-
-        Warns
-        -----
-        UtilityWarning
-            If released values show that the noise hides clusters.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:

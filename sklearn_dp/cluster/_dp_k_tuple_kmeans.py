@@ -23,7 +23,7 @@ from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
 from .._aggregate.shared.centering import Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
@@ -32,7 +32,7 @@ from .._privacy._rounding import sum_down
 from .._queries.blocks import BlockFits, fit_blocks
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, ColumnsOfCenters
 from ._k_tuples import (
     FarBallsOptions,
     FriendlyCoreOptions,
@@ -52,7 +52,7 @@ _PUBLIC = "tuples, then public"
 _CHOICE = "choice/"
 
 
-class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
+class DPKTupleKMeans(StandardErrors, BaseWeighted, BaseDPCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer

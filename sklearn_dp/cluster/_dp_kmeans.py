@@ -15,10 +15,10 @@ from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters, alike
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, ColumnsOfCenters, alike
 
 
-class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
+class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
@@ -159,7 +159,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
     rows is private. An empty data set is refused, as everywhere in scikit-learn; any other
-    size returns a result.
+    size returns a result. Sparse rows are read as CSR, chunk by chunk, with the result of their
+    dense copy, bit for bit.
 
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of

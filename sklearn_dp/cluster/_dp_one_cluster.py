@@ -11,7 +11,7 @@ noisy counts. Where there is none, or where rows are as dense beyond the ball, t
 
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,7 +54,6 @@ from .._queries.group_points import points_of
 from .._queries.handles import GridRows
 from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, row_guard
-from .._sklearn_compat import with_callbacks
 from .._status import Status, extent
 from .._validation import check_n_points
 from ._centers import BaseDPCenters, is_narrow, told_of_narrow, unit_entries
@@ -76,41 +75,6 @@ class BaseDPBall(BaseDPEstimator):
     min_radius: float | None
     sample_size: int
     n_init: int
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Find the ball.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Dense, finite. Rows outside `bounds` are clipped. Of parts a sample of about
-            `sample_size` rows at the most is collected where the fit is; the rows of each group
-            come together in one worker, by a shuffle.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit is treated as one
-            point, the mean of its rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-
-        Warns
-        -----
-        UtilityWarning
-            If the releases show that the ball is of little use.
-        """
-        return self._fit_validated(X, groups)
 
     def _check_parameters(self, n_features):
         self._check_search(n_features)
@@ -241,7 +205,9 @@ default="auto"
         2**11 for a linear grid).
     sample_size : int, default=32768
         Approximate maximum number of points whose pairwise distances are compared. Of more points,
-        a random sample is used: at least 8192 if allowed, with about 1000 of the t.
+        a random sample is used: at least 8192 if allowed, with about 1000 of the t. Of a table in
+        parts, the sample is collected where the fit is; a shuffle brings the rows of each group
+        together in one worker.
     n_init : int, default=1
         Number of independent restarts; the budget is split among them. The center with the most
         points around it is chosen privately. Useful with many clusters.

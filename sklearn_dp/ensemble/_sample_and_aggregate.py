@@ -295,9 +295,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     @with_callbacks
     @row_guard
-    def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
         """Fit to blocks and release the aggregate.
 
         Parameters

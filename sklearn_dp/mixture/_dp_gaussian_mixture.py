@@ -1,7 +1,7 @@
 """Differentially private Gaussian mixtures."""
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,8 +22,6 @@ from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
 from .._privacy._checks import check_choice, is_real
 from .._privacy._rounding import sum_down
-from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 
@@ -78,7 +76,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     max_weight : float, optional
         The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`.
+        refused. It has no effect without `sample_weight`, which "coreset" alone takes.
     options : KTupleOptions or PartitionOptions, optional
         Options of `method` if it is "k_tuples" or "partition".
     n_jobs : int, optional
@@ -299,47 +297,10 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
             return (*first, *moment_entries(rho))
         return (*first, *mixture_entries(rho, failure, n_features, settings))
 
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release a Gaussian mixture of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
-            taken too where `method` is "coreset" or "auto".
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
-            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Only
-            where `method` is "coreset" or "auto".
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : DPGaussianMixture
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If components are mostly noise. It depends on released values only.
-        """
+    def _fit_validated(self, X, groups, sample_weight=None):
         if sample_weight is not None:
             self._check_weighted()
-        return self._fit_validated(X, groups, sample_weight)
+        return super()._fit_validated(X, groups, sample_weight)
 
     def _check_weighted(self):
         """Tuples and balls are made of whole rows: what they count has no place for a weight."""

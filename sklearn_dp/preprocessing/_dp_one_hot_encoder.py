@@ -1,7 +1,7 @@
 """Categories found with differential privacy, and encoded as one column each."""
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,6 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._queries.vectors import UnitTotals
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
 from .._status import Status
 
 _SIZE = 0.05  # of rho: the number of units
@@ -187,31 +186,6 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
                 sensitivity="1 unit in each column",
             ),
         )
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Release the categories of the columns of `X`.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_features)
-            Columns of strings, numbers or booleans; values may be missing.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default.
-
-        Returns
-        -------
-        self : DPOneHotEncoder
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If released values show that most units may be in no released category.
-        """
-        return self._fit_validated(X, groups)
 
     def _schema(self, X: Any) -> Schema:
         given = in_memory(X, self._requires_in_memory())

@@ -8,18 +8,17 @@ import numpy as np
 
 from .._aggregate.shared.advice import Budget, advice, is_known
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._queries.table_rows import TableRows
 from .._status import Message, Status
-from ._scaling import ColumnFit
 
 _MOST = 100  # more levels than anybody reads
 
 
-class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
+class DPQuantiles(StandardErrors, BaseWeighted):
     """Medians, quartiles and other quantiles of columns, with differential privacy.
 
     All quantiles of a column are read off noisy ranks, the numbers of rows below each of a thousand
