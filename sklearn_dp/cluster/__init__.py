@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from ._dp_dbscan import DPDBSCAN
     from ._dp_k_tuple_kmeans import DPKTupleKMeans
     from ._dp_kmeans import DPKMeans
-    from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans
-    from ._dp_outlier_screen import DPOutlierScreen
+    from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
     from ._dp_topics import DPTopics, Topic
     from ._hierarchy import ClusterHierarchy, ClusterLevel
     from ._interior import IntPointResult, int_point
@@ -40,8 +39,7 @@ _HOMES = {
     "_dp_dbscan": ("DPDBSCAN",),
     "_dp_k_tuple_kmeans": ("DPKTupleKMeans",),
     "_dp_kmeans": ("DPKMeans",),
-    "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans"),
-    "_dp_outlier_screen": ("DPOutlierScreen",),
+    "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen"),
     "_dp_topics": ("DPTopics", "Topic"),
     "_hierarchy": ("ClusterHierarchy", "ClusterLevel"),
     "_interior": ("IntPointResult", "int_point"),

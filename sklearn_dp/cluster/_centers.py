@@ -1,8 +1,8 @@
-"""What the clusterers with centers share: everything after `fit`.
+"""Everything after the fit of clusterers with centers.
 
-A center, a weight and a radius are releases, and what is made of them and of rows (labels,
-distances, a score) is post-processing that costs nothing. But what it tells about private rows is
-not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_score` adds noise.
+Labels, distances and scores of rows are post-processing of released centers, which costs nothing.
+But of private rows they are not private: `labels_` stays in memory, and only
+:meth:`BaseDPCenters.private_score` adds noise.
 """
 
 import math
@@ -84,17 +84,14 @@ def unit_entries(domain: Domain | None, n_features: int, rho: float) -> tuple[Pl
     return column_entries(math.nextafter(_UNITS * rho, 0.0))
 
 
-def told_of_narrow(
+def note_narrow(
     status: Status, columns: Columns, width: float, names: Sequence[object], what: str
 ) -> Status:
     """The status, with the columns that are far narrower than `what`, of a released width.
 
-    >>> import numpy as np
     >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
-    >>> print(told_of_narrow(Status(), columns, 5e3, ["age", "salary"], "the ball"))
+    >>> print(note_narrow(Status(), columns, 5e3, ["age", "salary"], "the ball"))
     the ball is far wider than some columns, so it says nothing about them: age
-    >>> told_of_narrow(Status(), columns, 50.0, ["age", "salary"], "the ball")
-    ()
     """
     if status:
         return status
@@ -111,8 +108,7 @@ def is_narrow(columns: Columns, width: float) -> np.ndarray:
 
 
 class ColumnsOfCenters:
-    """The units of the columns in one fit, and the centers refined in them, but for a single
-    center."""
+    """The units of the columns in one fit, and the centers refined in them."""
 
     def __init__(self, domain: Domain | None, n_features: int, one_center: bool) -> None:
         self._one = one_center
@@ -136,8 +132,7 @@ class ColumnsOfCenters:
         return (*scales, refinement_entry(self.refined * rho))
 
     def look(self, session: PrivacySession, table: TableRows) -> Callable[[float], None] | None:
-        """Return the function that releases the units, at a released number of rows, and waives
-        the rest."""
+        """Return a function of the released number of rows, which releases the units."""
 
         def release(size: float) -> None:
             profile = look_at_columns(session, table, size)
@@ -165,7 +160,7 @@ class ColumnsOfCenters:
             refined = refined_centers(session, table, columns, known, result.square, size)
             result = _pool_weights(result, refined)
         else:
-            refined = alike(result, self.columns if self.scales else None)
+            refined = unrefined(result, self.columns if self.scales else None)
             refined = refined._replace(unknown=self.columns is None and centers.shape[1] > 1)
         refined = refined._replace(constant=refined.constant | self.single)
         if self.scales:  # without bounds nothing limits what the noise hides beside one value
@@ -176,8 +171,7 @@ class ColumnsOfCenters:
 
 
 def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResult:
-    """Return the weights of clusters, the inverse-variance mean of two releases, and how many rows
-    have moved since."""
+    """Replace the weights of clusters by the inverse-variance mean of two releases."""
     if released.numbers is None:
         return result
     numbers, numbers_sd = released.numbers
@@ -193,11 +187,8 @@ def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResul
     return replace(result, weights=weights, weights_sd=noise, weights_drift=gone)
 
 
-def alike(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
-    """Centers that were not refined; by default columns have the same part of the spread.
-
-    That is so where nothing tells more.
-    """
+def unrefined(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
+    """Centers that were not refined; by default columns have the same part of the spread."""
     (_, d), quality = result.centers.shape, result.quality
     assert quality is not None and result.centers_sd is not None
     if columns is None:
@@ -235,7 +226,7 @@ class Euclidean:
         return distances(X, centers)
 
     def length(self, distance: float) -> float:
-        """The Euclidean length that a distance is of."""
+        """The Euclidean length of a distance."""
         return distance
 
     def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> KMeans | Pipeline:
@@ -250,11 +241,9 @@ class Cosine(Euclidean):
     largest = 1.0
 
     def domain(self, n_features: int) -> Domain:
-        """The unit sphere."""
         return Sphere.of(n_features)
 
     def rows(self, X: Any) -> Any:
-        """Directions of rows; sparse ones stay sparse."""
         if not isinstance(X, SparseRows) or not X.width:
             return UnitRows(X)
         table = X.entries(slice(0, len(X)))
@@ -262,7 +251,6 @@ class Cosine(Euclidean):
         return SparseRows(table)
 
     def centers(self, means: np.ndarray) -> np.ndarray:
-        """Directions of means."""
         return unit_rows(means)
 
     def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -270,7 +258,6 @@ class Cosine(Euclidean):
         return self.cost * np.square(distances(X, centers))
 
     def length(self, distance: float) -> float:
-        """That of the difference of two directions."""
         return float(np.sqrt(distance / self.cost))
 
     def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> Pipeline:
@@ -283,13 +270,10 @@ class Cosine(Euclidean):
         return make_pipeline(normalizer, kmeans_of(centers, **released))
 
 
-_METRICS: dict[str, Euclidean] = {"euclidean": Euclidean(), "cosine": Cosine()}
-
-
 def metric_of(name: Any) -> Euclidean:
     """The metric that a user asks for by its name."""
-    check_choice("metric", name, tuple(_METRICS))
-    return _METRICS[name]
+    check_choice("metric", name, ("euclidean", "cosine"))
+    return Cosine() if name == "cosine" else Euclidean()
 
 
 # -- centers ---------------------------------------------------------------------------------------
@@ -302,7 +286,7 @@ CENTERS_WITH_ERRORS = {
     "inertia_": (0.0, np.inf),
     "size_": (0.0, np.inf),
 }
-"""What the k-means estimators release with a standard error, and the range that it can be in."""
+"""Attributes of the k-means estimators that have a standard error, and their ranges."""
 
 
 class BaseDPCenters(
@@ -316,10 +300,8 @@ class BaseDPCenters(
     _feature_axes = {"cluster_centers_": 1}
 
     n_clusters: Any  # an integer; those that choose the number take more
-    criterion = "auto"
-    """What a number of clusters is chosen by: a parameter of some."""
-    metric = "euclidean"
-    """What a distance is: a parameter of some."""
+    criterion = "auto"  # a parameter of those that choose the number of clusters
+    metric = "euclidean"  # a parameter of DPKMeans
 
     _chooses_number = False
     radius_: float
@@ -345,10 +327,13 @@ class BaseDPCenters(
         self._asked_number()
 
     def _asked_number(self):
-        """The number of clusters, or the candidates for it; public."""
+        """The number of clusters, or the candidates for it."""
         if not self._chooses_number:
             return check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
         return check_number_of_clusters(self.n_clusters, "n_clusters", self.criterion)
+
+    def _columns(self, n_features):
+        return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
 
     @property
     def n_clusters_(self) -> int:
@@ -357,10 +342,7 @@ class BaseDPCenters(
         return len(self.cluster_centers_)
 
     def _set_centers(self, centers, weights):
-        """Store centers by decreasing weight.
-
-        Both `centers` (k, d) and `weights` (k,) are released; noise may have made weights negative.
-        """
+        """Store released centers (k, d) by decreasing weight (k,); noise makes some negative."""
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
@@ -369,15 +351,11 @@ class BaseDPCenters(
         return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
-        """Store what an engine released: an `EngineResult`, with its standard errors.
+        """Store an `EngineResult` and its centers, refined column by column (`columns`).
 
-        A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
+        A whole unit of it weighs `unit_weight`.
         """
-        self.radius_, self.messages_, self.n_iter_ = (
-            result.radius,
-            result.status,
-            result.n_iterations,
-        )
+        self.radius_, self.n_iter_ = result.radius, result.n_iterations
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
         if result.beyond is not None:
@@ -389,15 +367,12 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        messages = told_by_column(self.messages_, columns, codes, names)
-        self.messages_ = told_of_inertia(messages, quality)
-        self.messages_, cut = self._outside(result, columns, names)
+        messages = told_of_inertia(told_by_column(result.status, columns, codes, names), quality)
+        self.messages_, cut = self._outside(messages, result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
-        noise, since = (
-            unit_weight * result.weights_sd[order],
-            unit_weight * result.weights_drift[order],
-        )
+        noise = unit_weight * result.weights_sd[order]
+        since = unit_weight * result.weights_drift[order]
         self._weights_errors = noise, since  # for later days, in which both fade by their own laws
         self.cluster_weights_std_error_ = np.hypot(noise, since)
         self.cluster_centers_std_error_ = columns.std_error[order]
@@ -405,12 +380,12 @@ class BaseDPCenters(
         self.cluster_centers_status_ = codes[order]
         self.column_status_ = codes_by_column(codes)
 
-    def _outside(self, result, columns, names):
-        """The status that knows of rows beyond public bounds, and the columns that these cut."""
+    def _outside(self, status, result, columns, names):
+        """The status, with rows beyond public bounds, and the columns that these cut."""
         d, quality, size = len(names), result.quality, max(result.size, 1.0)
         domain = self._domain(d)
         if domain is None or isinstance(domain, Sphere):
-            return self.messages_, np.zeros(d, dtype=bool)
+            return status, np.zeros(d, dtype=bool)
         real = result.weights > 3 * result.weights_sd
         centers, errors = columns.centers[real], columns.std_error[real]
         # Of columns that have no spread of their own, what is typical.
@@ -418,7 +393,7 @@ class BaseDPCenters(
         spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
         share = quality.outside / size, quality.outside_sd / size
         sure = centers, errors, spread, columns.beyond
-        return told_of_outside(self.messages_, domain, *sure, share, names)
+        return told_of_outside(status, domain, *sure, share, names)
 
     @property
     def _distance(self):
@@ -427,10 +402,6 @@ class BaseDPCenters(
     def _compared(self, X):
         """Rows that a user gave, as they are compared with the centers."""
         return self._distance.rows(self._validate_predict(X))
-
-    def _nearest(self, X):
-        """Index of the nearest center of each row, none of no rows."""
-        return nearest_point(X, self.cluster_centers_)
 
     @property
     def _n_features_out(self):
@@ -450,7 +421,7 @@ class BaseDPCenters(
         labels : ndarray of int32 of shape (n_samples,)
             Rows of `cluster_centers_`.
         """
-        return self._nearest(self._compared(X))
+        return nearest_point(self._compared(X), self.cluster_centers_)
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
@@ -466,11 +437,8 @@ class BaseDPCenters(
         distances : ndarray of shape (n_samples, n_clusters)
             Of each row, which do not depend on the other rows, bit for bit.
         """
-        return for_rows(
-            lambda rows: self._distance.distances(rows, self.cluster_centers_),
-            self._compared(X),
-            self._n_features_out,
-        )
+        to_centers = partial(self._distance.distances, centers=self.cluster_centers_)
+        return for_rows(to_centers, self._compared(X), self._n_features_out)
 
     @row_guard
     def score(
@@ -529,9 +497,8 @@ class BaseDPCenters(
         rho : float, optional
             Cost in zero-concentrated DP. Give it in place of `epsilon`.
         ledger : None, False, str, path or PrivacyLedger, optional
-            What it is charged to. None: the ledger of the estimator, if it has one, which for the
-            result of a search or a segment is that of the whole; False: none, which is for rows
-            that no ledger keeps account of.
+            None: the ledger of the estimator, which for the result of a search or a segment is
+            that of the whole. False: none, for rows that no ledger keeps account of.
         max_distance : float, optional
             Public: longer distances are capped at this one. `radius_` by default, or 1 for cosine
             distances; between 1e-140 and 1e140.
@@ -577,8 +544,15 @@ class BaseDPCenters(
             table = TableRows.in_memory(valid, self._units(valid, groups))
         else:
             table = TableRows(open_parts(source, getattr(self, "n_jobs", None)))
-        lengths = metric.length(cap), metric.domain(self.n_features_in_)
-        return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
+        # Squares of float32 may overflow. Rows farther than `reach` from the middle are moved to
+        # that sphere: there, too, no center is nearer than the cap, so their cost does not change.
+        centers, length = self.cluster_centers_.astype(np.float64), metric.length(cap)
+        middle = centers.mean(axis=0)
+        reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + length
+        within = metric.domain(self.n_features_in_)
+        grid = GridRows.quantize(table, Domain(middle, reach), within)
+        answer = grid.ask(CappedSum(np.rint((centers - middle) / grid.unit), length))
+        return -metric.cost * float(session.release("score", answer)[0])
 
     def to_sklearn(self) -> KMeans | Pipeline:
         """The released centers as an estimator of scikit-learn.
@@ -598,19 +572,3 @@ class BaseDPCenters(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def noisy_cost(session, table, centers, cap, within=None):
-    """Release the noisy sum of squared distances to the nearest center, each at most cap squared.
-
-    The plan of the session holds "score"; `cap` is public or released. Rows are moved into the
-    public domain `within` first.
-    """
-    centers = centers.astype(np.float64)  # squares of those of float32 may overflow
-    middle = centers.mean(axis=0)
-    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
-    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
-    # cap, so what they count does not change.
-    rows = GridRows.quantize(table, Domain(middle, reach), within)
-    answer = rows.ask(CappedSum(np.rint((centers - middle) / rows.unit), cap))
-    return float(session.release("score", answer)[0])

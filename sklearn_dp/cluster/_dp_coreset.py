@@ -1,11 +1,6 @@
-"""A released coreset of the rows: weighted points that any estimator may be run on.
+"""A released coreset of the rows: weighted points that any estimator may be run on."""
 
-The releases are those of :mod:`sklearn_dp._aggregate.kmeans.private_coreset`. Everything after a
-fit is a function of them, and of randomness that hides nothing: it costs nothing, however often it
-is done.
-"""
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +8,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.look import columns_of
-from .._aggregate.columns.outside import (
-    OF_CLUSTERS,
-    RowsBeyond,
-    outside_entries,
-    told_of_beyond,
-)
+from .._aggregate.columns.outside import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
 from .._aggregate.shared.axes import normal_points
 from .._base import (
@@ -35,7 +25,7 @@ from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
-from ._centers import told_of_narrow, unit_entries
+from ._centers import note_narrow, unit_entries
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -63,16 +53,14 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
-        finding a radius.
+        Public radius of a ball around the origin, or a box of scalars or arrays (n_features,). Rows
+        outside are clipped. None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -191,7 +179,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.resolution_ = float(np.median(coreset.widths.max(axis=1)))
         names = self._column_names
         words = "a cell (resolution_)"
-        self.messages_ = told_of_narrow(coreset.status, columns, self.resolution_, names, words)
+        self.messages_ = note_narrow(coreset.status, columns, self.resolution_, names, words)
         self.messages_ = told_of_beyond(self.messages_, beyond.shares, names, most=OF_CLUSTERS)
         self._region = coreset.domain  # public or released: where samples may lie
 
@@ -242,18 +230,15 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
             chosen = np.searchsorted(ends[:-1], rng.random(n) * ends[-1], side="right")
         except MemoryError:
             raise ValueError("n_samples: that many rows do not fit into memory.") from None
+        basis, spread = self.basis_, np.full(X.shape[1], np.sqrt(self.residual_variance_))
         for rows in gen_batches(n, _BATCH):
-            X[rows] = self._around(chosen[rows], rng)
+            widths = self.widths_[chosen[rows]]
+            offsets = (rng.random(widths.shape) - 0.5) * widths
+            if basis is not None:
+                noise = normal_points(rng, len(widths), spread)
+                offsets = offsets @ basis + (noise - noise @ basis.T @ basis)
+            X[rows] = self._region.clip_points(self.points_[chosen[rows]] + offsets)
         return X
-
-    def _around(self, chosen: np.ndarray, rng: Any) -> np.ndarray:
-        """A row around each of the chosen points."""
-        offsets = (rng.random((len(chosen), self.widths_.shape[1])) - 0.5) * self.widths_[chosen]
-        if self.basis_ is not None:
-            offsets = offsets @ self.basis_ + _off_axes(
-                len(chosen), self.basis_, self.residual_variance_, rng
-            )
-        return self._region.clip_points(self.points_[chosen] + offsets)
 
     def to_frame(self) -> "DataFrame":
         """The points with their weights as a pandas DataFrame (needs pandas).
@@ -276,9 +261,3 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "density_estimator"
         return tags
-
-
-def _off_axes(n, basis, variance, rng):
-    """Normal offsets (n, d) in the directions off the axes (q, d): `variance` in each of d - q."""
-    offsets = normal_points(rng, n, np.full(basis.shape[1], np.sqrt(variance)))
-    return offsets - offsets @ basis.T @ basis

@@ -67,14 +67,12 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         Where noise alone would reach it, `min_samples_` is larger. It does not grow by itself with
         the number of rows: for twice the rows, twice as many are within `eps`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`.
+        Public: weights are capped at this, and the noise is that for a row of this weight. None:
+        an array of weights is refused.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -101,8 +99,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         20 fits at most.
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each training row, -1 for noise: not private, and not part of pickles.
-    trustworthy_ : bool
-        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -146,9 +142,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
     _replaces = "DBSCAN"
     _leaves_out_rows_outside = True
     _with_errors = {"cluster_sizes_": (0.0, math.inf), "size_": (0.0, math.inf)}
-    _length_released = (
-        "core_cells_", "core_labels_", "cluster_sizes_", "cluster_sizes_std_error_"
-    )  # fmt: skip
+    _length_released = "core_cells_", "core_labels_", "cluster_sizes_", "cluster_sizes_std_error_"
 
     def __init__(
         self,
@@ -232,7 +226,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         labels : ndarray of int of shape (n_samples,)
             -1 for rows in no cluster. The labels of private rows are not private.
         """
-        return self._labels(self._validate_predict(X))
+        return self._labeled_by()(self._validate_predict(X))
 
     def _grid(self, n_features: int, sd: float, least: float = 0.0) -> GridCells:
         """The public grid for this noise."""
@@ -263,11 +257,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         progress("density")
         found = dense_cells(grid, noisy[:-1], sd, float(self.eps), least)
         known = np.ones(table.n_features, dtype=bool) if look is None else look.known
-        self._keep(found, grid, weight)
-        self.messages_ = self._in_words(found, grid, known, float(noisy[-1]), sd)
-
-    def _keep(self, found: DenseCells, grid: GridCells, weight: float) -> None:
-        """The fitted attributes; a whole unit weighs `weight`."""
         self.core_cells_, self.core_labels_ = found.centers, found.labels
         self.cell_side_, self.n_clusters_ = grid.side, found.n_clusters
         self.cluster_sizes_ = weight * found.sizes
@@ -275,22 +264,19 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         self.size_ = weight * max(found.size, 0.0)
         self.size_std_error_ = weight * found.size_sd
         self.min_samples_ = weight * found.least
+        self.messages_ = self._judged(found, grid, known, float(noisy[-1]), sd)
 
-    def _in_words(
+    def _judged(
         self, found: DenseCells, grid: GridCells, known: np.ndarray, outside: float, sd: float
     ) -> Status:
-        """What limits the answer."""
+        """Return the messages about the answer."""
         if not known.all():
-            words, names = (
-                "too few rows: the noise hides the range of these columns",
-                self._column_names,
-            )
+            words = "too few rows: the noise hides the range of these columns"
             action = "pass bounds=, or use more rows or a larger epsilon"
+            names = self._column_names
             return Status().add_columns("few_rows", words, names, ~known, action, "all")
         if grid.side > _WIDEST * self.eps:
-            words = (
-                "the range of the columns is too wide for this eps: no clusters can be told apart"
-            )
+            words = "the range of the columns is too wide to tell clusters apart with this eps"
             action = f"use an eps of at least {_ENOUGH * grid.side:.2g}, or pass narrower bounds="
             return Status([Message("no_clusters", words, (), action, "all")])
         total, raised = found.size + outside, self.min_samples_ > self.min_samples
@@ -314,13 +300,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
             status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
         return status
 
-    def _labels(self, X: np.ndarray) -> np.ndarray:
-        return nearest_cluster(X, self.core_cells_, self.core_labels_, float(self.eps))
-
     def _labeled_by(self):
-        return partial(
-            nearest_cluster,
-            centers=self.core_cells_,
-            labels=self.core_labels_,
-            radius=float(self.eps),
-        )
+        cells = {"centers": self.core_cells_, "labels": self.core_labels_}
+        return partial(nearest_cluster, **cells, radius=float(self.eps))

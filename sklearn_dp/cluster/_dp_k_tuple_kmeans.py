@@ -5,8 +5,7 @@
    makes a k-tuple of centers of each block.
 3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
    agree on, or that there are none.
-4. Lloyd iterations on all rows refine them: :mod:`._k_tuples`, which also has what answers
-   where steps 2 and 3 cannot.
+4. Lloyd iterations on all rows refine them (:mod:`._k_tuples`).
 """
 
 import dataclasses
@@ -27,12 +26,12 @@ from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_int
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
-from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._queries.blocks import BlockFits, fit_blocks
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
-from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, ColumnsOfCenters
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 from ._k_tuples import (
     FarBallsOptions,
     FriendlyCoreOptions,
@@ -75,17 +74,15 @@ class DPKTupleKMeans(StandardErrors, BaseWeighted, BaseDPCenters):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
-        finding a radius.
+        Public radius of a ball around the origin, or a box of scalars or arrays (n_features,). Rows
+        outside are clipped. None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. The fits of blocks do not
-        use weights. None: an array of weights is refused.
+        Public: weights are capped at this, and the noise is that for a row of this weight. The fits
+        of blocks do not use weights. None: an array of weights is refused.
     n_tuples : int or "auto", default="auto"
         Number of blocks; public, at least 2. "auto": the number that the aggregator needs at this
         budget. If a friendly core needs more than 1000, the plan has no tuples at all, only the
@@ -95,9 +92,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeighted, BaseDPCenters):
         two first test that far balls partition nearly all tuples. "k_averages" then averages the
         points in each ball, and needs hundreds of thousands of tuples; "noisy_centers" adds noise
         to a single tuple, and needs clusters that are hundreds of times farther apart than the
-        tuples differ. Both look at each tuple only a few times, whereas a friendly core compares
-        all pairs; up to 5000 tuples neither outperformed "friendly_core" in our benchmarks, and
-        "auto" is "friendly_core".
+        tuples differ. "auto" is "friendly_core", which compares all pairs of tuples; neither of the
+        others outperformed it in our benchmarks with up to 5000 tuples.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         How blocks are formed: each row is in one block, or Poisson(1/2) copies of it are in as many
         blocks. In the latter case, a row with many copies costs more than the aggregator alone, and
@@ -118,21 +114,14 @@ class DPKTupleKMeans(StandardErrors, BaseWeighted, BaseDPCenters):
         Number of blocks fitted at the same time, through joblib: by processes, because threads
         share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, \
-privacy_report_ :
-        See :class:`DPKMeans`.
-    n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
-        See :class:`DPKMeans`.
-    inertia_, inertia_std_error_, explained_, explained_std_error_ : float
-        See :class:`DPKMeans`.
-    cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
-        See :class:`DPKMeans`.
-    cluster_centers_status_, column_status_ : ndarray of str
+    cluster_centers_, cluster_weights_, cluster_centers_std_error_, cluster_weights_std_error_, \
+cluster_centers_status_, column_status_, n_clusters_, n_clusters_criterion_, labels_, radius_, \
+bound_, rows_beyond_, size_, size_std_error_, inertia_, inertia_std_error_, explained_, \
+explained_std_error_, status_, messages_, privacy_report_ :
         See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Algorithm branch selected by the released values.
@@ -297,10 +286,10 @@ privacy_report_ :
             engine = partial(engine_entries, bounds_known=bounded, quality=True, n_clusters=asked)
             return (*engine(engine_rho, n_features), *last)
         last = columns.entries(math.nextafter((1 - _TUPLE_SHARE) * rho, 0.0))
-        entries = [_gaussian("count", _COUNT_SHARE * rho, "one unit")]
+        entries = [PlanEntry.gaussian("count", _COUNT_SHARE * rho, "one unit")]
         if not bounded:
             words = "one unit in the histogram of norms"
-            entries.append(_gaussian("bound", _BOUND_SHARE * rho, words))
+            entries.append(PlanEntry.gaussian("bound", _BOUND_SHARE * rho, words))
         if isinstance(asked, Candidates):
             entries += separate_entries(_CHOICE_SHARE * rho, n_features, asked, _CHOICE)
         rest = sum_down([rho, *(-entry.rho for entry in (*entries, *last))])
@@ -312,10 +301,6 @@ privacy_report_ :
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
         entries += _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK)
         return (*entries, *last)
-
-    def _columns(self, n_features):
-        one = self._asked_number() == 1
-        return ColumnsOfCenters(self._domain(n_features), n_features, one)
 
     # -- fit --------------------------------------------------------------------------------------
 
@@ -351,8 +336,19 @@ privacy_report_ :
 
     def _fit_tuples(self, table, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""
-        domain = context.domain
-        tuples = self._inner_fits(table, numbers, context.session, domain, context.n_clusters)
+        # One tuple for each block, NaN where it has fewer than k rows or its fit failed in any way.
+        # The session gives blocks and seeds, and releases nothing here.
+        domain, k = context.domain, context.n_clusters
+        fits = BlockFits(
+            BlockKMeans(k) if self.inner is None else self.inner,
+            self.n_tuples_,
+            centers_of,
+            (k, table.n_features),
+            min_rows=k,
+            prepare=partial(clipped, domain),
+            rate=None if self.sampling == "disjoint" else COPY_RATE,
+        )
+        tuples = fit_blocks(context.session, table, fits, numbers)
         context.progress("inner fits")
         centers = stage.run(context.session, tuples, domain.center, domain.radius)
         context.progress("aggregation")
@@ -361,27 +357,6 @@ privacy_report_ :
             return context.coreset("fallback/")
         self.path_ = _TUPLES if centers is not None else _PUBLIC
         return context.refined(context.public_centers() if centers is None else centers, weight)
-
-    def _inner_fits(self, table, numbers, session, domain, n_clusters):
-        """The k-tuples of the blocks, as points: one for each, whatever happens in it.
-
-        NaN where a block has fewer than k rows, or its fit failed in any way. Rows are clipped to
-        the domain before a fit; the session gives blocks and seeds, and releases nothing here.
-        """
-        fits = BlockFits(
-            BlockKMeans(n_clusters) if self.inner is None else self.inner,
-            self.n_tuples_,
-            centers_of,
-            (n_clusters, table.n_features),
-            min_rows=n_clusters,
-            prepare=partial(clipped, domain),
-            rate=None if self.sampling == "disjoint" else COPY_RATE,
-        )
-        return fit_blocks(session, table, fits, numbers)
-
-
-def _gaussian(name, rho, sensitivity):
-    return PlanEntry(name, Mechanism.GAUSSIAN, rho, sensitivity=sensitivity)
 
 
 def _on_path(entries, *paths):

@@ -15,7 +15,7 @@ from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
-from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, ColumnsOfCenters, alike
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, unrefined
 
 
 class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
@@ -75,8 +75,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -258,9 +257,6 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
             raise ValueError("init must have the shape (n_clusters, n_features).")
         return start
 
-    def _columns(self, n_features):
-        return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
-
     _by_column = ("bounds", "init")
 
     def _no_days(self):
@@ -323,4 +319,4 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         stream = today.days.state or StreamState.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
         columns = self._columns(table.n_features)
-        self._store(result, alike(result, columns.columns if columns.refined else None), weight)
+        self._store(result, unrefined(result, columns.columns if columns.refined else None), weight)

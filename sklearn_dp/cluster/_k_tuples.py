@@ -1,6 +1,5 @@
 """Private aggregation of k-tuples that are there already."""
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -132,9 +131,9 @@ _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the c
 _DISAGREE = Message("no_agreement", "the tuples do not agree", severity="all")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class KTupleResult:
-    """What :func:`aggregate_k_tuples` releases.
+    """The result of :func:`aggregate_k_tuples`.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ class KTupleResult:
 
     @property
     def status(self) -> str:
-        """The worth of the answer in one word: "ok" or "unusable"."""
+        """One word: "ok" or "unusable"."""
         return self.messages.word
 
 
@@ -197,8 +196,7 @@ def aggregate_k_tuples(
     options : FriendlyCoreOptions or FarBallsOptions, optional
         Options of the chosen aggregator; see :class:`DPKTupleKMeans`.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Returns
     -------
@@ -297,34 +295,20 @@ def _plan(shape, target, aggregator, relation, options):
         raise ValueError("tuples: at least 2 are needed.")
     failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
     share = target.to_rho(gaussian=False, delta_failure=failure) * (1 - 1e-12)
-    stage = TupleStage(
-        share,
-        failure,
-        k,
-        d,
-        aggregator if fixed else "friendly_core",
-        t if fixed else 2,
-        relation=relation,
-        **settings,
-    )
+    kind, size = (aggregator, t) if fixed else ("friendly_core", 2)
+    stage = TupleStage(share, failure, k, d, kind, size, relation=relation, **settings)
     # A single step needs no conversion: all of epsilon and delta are its own.
-    alone = dataclasses.replace(stage, delta=target.delta, epsilon=target.epsilon)
+    alone = replace(stage, delta=target.delta, epsilon=target.epsilon)
     stage = alone if target.epsilon is not None and alone.whole else stage
     stage.check()
-    return stage, PrivacyPlan(
-        target,
-        stage.entries(),
-        "group",
-        ("a group is the origin of one tuple",),
-        relation,
-    )
+    notes = ("a group is the origin of one tuple",)
+    return stage, PrivacyPlan(target, stage.entries(), "group", notes, relation)
 
 
 # -- tuple routes ----------------------------------------------------------------------------------
-# Three things can: the k-means engine on all rows (:meth:`TupleContext.coreset`), Lloyd iterations
-# from centers that the tuples agree on (:meth:`TupleContext.refined`), and the same from public
-# centers (:meth:`TupleContext.public_centers`). Which of them does is decided by public facts, by
-# the released number of units, and by whether the aggregation has released centers.
+# The answer comes from the k-means engine on all rows, or from Lloyd iterations that start at
+# centers that the tuples agree on, or at public ones. Public facts, the released number of units,
+# and whether the aggregation has released centers decide which.
 
 
 @dataclass(frozen=True)
@@ -338,27 +322,19 @@ class TupleContext:
     progress: Callable[[str], Any]  # called with the name of each step when it is done
 
     def bounded(self, entry):
-        """Return the context with a domain, which `entry` pays for where there is none; status and
-        norms."""
+        """Context with a domain, which `entry` pays for if there is none; status and norms."""
         domain, status, norms = known_or_paid(self.session, entry, self.rows, self.domain)
         return replace(self, domain=domain), status, norms
 
     def judged(self, result, norms, weight, rho):
-        """A result with what a released bound leaves open.
-
-        `norms` are those of `bounded`; `weight`, of all units, was released for `rho`.
-        """
+        """A result within a released bound; the `weight` of all units was released for `rho`."""
         assert self.domain is not None
         # Where rows have weights of their own, their weight has a quarter of the budget.
         sd = noise_sd(rho) * (2.0 if self.rows.units.own_weights else 1.0)
         return result.bounded(norms, self.domain, weight, sd)
 
     def numbered(self, prefix, rho):
-        """Return the context with a number of clusters, and the choice of it; None where it is
-        given.
-
-        The plan entries of the choice have this prefix and are worth `rho`.
-        """
+        """Context with a number of clusters, and its choice (worth `rho`), or None if given."""
         if not isinstance(self.n_clusters, Candidates):
             return self, None
         assert self.domain is not None
@@ -370,15 +346,9 @@ class TupleContext:
 
     def coreset(self, prefix="", on_size_released=None):
         """Run the k-means engine, with the plan entries of a prefix."""
-        return fit_engine(
-            self.session,
-            self.rows,
-            self.domain,
-            self.n_clusters,
-            prefix=prefix,
-            callback=self.progress,
-            on_size_released=on_size_released,
-        )
+        rows = self.session, self.rows, self.domain, self.n_clusters
+        calls = {"callback": self.progress, "on_size_released": on_size_released}
+        return fit_engine(*rows, prefix=prefix, **calls)
 
     def public_centers(self):
         """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
@@ -390,9 +360,7 @@ class TupleContext:
     def refined(self, centers, size):
         """Refine centers, released or public, by noisy Lloyd iterations on all rows.
 
-        The centers (k, d) are about that of the domain, `size` is the released number of units. The
-        aggregation has found them in blocks, which use a part of the rows each and a part of the
-        budget; iterations use the rest of it on all rows.
+        The centers (k, d) are about that of the domain; `size` is the released number of units.
         """
         assert self.domain is not None
         rows, prefix = GridRows.quantize(self.rows, self.domain), "refine/"
@@ -407,9 +375,8 @@ class TupleContext:
             callback=self.progress,
         )
         final = lloyd(context, np.rint(centers / rows.unit))
-        return build_result(
-            context, final, self.domain, Status(), n_leaves=None, bounds=self.domain
-        )
+        domain = self.domain
+        return build_result(context, final, domain, Status(), n_leaves=None, bounds=domain)
 
 
 def centers_of(estimator):
@@ -422,10 +389,7 @@ def centers_of(estimator):
 
 def clipped(domain, rows):
     """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    longest = math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
     # Few blocks have a row outside of a ball; the others stay as they are.
-    if (
-        domain.low is None
-        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
-    ):
-        return rows
-    return domain.clip_points(rows)
+    within = domain.low is None and longest < domain.radius
+    return rows if within else domain.clip_points(rows)

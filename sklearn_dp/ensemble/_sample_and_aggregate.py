@@ -99,8 +99,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Number of blocks fitted at the same time, through joblib: by processes, because threads
         share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------

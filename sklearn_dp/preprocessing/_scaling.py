@@ -24,15 +24,13 @@ def unnamed(estimator: Any, X: Any) -> Any:
 
 
 class Scaling(OneToOneFeatureMixin, TransformerMixin):
-    """Mixin of private estimators that give `_center_and_scale`.
-
-    What is released, or 0 and 1 for none.
-    """
+    """Mixin of private scalers."""
 
     n_features_in_: int
     _validate_predict: Any
 
     def _center_and_scale(self) -> tuple[Any, Any]:
+        """Return what is released; 0 and 1 for none."""
         raise TypeError("a scaler must have centers and scales")
 
     @row_guard

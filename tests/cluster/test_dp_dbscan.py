@@ -124,7 +124,7 @@ def test_noise_may_exceed_the_rows_within_the_bounds(size):
     counts = np.zeros(grid.shape)
     counts[20:30, 20:30] = 50.0
     found = replace(dense_cells(grid, counts.ravel(), 1.0, 0.1, 20.0), size=size)
-    told = model._in_words(found, grid, known, 60.0, 1.0)
+    told = model._judged(found, grid, known, 60.0, 1.0)
     (message,) = [each for each in told if each.code == "rows_beyond_bounds"]
     assert message.text.startswith("67%" if size == 30.0 else "100%")
 
