@@ -85,10 +85,9 @@ _open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
 
 @contextmanager
 def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
-    """The next fit of an estimator, in this block, gets its session from one that it is part of.
+    """In this block, `opened` makes the session of the next fit of an estimator, from its plan.
 
-    `opened` makes it from the plan of the inner fit; it charges what the fit costs. Other fits on
-    the way, as those that a plan tries on dummy rows, have sessions of their own.
+    Other fits on the way, as those that a plan tries on dummy rows, have sessions of their own.
     """
     token = _open_inside.set((estimator, opened))
     try:
@@ -100,17 +99,13 @@ def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
 def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
     """The session of a fit: one that its ledger is charged for, or from the fit it is part of."""
     inside = _open_inside.get()
-    if inside is None or inside[0] is not estimator:
-        for around, _ in fits_around():  # other steps read the same rows
-            check_values(around)
-        return PrivacySession(
-            plan,
-            random_state=estimator.random_state,
-            ledger=estimator.ledger,
-            label=type(estimator).__name__,
-        )
-    _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
-    return inside[1](plan)
+    if inside is not None and inside[0] is estimator:
+        _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
+        return inside[1](plan)
+    for around, _ in fits_around():  # other steps read the same rows
+        check_values(around)
+    seed, ledger = estimator.random_state, estimator.ledger
+    return PrivacySession(plan, random_state=seed, ledger=ledger, label=type(estimator).__name__)
 
 
 class OpenBounds:
@@ -145,38 +140,19 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
     of releases, but for those in `_not_released`, which are excluded from pickles and displays.
-    `messages_` say, from released values, what limits the answer; where some of its numbers are of
-    no use, `fit` warns and does not raise, since an exception would tell. Where a fit had to find
-    bounds, they say how many rows may lie beyond them.
+    Where numbers are of no use, `fit` warns and does not raise, since an exception would tell.
     """
 
-    max_weight: float | None = None
-    """What a whole unit weighs where rows have weights; a parameter of those that take them."""
-
-    _not_released = ("labels_",)
-    """Attributes that are kept in memory for convenience and never leave it in a pickle."""
-
-    _divides_rows = False
-    """True if a fit takes a key beside its rows, which searches and their plans know nothing of."""
-
-    _centers: str | None = None
-    """The attribute whose rows are centers, of classes that release some: searches score by it."""
-
-    _predicts_labels = True
-    """True if what `predict` gives, of classes that have it, are labels: searches compare these."""
-
-    _leaves_out_rows_outside = False
-    """True if rows outside of public bounds are left out, where others move them to the bounds."""
-
-    _clips_columns = False
-    """True if a fit without bounds clips each column to a range that it finds."""
-
-    _by_column: tuple[str, ...] = ("bounds",)
-    """Parameters with a number for each column, which may name them."""
-
+    max_weight: float | None = None  # what a whole unit weighs where rows have weights
+    _not_released = ("labels_",)  # kept in memory for convenience, never in a pickle
+    _divides_rows = False  # True if a fit takes a key, which searches and their plans do not know
+    _centers: str | None = None  # the attribute whose rows are centers: searches score by it
+    _predicts_labels = True  # searches compare the labels that `predict` gives
+    _leaves_out_rows_outside = False  # rows outside of public bounds; others clip them
+    _clips_columns = False  # True if a fit without bounds finds a range for each column
+    _by_column: tuple[str, ...] = ("bounds",)  # parameters that may name columns
+    # Arrays whose length is a release; checks of pickles do not weigh them.
     _length_released: tuple[str, ...] = ()
-    """Arrays whose length is a release, as how many cells stand out from the noise: more rows, more
-    of them. The checks of pickles do not weigh them."""
 
     # -- parameters -----------------------------------------------------------------------------
 
@@ -185,7 +161,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         return budget_of(self.epsilon, self.delta, self.rho)
 
     def _check_shared(self) -> PrivacyBudget:
-        """Check the parameters that all estimators share; the budget that they ask for."""
+        """Check the parameters that all estimators share, and return the budget."""
         if self.n_jobs is not None:
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
@@ -204,8 +180,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     def _in_order(self, parameter: str) -> Any:
         """A parameter in the order of the columns of the fit, where it names them.
 
-        A plan knows no table, and an estimator may still have the names of an earlier fit: no plan
-        depends on the order. Other names than those of the fit are refused before it.
+        No plan depends on the order: it knows no table, and names may be those of an earlier fit.
         """
         value, names = getattr(self, parameter), vars(self).get("feature_names_in_")
         names = getattr(self, "_names_of_search", None) if names is None else names
@@ -242,13 +217,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         target = self._check_shared()
         self._domain(n_features)
         self._check_parameters(n_features)
-        return PrivacyPlan(
-            target,
-            tuple(self._plan_entries(target, n_features)),
-            unit,
-            self._plan_notes(),
-            self._relation(unit),
-        )
+        entries = tuple(self._plan_entries(target, n_features))
+        return PrivacyPlan(target, entries, unit, self._plan_notes(), self._relation(unit))
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """Return what a fit would release and spend, before any data are seen.
@@ -268,10 +238,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        return replace(
-            self._make_plan(n_features, unit),
-            communication_cost=self._communication_cost(n_features, unit),
-        )
+        plan = self._make_plan(n_features, unit)
+        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
 
     # -- fit ------------------------------------------------------------------------------------
 
@@ -310,10 +278,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         return self._fit_validated(X, groups)
 
     def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
-        """Plan and charge from what types alone tell: the ledger is asked before values are read.
-
-        What is public and wrong with `X` is not charged. A plan may depend on further public facts.
-        """
+        """Plan and charge from what types alone tell, before values are read."""
         n_features = self._check_given(X).n_features
         if not 1 <= n_features <= MOST_FEATURES:
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
@@ -343,8 +308,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         self._warn()
 
     def _tell_limit(self) -> None:
-        """Without bounds, or in far wider ones, nothing is known of what lies outside of ranges and
-        balls that were found."""
+        """Say what may lie outside of ranges and balls that were found."""
         if not self._clips_columns and not hasattr(self, "rows_beyond_"):
             return
         domain = self._domain(self.n_features_in_)

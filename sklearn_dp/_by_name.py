@@ -33,8 +33,7 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
 
 
 def in_one_order(values: Any, name: str) -> Any:
-    """Return values in the order of the names of the first of a pair that has some: plans know no
-    table."""
+    """Values in the order of the names of the first of a pair that has some, for plans."""
     names = names_in(values)
     return values if names is None else by_name(values, names, name)
 

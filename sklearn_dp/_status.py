@@ -1,4 +1,4 @@
-"""What a fit says of its answer: messages, and the one word that they amount to.
+"""The messages of a fit about its answer, and their summary in one word.
 
 All of it follows from released values, so it costs nothing and may be published.
 """
@@ -91,8 +91,9 @@ class Status(tuple[Message, ...]):
         action: str = "",
         severity: Severity = "caution",
     ) -> Self:
-        """Return this status with a message about the columns (d,) that a mask marks, if there are
-        any: their names end the text. "part" is "all" where it is so of all columns.
+        """Return this status with a message about the columns (d,) that a mask marks, if any.
+
+        Their names end the text. "part" becomes "all" if it marks all columns.
 
         >>> lost = "no_spread", "no spread found in", ["pay", "age"], np.array([True, False])
         >>> str(Status().add_columns(*lost, "use more rows", "part"))
@@ -106,11 +107,10 @@ class Status(tuple[Message, ...]):
 
     def of_part(self, name: object) -> list[Message]:
         """The messages as those of one part of a larger answer."""
+        worst: dict[Severity, Severity] = {"all": "part"}
         return [
             replace(
-                each,
-                text=f"{name}: {each.text}",
-                severity="part" if each.severity == "all" else each.severity,
+                each, text=f"{name}: {each.text}", severity=worst.get(each.severity, each.severity)
             )
             for each in self
         ]
@@ -157,7 +157,7 @@ class Status(tuple[Message, ...]):
 
 
 class Told:
-    """Mixin of what is fitted, and says in `messages_` what its answer is worth."""
+    """Mixin of what is fitted: the status that its `messages_` amount to."""
 
     messages_: Status
 

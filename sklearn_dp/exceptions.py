@@ -19,10 +19,8 @@ __all__ = [
 class BudgetExceededError(RuntimeError):
     """A charge would exceed what a session or a ledger is allowed to spend.
 
-    It is raised before anything is spent and before any data are read.
-
-    A fit with a smaller epsilon or a smaller delta may still be accepted. Charges are never
-    refunded.
+    It is raised before anything is spent and before any data are read. A fit with a smaller epsilon
+    or a smaller delta may still be accepted. Charges are never refunded.
 
     Parameters
     ----------

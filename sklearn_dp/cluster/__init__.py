@@ -15,24 +15,11 @@ if TYPE_CHECKING:
     from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, KTupleResult, aggregate_k_tuples
 
 __all__ = [
-    "ClusterHierarchy",
-    "ClusterLevel",
-    "DPDBSCAN",
-    "DPCoreset",
-    "DPKMeans",
-    "DPKTupleKMeans",
-    "DPOneCluster",
-    "DPOneClusterKMeans",
-    "DPOutlierScreen",
-    "DPTopics",
-    "FarBallsOptions",
-    "FriendlyCoreOptions",
-    "IntPointResult",
-    "KTupleResult",
-    "Topic",
-    "aggregate_k_tuples",
+    "ClusterHierarchy", "ClusterLevel", "DPDBSCAN", "DPCoreset", "DPKMeans", "DPKTupleKMeans",
+    "DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen", "DPTopics", "FarBallsOptions",
+    "FriendlyCoreOptions", "IntPointResult", "KTupleResult", "Topic", "aggregate_k_tuples",
     "int_point",
-]
+]  # fmt: skip
 
 _HOMES = {
     "_dp_coreset": ("DPCoreset",),

@@ -355,7 +355,8 @@ class BaseDPCenters(
 
         A whole unit of it weighs `unit_weight`.
         """
-        self.radius_, self.n_iter_ = result.radius, result.n_iterations
+        self.radius_, self.messages_ = result.radius, result.status
+        self.n_iter_ = result.n_iterations
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
         if result.beyond is not None:

@@ -1,8 +1,4 @@
-"""A hierarchy of released clusters: the tree, its levels, and the errors of each level.
-
-Everything here is computed from released centers and weights and from their standard errors. It
-reads no rows and draws no noise, so nothing is charged (post-processing).
-"""
+"""A hierarchy of released clusters and its levels: post-processing, which costs nothing."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -23,9 +19,9 @@ from ._centers import metric_of
 def ward(points: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Merges (k - 1, 2) of points (k, d) with positive masses (k,), and their costs, ascending.
 
-    Nodes below k are points, and k + i is merge i. Two clusters that are nearest to each other may
-    be merged at once, whatever else is near (the costs are reducible): a chain of nearest
-    neighbors, each closer than the one before, ends at such a pair. No matrix of all pairs is kept.
+    Nodes below k are points, and k + i is merge i. The costs are reducible, so two clusters that
+    are nearest to each other may be merged at once: a chain of nearest neighbors ends at such a
+    pair. No matrix of all pairs is kept.
 
     >>> [each.tolist() for each in ward(np.array([[0.0], [10.0], [1.0]]), np.array([1, 1, 3.0]))]
     [[[0, 2], [1, 3]], [0.75, 68.45]]
@@ -80,11 +76,10 @@ def total(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def variances(
     parts: np.ndarray, pull: np.ndarray, means: np.ndarray, *, directions: bool
 ) -> np.ndarray:
-    """Return each point's part of the variance (k, d) of the mean of its group, or of its
-    direction.
+    """Each point's part of the variance (k, d) of the mean of its group, or of its direction.
 
-    `parts` (k, d) are its errors times its share of the mass, `pull` (k, d) is how far the error of
-    its mass moves the mean, and `means` (k, d) where that is.
+    `parts` (k, d): its errors times its share of the mass. `pull` (k, d): how far the error of its
+    mass moves the mean, which is at `means` (k, d).
     """
     square = np.square(parts)
     if directions:  # an error counts across the mean, and over its length
@@ -97,12 +92,9 @@ def variances(
 
 
 def added_loss(
-    mass: np.ndarray,
-    labels: np.ndarray,
-    apart: np.ndarray,
-    errors: np.ndarray | None,
-    noise: np.ndarray | None,
-) -> tuple[float, float | None]:
+    mass: np.ndarray, labels: np.ndarray, apart: np.ndarray,
+    errors: np.ndarray | None, noise: np.ndarray | None,
+) -> tuple[float, float | None]:  # fmt: skip
     """The sum of squares that merging adds, less what noise adds to it, and its standard error.
 
     `mass` (k,) of each point and the label of the merged one, from which it is `apart` (k, d), with
@@ -133,8 +125,7 @@ def least_size(weights: np.ndarray, noise: np.ndarray, k: int, confidence: float
 
     `weights` (m,) with normal errors `noise` (m,). Half of the probability to be wrong is for each
     of the k errors alone, half for all sets of them, the same for each size of a set. A union has
-    no fewer units than any part of it, so the best bound of its heaviest clusters counts: those
-    without weight, or whose weight below zero was set to zero, do no harm.
+    no fewer units than any part of it, so the best bound of its heaviest clusters is used.
     """
     order, m = np.argsort(-weights, kind="stable"), np.arange(1, len(weights) + 1)
     weights, noise, wrong = weights[order], noise[order], (1 - confidence) / 2 / k
@@ -356,7 +347,7 @@ DPTopics
         raise TypeError(f"estimator: {type(estimator).__name__} releases no centers with weights.")
 
     def cut(self, n_clusters: int) -> ClusterLevel:
-        """Return the level of the tree that has a given number of clusters.
+        """Return the level of the tree with a given number of clusters.
 
         Parameters
         ----------
@@ -458,7 +449,7 @@ DPTopics
         return self._level(groups)
 
     def _level(self, groups: list[list[int]]) -> ClusterLevel:
-        """Merged clusters, the heaviest first, with their errors."""
+        """Return merged clusters, the heaviest first, with their errors."""
         weights = np.array([self.weights[group].sum() for group in groups])
         order, labels = np.argsort(-weights, kind="stable"), np.empty(len(self.weights), np.int32)
         for label, number in enumerate(order.tolist()):
@@ -494,16 +485,9 @@ DPTopics
         if noise is not None:
             noise = _rescaled(np.sqrt(total(np.square(noise), labels)), self._heaviest)
         cost = self._distance.cost * self._heaviest * self._unit**2
-        return ClusterLevel(
-            labels,
-            centers * self._unit,
-            weights[order],
-            errors,
-            noise,
-            loss * cost,
-            None if loss_error is None else loss_error * cost,
-            self,
-        )
+        of_loss = None if loss_error is None else loss_error * cost
+        of_level = centers * self._unit, weights[order], errors, noise
+        return ClusterLevel(labels, *of_level, loss * cost, of_loss, self)
 
 
 def _scaled(errors: np.ndarray | None, unit: float) -> np.ndarray | None:
