@@ -1,9 +1,4 @@
-"""Any estimator, made private: fits on random blocks, and a private aggregate of the results.
-
-The parts: :mod:`._output` reads numbers off the fits and puts the released ones on a fresh
-estimator; :mod:`._aggregation` makes one private vector of those of all blocks; :mod:`._released`
-has the methods of the released estimator.
-"""
+"""Any estimator, made private: fits on random blocks, and a private aggregate of the results."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -89,8 +84,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9) copies
         of each row go to the blocks: eight in nine rows are not used, in return for less noise. It
-        did not outperform "disjoint" in our benchmarks: the errors of a regression are 6.7 times as
-        large at 10,000 rows, and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
+        did not outperform "disjoint" in ``doc/benchmarks/sample_and_aggregate.md``.
     classes : array-like, optional
         Public labels, required for a classifier. Rows with other labels, or none, are left out.
     fix_signs : tuple of str, default=()
@@ -138,14 +132,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     that. A block that fails, or is too small, has no output.
 
     The published algorithm draws n/9 rows with replacement. With ``sampling="with_replacement"``
-    each row has a Poisson number of copies of mean 1/9 instead, which is the law of these draws
-    where n is not public, and needs no bound on n. N copies change at most N outputs; averaged over
-    N, an aggregation that is (e, d)-DP for one output is ((exp(e) - 1) / 9, d (exp((exp(e) - 1) /
-    9) - 1) / (exp(e) - 1))-DP for one row: at most (0.2, 0.13 d) for e = 1, where the published
-    lemma says (2/3, 0.87 d). The plan then consists of that one step. The published statement of
-    accuracy, corrected, requires an aggregation with e <= alpha / 144 and n / m >= 18 t / alpha +
-    186624 log(12 / beta) / alpha^2 for blocks of m rows, alpha / 2 being the `agreement`: hundreds
-    of thousands of blocks. Disjoint blocks are almost always the better choice.
+    each row has a Poisson number of copies of mean 1/9 instead, the law of these draws for unknown
+    n. N copies change at most N outputs; averaged over N, an aggregation that is (e, d)-DP for one
+    output is ((exp(e) - 1) / 9, d (exp((exp(e) - 1) / 9) - 1) / (exp(e) - 1))-DP for one row: at
+    most (0.2, 0.13 d) for e = 1, where the published lemma says (2/3, 0.87 d). The plan then
+    consists of that one step. The published statement of accuracy, corrected, needs hundreds of
+    thousands of blocks. Disjoint blocks are almost always the better choice.
 
     References
     ----------
@@ -214,15 +206,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _kinds(self):
-        """Return the kinds that a target may declare: numbers, or those of the public labels."""
+        """The kinds that a target may declare: numbers, or those of the public labels."""
         if not is_classifier(self._inner()) or self.classes is None:
             return NUMBERS
         words: dict[type, str] = {str: "text", bytes: "bytes"}
-        return ("object", *{words.get(type(each), "number") for each in self._labels().tolist()})
-
-    def _labels(self) -> np.ndarray:
-        """The public labels of a classifier."""
-        return labels_of(self.classes)
+        labels = labels_of(self.classes).tolist()
+        return ("object", *{words.get(type(label), "number") for label in labels})
 
     def _trainable(self):
         """Return the estimator that is fitted to the rows of a block."""
@@ -255,7 +244,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         check_no_ledger(self._inner(), "estimator")
 
     def _probe(self, n_features):
-        """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
+        """The output, in public shapes."""
         n_columns, labels = n_features + self._needs_target(), self._public_labels()
         n_classes = None if labels is None else len(labels)
         return probe(self._trainable(), n_columns, self.output, self.fix_signs, n_classes)
@@ -265,12 +254,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return Aggregation(self.aggregator, *shared, *budget)
 
     def _step_cost(self, target):
-        """The epsilon and delta of the whole, where one step is all of the plan."""
+        """The epsilon and delta of a plan of one step."""
         epsilon = pure_dp_epsilon(target.rho) if target.epsilon is None else target.epsilon
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):
-        """Return the budget that may be spent where neighbors differ in the output of one block."""
+        """The budget for neighbors that differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
         epsilon, delta = self._step_cost(target)
@@ -332,7 +321,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     def _public_labels(self):
         """Those of a classifier; None for others."""
-        return self._labels() if is_classifier(self._inner()) else None
+        return labels_of(self.classes) if is_classifier(self._inner()) else None
 
     def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
@@ -357,36 +346,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         output, target = self._probe(n_features), self._block_target(session.plan.target)
         aggregation = self._aggregation(session.budget_for)
         self.n_blocks_ = aggregation.size(target, output.size)
-        results = self._inner_fits(table, session, output, n_features)
-        progress("inner fits")
-        step = self._step(session, aggregation, target, output.size)
-        result = aggregation.run(step, results, self.n_blocks_)
-        if not result.status and result.error is not None:
-            bounded = self.output_bounds is not None
-            status = output.hidden(result.vector, result.error, bounded=bounded)
-            result = replace(result, status=status)
-        self._keep(result)
-        self.estimator_ = self._released(output, n_features)
-        progress("aggregation")
-
-    def _step(self, session, aggregation, target, n_outputs):
-        """The session of the aggregation.
-
-        With copies, a unit may be in any number of blocks. The aggregation then is one step with
-        a plan of its own, private for one block at `target`; what it costs for a unit follows
-        from the law of the number of copies (`before_sampling`), and is what the plan of the fit
-        charges for that step.
-        """
-        if self.sampling == "disjoint":
-            return session
-        epsilon, delta = self._step_cost(session.plan.target)
-        plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
-        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
-
-    def _inner_fits(self, table, session, output, n_features):
-        """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if
-        there is one, is the last column of the table. The session is that of the blocks and of
-        seeds for the fits; nothing is released here."""
+        # The outputs of the blocks, as points, all NaN where a fit did not work. The session gives
+        # blocks and seeds, and releases nothing here.
         fits = BlockFits(
             self._trainable(),
             self.n_blocks_,
@@ -395,7 +356,33 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
             prepare=partial(clip_features, self._domain(n_features), n_features),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return fit_blocks(session, table, fits)
+        results = fit_blocks(session, table, fits)
+        progress("inner fits")
+        step = self._step(session, aggregation, target, output.size)
+        result = aggregation.run(step, results, self.n_blocks_)
+        if not result.status and result.error is not None:
+            bounded = self.output_bounds is not None
+            status = output.hidden(result.vector, result.error, bounded=bounded)
+            result = replace(result, status=status)
+        self.output_, self.messages_ = result.vector, result.status
+        self.n_working_, self.n_working_std_error_ = result.n_working, result.n_working_sd
+        if result.error is not None:
+            self.output_std_error_ = result.error
+        self.estimator_ = self._released(output, n_features)
+        progress("aggregation")
+
+    def _step(self, session, aggregation, target, n_outputs):
+        """The session of the aggregation.
+
+        With copies, a unit may be in any number of blocks. The aggregation then is one step with
+        a plan of its own, private for one block at `target`. The plan of the fit charges its cost
+        for a unit, which follows from the law of the number of copies (`before_sampling`).
+        """
+        if self.sampling == "disjoint":
+            return session
+        epsilon, delta = self._step_cost(session.plan.target)
+        plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
+        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
 
     def _released_parts(self):
         return [((), self.estimator_)] if isinstance(self.estimator_, Guaranteed) else []
@@ -408,16 +395,14 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if hasattr(self, "feature_names_in_"):
             fitted.feature_names_in_ = self.feature_names_in_
         if is_classifier(fitted):
-            fitted.classes_ = np.unique(self._labels())
+            fitted.classes_ = np.unique(labels_of(self.classes))
         if "components_" in output.names:
             fitted.n_components_ = output.shapes[output.names.index("components_")][0]
         return completed(fitted, output.names, n_features)
 
     def __sklearn_tags__(self):
         tags, estimator = super().__sklearn_tags__(), self._inner()
-        if not isinstance(
-            estimator, BaseEstimator
-        ):  # `fit` asks no more than a method of that name
+        if not isinstance(estimator, BaseEstimator):  # a `fit` method is enough
             return tags
         inner = get_tags(estimator)
         tags.estimator_type = inner.estimator_type

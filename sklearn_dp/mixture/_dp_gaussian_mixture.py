@@ -32,9 +32,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     A private partition isolates the components. Rounds of private expectation maximization then
     release the counts, sums and second moments of all components at the cost of one. Each component
     is whitened by what has been released about it and clipped in that norm, so the noise is
-    proportional to its own covariance. Columns are put into units of their released spreads first;
-    those in which many rows share a value, such as flags, codes and amounts that are mostly zero,
-    count less in the search for components.
+    proportional to its own covariance. Columns are scaled by their released spreads first; columns
+    in which many rows share a value, such as flags and codes, have less weight in the search.
 
     Parameters
     ----------
@@ -68,15 +67,10 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
         small ball after the other in the other half. If the releases show that a method finds no
         components, a private coreset replaces it. "auto" is "coreset": neither other method
-        outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
-        the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
-        standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;
-        "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
-        "coreset" has 0.011.
+        outperformed it in our benchmarks (``doc/benchmarks/mixture.md``).
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`, which "coreset" alone takes.
+        Public: weights are capped at this, and the noise is that for a row of this weight. None:
+        an array of weights is refused. Only "coreset" takes weights.
     options : KTupleOptions or PartitionOptions, optional
         Options of `method` if it is "k_tuples" or "partition".
     n_jobs : int, optional
@@ -162,9 +156,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     private rows are not private: do not publish them, and do not use them to choose `n_components`.
 
     Measured at epsilon of 1 and 4 with 2 to 20 features: full covariances within a total variation
-    distance of 0.2 need about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component;
-    errors do not depend on the separation of the means above four standard deviations, and are up
-    to three times as large at three.
+    distance of 0.2 need about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component, if
+    means are at least four standard deviations apart; errors are up to three times larger at three.
 
     References
     ----------
@@ -191,9 +184,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     _replaces = "GaussianMixture"
     _centers = "means_"
-    # of `DPBySegment`: whether the plan is that of a fit that starts from a mixture of other rows,
-    # and that mixture, as released
-    _of_others: Any = None
+    _of_others: Any = None  # in `DPBySegment`: a released mixture of other rows to start from
     _earlier_days: MixtureDays | None = None
     _with_errors = {
         "means_": (-math.inf, math.inf),
@@ -249,9 +240,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     def _asked_number(self):
         """The number of components, or the candidates for it; public."""
-        return check_number_of_clusters(
-            self.n_components, "n_components", self.criterion, high=2**10
-        )
+        asked = self.n_components, "n_components", self.criterion
+        return check_number_of_clusters(*asked, high=2**10)
 
     @property
     def n_components_(self) -> int:
@@ -261,26 +251,17 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     @property
     def _feature_axes(self):  # type: ignore[override]
-        return {
-            "means_": 1,
-            "covariances_": {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2),
-        }
+        axes = {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2)
+        return {"means_": 1, "covariances_": axes}
 
     def _settings(self):
-        """All of it public, what "auto" means too."""
+        """Settings of the fit, which are public; "auto" too."""
         method = "coreset" if self.method == "auto" else self.method
-        return Settings(
-            self._asked_number(),
-            self.covariance_type,
-            method,
-            options_of(method, self.options),
-            self.bounds is not None,
-            is_real(self.bounds),
-        )
+        how = self._asked_number(), self.covariance_type, method, options_of(method, self.options)
+        return Settings(*how, self.bounds is not None, is_real(self.bounds))
 
     def _budget(self, target, settings):
-        """Entries of what is counted first, rho for the rest, and the part of delta for
-        failures."""
+        """Entries of the first counts, rho for the rest, and the part of delta for failures."""
         failure = failure_delta(target.delta, settings, whole=target.rho is not None)
         gaussian = settings.method == "coreset" or settings.n_components == 1
         rho = target.to_rho(gaussian=gaussian, delta_failure=failure)
@@ -302,7 +283,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         return super()._fit_validated(X, groups, sample_weight)
 
     def _check_weighted(self):
-        """Tuples and balls are made of whole rows: what they count has no place for a weight."""
+        """Refuse weights with tuples and balls, which are made of whole rows."""
         check_choice("method", self.method, ("auto", *METHODS))
         if self.method not in ("auto", "coreset"):
             raise ValueError("sample_weight: only method='coreset' takes weights of rows.")

@@ -88,8 +88,6 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         For each column "ok"; "noise" if no category was found; "hidden" if more than half of the
         units may be in categories that were not released; or "type" if more than half have values
         that cannot be categories, such as dates, intervals, tuples and members of enumerations.
-    trustworthy_ : bool
-        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -113,13 +111,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     this step keeps its guarantee, and the two costs add up. Which columns you pass is public; pass
     those that contain categories.
 
-    Each value is read separately, whatever else is in its column. A text is the category that it
-    spells: "1", "01" and the number 1 are three categories, as are 1, True and "True". 1 and 1.0
-    are the same. None, NaN and other missing values are the category None. Strings of more than
-    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn
-    them into text. `transform` also finds the categories of a table that has been read with other
-    types: a text that is not a category is treated as the number that it spells, and the other way
-    round.
+    Each value is read separately. "1", "01" and the number 1 are three categories, as are 1, True
+    and "True"; 1 and 1.0 are the same. None, NaN and other missing values are the category None.
+    Strings of more than about 250 bytes are in no category. Columns of dates, intervals or bytes
+    are refused: turn them into text. `transform` treats a text that is not a category as the number
+    that it spells, and the other way round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
@@ -174,16 +170,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         failure = target.delta * _FAILURE
         rho = target.to_rho(gaussian=False, delta_failure=failure) * _SAFE
+        law, words = Mechanism.STABILITY_HISTOGRAM, "1 unit in each column"
+        cost = rho * (1 - _SIZE), failure
         return (
-            PlanEntry("size", Mechanism.GAUSSIAN, rho * _SIZE, sensitivity="1 unit"),
-            PlanEntry(
-                "categories",
-                Mechanism.STABILITY_HISTOGRAM,
-                rho * (1 - _SIZE),
-                failure,
-                uses=n_features,
-                sensitivity="1 unit in each column",
-            ),
+            PlanEntry.gaussian("size", rho * _SIZE, "1 unit"),
+            PlanEntry("categories", law, *cost, uses=n_features, sensitivity=words),
         )
 
     def _schema(self, X: Any) -> Schema:
@@ -192,7 +183,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         return given
 
     def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
-        """All values as they are, an array of objects."""
+        """Return all values as they are, an array of objects."""
         # After a fit a row of another length is one of its own; before it, which are the odd?
         listed = not reset and lists_rows(X)
         given = Schema(self.n_features_in_) if listed else self._schema(X)
@@ -216,15 +207,13 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         self.count_std_error_ = sigma_of(1.0, rho)
         self.threshold_ = stability_threshold(self.count_std_error_, delta)
         self.size_, self.size_std_error_ = float(size), sigma_of(1.0, session.plan["size"].rho)
-        self._keep(
-            [each[0] for each in categories], [each[1] for each in categories], np.array(unread)
-        )
+        self.categories_ = [names for names, _ in categories]
+        self.counts_ = [counts for _, counts in categories]
+        self._judge(np.array(unread))
 
-    def _keep(
-        self, categories: list[np.ndarray], counts: list[np.ndarray], unread: np.ndarray
-    ) -> None:
-        """The fitted attributes, of what was released."""
-        self.categories_, self.counts_ = categories, counts
+    def _judge(self, unread: np.ndarray) -> None:
+        """Set the hidden shares and the status; `unread`: units in no category, of each column."""
+        counts = self.counts_
         size, error = max(self.size_, self.size_std_error_), self.size_std_error_
         n_known = np.array([each.sum() for each in counts])
         noise = np.sqrt([error**2 + len(each) * self.count_std_error_**2 for each in counts])
@@ -235,10 +224,6 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
         self.column_status_[unread > _HIDDEN * size] = "type"
-        self.messages_ = self._in_words()
-
-    def _in_words(self) -> Status:
-        """The status: the trouble of the columns."""
         codes, names = self.column_status_, self._column_names
         words = f"no category has enough units (about {self.threshold_}) in these columns"
         status = Status().add_columns("no_category", words, names, codes == "noise", "", "part")
@@ -250,7 +235,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             "enumeration) in these columns"
         )
         action, others = "turn them into text", codes == "type"
-        return status.add_columns("other_types", words, names, others, action, "part")
+        self.messages_ = status.add_columns("other_types", words, names, others, action, "part")
 
     @property
     def schema_(self) -> dict[Any, list]:
@@ -278,17 +263,15 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             For each feature a column of zeros and ones for each of its categories, and a last one
             for all others with ``handle_unknown="infrequent_if_exist"``.
         """
-        blocks = zip(self._validate_predict(X).T, self.categories_, strict=True)
-        return np.hstack([self._encoded(values, known) for values, known in blocks])
-
-    def _encoded(self, values: np.ndarray, categories: np.ndarray) -> np.ndarray:
-        # What is in no category, -1, has the column after the last one.
-        places = finder(categories)(values)
-        return np.eye(len(categories) + 1)[places, : len(categories) + self._others]
+        encoded = []
+        for values, known in zip(self._validate_predict(X).T, self.categories_, strict=True):
+            places = finder(known)(values)  # -1 for no category: the column after the last one
+            encoded.append(np.eye(len(known) + 1)[places, : len(known) + self._others])
+        return np.hstack(encoded)
 
     @property
     def _others(self) -> int:
-        """Columns of a feature beside its categories: that of all others, or none."""
+        """Number of columns of a feature for values in no category."""
         return int(self.handle_unknown == "infrequent_if_exist")
 
     @row_guard
@@ -334,12 +317,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """
         check_is_fitted(self)
         given = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        others = [_INFREQUENT] * self._others
-        names = [
-            f"{feature}_{value}"
-            for feature, values in zip(given, self.categories_, strict=True)
-            for value in (*values, *others)
-        ]
+        pairs, others = zip(given, self.categories_, strict=True), [_INFREQUENT] * self._others
+        names = [f"{feature}_{value}" for feature, known in pairs for value in (*known, *others)]
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self):

@@ -12,10 +12,7 @@ from .._rows.sparse_rows import SparseRows
 
 
 def unnamed(estimator: Any, X: Any) -> Any:
-    """The estimator without the names of its columns, unless `X` has some.
-
-    Cluster centers have none. Scikit-learn's scalers scale them back without a warning.
-    """
+    """The estimator without the names of its columns, unless `X` has some: centers have none."""
     if hasattr(type(X), "columns"):  # a lazy frame looks for its own, with a warning
         return estimator
     unnamed_copy = copy(estimator)
