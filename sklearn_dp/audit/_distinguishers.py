@@ -312,7 +312,7 @@ class _First:
 _COINS = ("seed", "draws")
 _COARSE = 100.0  # scales, in steps, below which the rounding of the noise makes a difference
 _CERTAIN = 1e3
-"""What a fit is worth that the other data set cannot have: it makes other releases."""
+"""The score of a fit that the other data set cannot have: it makes other releases."""
 
 
 def log_likelihood_ratio(

@@ -57,7 +57,7 @@ _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all 
 
 
 class BaseDPBall(BaseDPEstimator):
-    """Base class of what looks for small balls: parameters, plan, the points of a fit."""
+    """Base class of estimators that look for small balls."""
 
     n_points: Any
     radius_method: str
@@ -143,9 +143,7 @@ class BaseDPBall(BaseDPEstimator):
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
-    """A small ball that holds at least about t of the points, with differential privacy.
-
-    The points in the ball may be a minority, far fewer than half, wherever other points are.
+    """A small ball that holds at least about t of the points, which may be a minority.
 
     Parameters
     ----------
@@ -305,7 +303,7 @@ default="auto"
 
     @row_guard
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Signed distance to the border of the ball: positive inside.
+        """Signed distance to the border of the ball, positive inside.
 
         Parameters
         ----------
@@ -366,11 +364,10 @@ _PART = 0.8  # of the points of a cluster of the mean size, that a ball holds
 
 
 class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
-    """Cluster centers by repeated search for a small ball.
+    """Cluster centers by repeated search for a small ball among the points that are not in one yet.
 
-    Each round finds a ball among the points that are not in a ball yet. Use it for compact clusters
-    among points that belong to no cluster; to partition all points, :class:`DPKMeans` is the better
-    choice.
+    Use it for compact clusters among points that belong to no cluster. To partition all points, use
+    :class:`DPKMeans`.
 
     Parameters
     ----------
@@ -430,8 +427,7 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group, which are treated as one point). Every round reads every point,
-    so the costs of the rounds add up: leaving out the points of earlier balls is not parallel
-    composition.
+    so the costs of the rounds add up.
 
     References
     ----------
@@ -526,11 +522,11 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
-        self.radii_ = radii[order]
-        self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
+        errors = np.array([ball.n_points_sd for ball in balls])
+        self.radii_, self.cluster_weights_std_error_ = radii[order], errors[order]
         steps = np.array([ball.center for ball in balls])
         centers = domain.clip_points(steps * rows.unit + domain.center)
-        real = weights > 3 * np.array([ball.n_points_sd for ball in balls])
+        real = weights > 3 * errors
         real = real if real.any() else ~real
         place = centers[real], float(np.median(radii[real]))
         messages = self._told(Status(), columns, *place, "a typical ball", outside.shares)
@@ -563,9 +559,8 @@ def _reach(session: PrivacySession, rows: GridRows, ball: Ball, entry: str) -> f
 class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     """Find a ball that holds most of the data, privately, and map it to the ball of radius 1.
 
-    This pays for bounds: after ``transform`` every row lies in this ball, so the next private
-    estimator of a `Pipeline` can use ``bounds=1.0``, with noise that fits the ball rather than the
-    domain. Rows outside the ball are moved to its boundary.
+    After ``transform`` the next private estimator of a `Pipeline` can use ``bounds=1.0``, with
+    noise that fits the ball. Rows outside the ball are moved to its boundary.
 
     Parameters
     ----------
@@ -602,9 +597,9 @@ messages_, privacy_report_ :
 
     Notes
     -----
-    Guarantee: that of :class:`DPOneCluster`. Moving or dropping rows based on a released ball is a
-    function of each row alone, so a private estimator that is fitted on the transformed rows keeps
-    its guarantee, and the two costs add up.
+    Guarantee: that of :class:`DPOneCluster`. Each row is transformed by a function of that row and
+    of released values, so a private estimator after this step keeps its guarantee, and the two
+    costs add up.
 
     Examples
     --------

@@ -185,15 +185,14 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         Ledger with the total budget of many fits; charged before the data are read.
     vocabulary : list of str, optional
         Public words that may become keywords, from a glossary or a public collection, never from
-        the texts themselves. None: words are found, and released where so many units use them in a
-        topic that a word of a single unit stays hidden (`threshold_`).
+        the texts themselves. None: words are found, and released if enough units use them in a
+        topic (`threshold_`).
     stop_words : "english", list of str or None, default="english"
         Words that do not count if there is no `vocabulary`; a public list. "english": that of
         scikit-learn.
     keywords_per_text : int, default=8
-        How many words of a text count, public: the first so many different ones that may become
-        keywords. With `groups`, that many across all of a person's texts. The noise grows with the
-        square root of this number.
+        Public: so many different words of a text may become keywords, the first ones; with
+        `groups`, of all of a person's texts. The noise grows with the square root of this number.
     n_keywords : int, default=10
         Maximum number of keywords shown per topic. It costs nothing.
     n_jobs : int, optional
@@ -248,8 +247,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     `groups`: all rows of a group), that is a text together with its embedding. It holds if the
     embedding of a text is a function of that text alone: a fixed model, hashing, or a random
     projection. Models that have learned from these texts (TF-IDF weights, singular value
-    decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that. The
-    words that count depend on the text alone as well.
+    decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that.
 
     The clusters have 60% of rho, the sizes 5% and the keywords 35%. A text is in one topic, by
     released centers, so one release holds the counts of all topics: it changes by at most the root

@@ -203,9 +203,9 @@ class ClusterLevel:
 class ClusterHierarchy:
     """Tree of released clusters, from the clusters of a fit up to a single one.
 
-    Use :meth:`from_estimator`. The tree is that of Ward's method for weighted points: the two
-    clusters are merged that add the least to the sum of squared distances. Cut it at any level, as
-    often as you like: nothing is charged.
+    Use :meth:`from_estimator`. Ward's method for weighted points merges the two clusters that add
+    the least to the sum of squared distances. Cut the tree at any level, as often as you like:
+    nothing is charged.
 
     Parameters
     ----------
@@ -242,13 +242,10 @@ class ClusterHierarchy:
     Guarantee: that of the fit. The tree, its levels and their errors are functions of what the fit
     released, and whatever is computed from a private result alone is as private as that result.
 
-    Merged centers have the standard error of a weighted mean whose centers and weights are both
-    noisy (delta method), including which rows a sample draws from each cluster. Errors of different
-    clusters are assumed to be independent, and small relative to the weights:
-    a cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
-
-    `DPCoreset` releases no standard errors of points and weights, because their noise decides which
-    cells are released. So the levels of its hierarchy have none.
+    Merged centers have the standard error of a weighted mean of noisy centers with noisy weights
+    (delta method), including sampling variability. Errors of different clusters are assumed to be
+    independent, and small relative to the weights: a cluster whose weight is mostly noise has
+    meaningless standard errors, as in the fit. Levels of a `DPCoreset` have none.
 
     References
     ----------

@@ -52,10 +52,9 @@ def int_point(
 ) -> IntPointResult:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    A private search for a small cluster yields such a number: the ball around the middle values is
-    divided into pieces, and the ends of the pieces are the candidates of an exponential mechanism.
-    This reduction shows why clusters can be found only in a bounded domain of finite resolution. It
-    also gives a private median.
+    A private search finds a small ball around the middle values. It is divided into pieces, whose
+    ends are the candidates of an exponential mechanism. So clusters can be found only in a bounded
+    domain of finite resolution.
 
     Parameters
     ----------

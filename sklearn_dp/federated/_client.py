@@ -180,7 +180,7 @@ WRONG_COLUMNS = "a client's rows must be a matrix with the public number of colu
 
 
 class AnswerError(ValueError):
-    """What is wrong with an answer, in words that never hold data; they are shown to operators."""
+    """An error in an answer, in words that never hold data; they are shown to operators."""
 
 
 def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:

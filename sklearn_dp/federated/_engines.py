@@ -193,7 +193,7 @@ def total_of(
 
 
 def _reason(error: BaseException) -> str:
-    """What operators are told of an error: words of this package, or the name of its kind alone.
+    """An error as operators see it: words of this package, or the name of its kind alone.
     The words of others may quote rows, and a client may make up names."""
     if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
         return str(error)

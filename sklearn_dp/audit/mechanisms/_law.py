@@ -1,4 +1,4 @@
-"""What the audit has to know about a kind of event on a recording.
+"""The law of a kind of event on a recording, as the audit knows it.
 
 Three audits ask a law three different questions:
 
