@@ -5,22 +5,27 @@
    makes a k-tuple of centers of each block.
 3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
    agree on, or that there are none.
-4. Lloyd iterations on all rows refine them (:mod:`._k_tuples`).
+4. Lloyd iterations on all rows refine them.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.engine import engine_entries, last_entries
-from .._aggregate.kmeans.fit_context import Candidates
+from .._aggregate.kmeans.engine import engine_entries, fit_engine, last_entries
+from .._aggregate.kmeans.fit_context import Candidates, Context
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
-from .._aggregate.shared.centering import Weights, noise_sd
+from .._aggregate.kmeans.private_coreset import BlockKMeans, choose_separately, separate_entries
+from .._aggregate.kmeans.result import build_result
+from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.centering import Size, Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
@@ -29,17 +34,12 @@ from .._privacy._checks import check_choice
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._queries.blocks import BlockFits, fit_blocks
+from .._queries.handles import GridRows
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
+from .._status import Status
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
-from ._k_tuples import (
-    FarBallsOptions,
-    FriendlyCoreOptions,
-    TupleContext,
-    aggregator_settings,
-    centers_of,
-    clipped,
-)
+from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
@@ -307,38 +307,53 @@ explained_std_error_, status_, messages_, privacy_report_ :
     def _fit_table(self, table, session, progress):
         stage, rho = self._stage(session.plan.target, table.n_features)
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
-        domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
-        context = TupleContext(session, table, domain, self._asked_number(), progress)
-        columns = self._columns(table.n_features)
+        domain, asked, choice = self._domain(table.n_features), self._asked_number(), None
+        columns, units = self._columns(table.n_features), table.units
         look = columns.look(session, table)
         if not stage.size:
-            result, refined = columns.finish(session, table, context.coreset(on_size_released=look))
-            return self._store(result, refined, unit_weight)
-        context, status, norms = context.bounded("bound")
+            calls = {"callback": progress, "on_size_released": look}
+            result = fit_engine(session, table, domain, asked, **calls)
+            result, refined = columns.finish(session, table, result)
+            return self._store(result, refined, units.unit_weight)
+        domain, status, norms = known_or_paid(session, "bound", table, domain)
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = numbered(table)
-        size, totals = released_numbers(session, "count", numbers, table.units)
-        weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
-        status = Weights.of(totals, sd).told(status)
+        size, totals = released_numbers(session, "count", numbers, units)
+        weight, count_rho = float(totals[0]), _COUNT_SHARE * rho
+        status = Weights.of(totals, 2.0 * noise_sd(count_rho)).told(status)
         if look is not None:
             look(weight)
-        context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
+        if isinstance(asked, Candidates):
+            cost = {"prefix": _CHOICE, "rho": _CHOICE_SHARE * rho}
+            choice = choose_separately(session, table, domain, asked, **cost)
+            progress("number of clusters")
+            asked = choice.n_clusters
+        # One of the paths of the plan answers: by the released number, then by released centers.
+        engine = partial(fit_engine, session, table, domain, asked, callback=progress)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
-        if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
-            result = context.coreset()
+        if copies < self.n_tuples_ * _ROWS_PER_CENTER * asked:
+            result = engine()
         else:
-            result = self._fit_tuples(table, context, stage, numbers, weight)
+            start = self._start(session, table, domain, asked, stage, numbers, progress)
+            if start is None:
+                result = engine(prefix="fallback/")
+            else:
+                result = _refined(session, table, domain, start, weight, progress)
         if not result.status:
-            result = dataclasses.replace(result, status=status)
-        result = context.judged(result.chosen(choice), norms, weight, _COUNT_SHARE * rho)
+            result = replace(result, status=status)
+        # Where rows have weights of their own, their weight has a quarter of the budget.
+        sd = noise_sd(count_rho) * (2.0 if units.own_weights else 1.0)
+        result = result.chosen(choice).bounded(norms, domain, weight, sd)
         result, refined = columns.finish(session, table, result)
-        return self._store(result, refined, unit_weight)
+        return self._store(result, refined, units.unit_weight)
 
-    def _fit_tuples(self, table, context, stage, numbers, weight):
-        """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""
+    def _start(self, session, table, domain, k, stage, numbers, progress):
+        """Centers (k, d) that the tuples agree on, or public ones, about that of the domain.
+
+        None: a coreset is to be used.
+        """
         # One tuple for each block, NaN where it has fewer than k rows or its fit failed in any way.
         # The session gives blocks and seeds, and releases nothing here.
-        domain, k = context.domain, context.n_clusters
         fits = BlockFits(
             BlockKMeans(k) if self.inner is None else self.inner,
             self.n_tuples_,
@@ -348,16 +363,49 @@ explained_std_error_, status_, messages_, privacy_report_ :
             prepare=partial(clipped, domain),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        tuples = fit_blocks(context.session, table, fits, numbers)
-        context.progress("inner fits")
-        centers = stage.run(context.session, tuples, domain.center, domain.radius)
-        context.progress("aggregation")
-        if centers is None and self.fallback == "coreset":
-            self.path_ = _FALLBACK
-            return context.coreset("fallback/")
-        self.path_ = _TUPLES if centers is not None else _PUBLIC
-        return context.refined(context.public_centers() if centers is None else centers, weight)
+        tuples = fit_blocks(session, table, fits, numbers)
+        progress("inner fits")
+        centers = stage.run(session, tuples, domain.center, domain.radius)
+        progress("aggregation")
+        if centers is not None or self.fallback == "coreset":
+            self.path_ = _FALLBACK if centers is None else _TUPLES
+            return centers
+        self.path_ = _PUBLIC
+        points = session.rng("public centers").random((k, table.n_features)) - 0.5
+        return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
+
+
+def _refined(session, table, domain, centers, size, progress):
+    """Noisy Lloyd iterations on all rows, whose number `size` was released: an `EngineResult`."""
+    rows, prefix = GridRows.quantize(table, domain), "refine/"
+    context = Context(
+        session=session,
+        rows=rows,
+        n_clusters=len(centers),
+        prefix=prefix,
+        size=Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, prefix))),
+        radius=rows.limit,
+        callback=progress,
+    )
+    final = lloyd(context, np.rint(centers / rows.unit))
+    return build_result(context, final, domain, Status(), n_leaves=None, bounds=domain)
+
+
+def centers_of(estimator):
+    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    if isinstance(estimator, Pipeline):
+        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
+    centers = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if centers is None else centers
+
+
+def clipped(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    longest = math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
+    # Few blocks have a row outside of a ball; the others stay as they are.
+    within = domain.low is None and longest < domain.radius
+    return rows if within else domain.clip_points(rows)
 
 
 def _on_path(entries, *paths):
-    return [dataclasses.replace(entry, paths=paths) for entry in entries]
+    return [replace(entry, paths=paths) for entry in entries]

@@ -2,21 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.engine import fit_engine
-from .._aggregate.kmeans.fit_context import Candidates, Context
-from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
-from .._aggregate.kmeans.private_coreset import choose_separately
-from .._aggregate.kmeans.result import build_result
-from .._aggregate.shared.bounds import known_or_paid
-from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
 from .._bounds import domain_of
@@ -24,14 +15,12 @@ from .._columns import NUMBERS, Schema
 from .._door import rows_of, schema
 from .._door_entries import lists_rows
 from .._privacy._checks import check_choice
-from .._privacy._domain import Domain
 from .._privacy._entries import dtype_of, kind_of
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
-from .._queries.handles import GridRows
 from .._queries.separated_balls import LEAST_SEPARATION
 from .._queries.table_rows import TableRows
 from .._queries.tuples import MATCH_LIMIT
@@ -303,93 +292,3 @@ def _plan(shape, target, aggregator, relation, options):
     stage.check()
     notes = ("a group is the origin of one tuple",)
     return stage, PrivacyPlan(target, stage.entries(), "group", notes, relation)
-
-
-# -- tuple routes ----------------------------------------------------------------------------------
-# The answer comes from the k-means engine on all rows, or from Lloyd iterations that start at
-# centers that the tuples agree on, or at public ones. Public facts, the released number of units,
-# and whether the aggregation has released centers decide which.
-
-
-@dataclass(frozen=True)
-class TupleContext:
-    """The rows of a fit, and what may be released of them."""
-
-    session: PrivacySession
-    rows: TableRows
-    domain: Domain | None  # public or paid for; None before it is
-    n_clusters: Any  # `Candidates` as long as the number has not been chosen
-    progress: Callable[[str], Any]  # called with the name of each step when it is done
-
-    def bounded(self, entry):
-        """Context with a domain, which `entry` pays for if there is none; status and norms."""
-        domain, status, norms = known_or_paid(self.session, entry, self.rows, self.domain)
-        return replace(self, domain=domain), status, norms
-
-    def judged(self, result, norms, weight, rho):
-        """A result within a released bound; the `weight` of all units was released for `rho`."""
-        assert self.domain is not None
-        # Where rows have weights of their own, their weight has a quarter of the budget.
-        sd = noise_sd(rho) * (2.0 if self.rows.units.own_weights else 1.0)
-        return result.bounded(norms, self.domain, weight, sd)
-
-    def numbered(self, prefix, rho):
-        """Context with a number of clusters, and its choice (worth `rho`), or None if given."""
-        if not isinstance(self.n_clusters, Candidates):
-            return self, None
-        assert self.domain is not None
-        choice = choose_separately(
-            self.session, self.rows, self.domain, self.n_clusters, prefix=prefix, rho=rho
-        )
-        self.progress("number of clusters")
-        return replace(self, n_clusters=choice.n_clusters), choice
-
-    def coreset(self, prefix="", on_size_released=None):
-        """Run the k-means engine, with the plan entries of a prefix."""
-        rows = self.session, self.rows, self.domain, self.n_clusters
-        calls = {"callback": self.progress, "on_size_released": on_size_released}
-        return fit_engine(*rows, prefix=prefix, **calls)
-
-    def public_centers(self):
-        """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
-        assert self.domain is not None
-        rng = self.session.rng("public centers")
-        points = rng.random((self.n_clusters, self.rows.n_features)) - 0.5
-        return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
-
-    def refined(self, centers, size):
-        """Refine centers, released or public, by noisy Lloyd iterations on all rows.
-
-        The centers (k, d) are about that of the domain; `size` is the released number of units.
-        """
-        assert self.domain is not None
-        rows, prefix = GridRows.quantize(self.rows, self.domain), "refine/"
-        known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
-        context = Context(
-            session=self.session,
-            rows=rows,
-            n_clusters=self.n_clusters,
-            prefix=prefix,
-            size=known,
-            radius=rows.limit,
-            callback=self.progress,
-        )
-        final = lloyd(context, np.rint(centers / rows.unit))
-        domain = self.domain
-        return build_result(context, final, domain, Status(), n_leaves=None, bounds=domain)
-
-
-def centers_of(estimator):
-    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
-    if isinstance(estimator, Pipeline):
-        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
-    centers = getattr(estimator, "cluster_centers_", None)
-    return estimator.means_ if centers is None else centers
-
-
-def clipped(domain, rows):
-    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
-    longest = math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
-    # Few blocks have a row outside of a ball; the others stay as they are.
-    within = domain.low is None and longest < domain.radius
-    return rows if within else domain.clip_points(rows)
