@@ -71,8 +71,8 @@ def privatize(
     """Return the unfitted private counterpart of a scikit-learn estimator or pipeline.
 
     Estimators that have a private counterpart are replaced by it, and the budget is divided among
-    them. Steps that learn nothing get each row by itself. Any other step is refused, unless it is
-    allowed by name: it would learn from the rows.
+    them. Steps that learn nothing get each row by itself. Any other step is refused, unless
+    `allow` names it.
 
     Parameters
     ----------
@@ -123,12 +123,11 @@ def privatize(
     -----
     Guarantee: with nothing in `allow`, a fit of the whole is (epsilon, delta)-differentially
     private for adding or removing one row. Steps without a state get one row at a time, read as
-    numbers or as a text; a row that they fail at counts as zeros, and an infinite result as the
-    largest number, so that no row shows but in its own result. Several private steps share a budget
-    in zCDP, which composes better than epsilons do: their releases add up to rho, and to half of
-    delta for failure events; the other half is for the conversion. A single private step gets all
-    of it. Functions that choose the columns of a ``ColumnTransformer`` must look at names and types
-    only.
+    numbers or as a text; a row that they fail at becomes zeros, and an infinite result the largest
+    number. Several private steps share a budget in zCDP: their releases add up to rho, and to half
+    of delta for failure events; the other half is for the conversion. A single private step gets
+    all of it. Functions that choose the columns of a ``ColumnTransformer`` must look at names and
+    types only.
 
     Mistakes that do not depend on values, such as a parameter of a later step or a column of dates
     that reaches it, are refused before anything is charged. `groups` are given to all private steps

@@ -41,6 +41,29 @@ def check_integer(value: Any, name: str, *, low: int | None = None, high: int | 
     return int(value)
 
 
+def check_auto(value: Any, name: str, *, low: int, high: int) -> None:
+    """Refuse anything but "auto" and an integer within public limits."""
+    if not isinstance(value, str):
+        check_integer(value, name, low=low, high=high)
+    elif value != "auto":
+        raise ValueError(f"{name} must be 'auto' or an integer.")
+
+
+def check_options(kinds: Mapping[str, type], parameter: str, choice: Any, options: Any) -> None:
+    """Refuse options that are not those of the choice of a parameter, and bad values in them."""
+    if options is None:
+        return
+    if choice not in kinds:
+        raise ValueError(
+            f"options must be None for {parameter}={choice!r}; only these have options: "
+            f"{', '.join(kinds)}."
+        )
+    kind: Any = kinds[choice]
+    if not isinstance(options, kind):
+        raise TypeError(f"options must be a {kind.__name__} for {parameter}={choice!r}.")
+    options.check()
+
+
 def check_pair(value: Any, high: int, words: str) -> tuple[int, int]:
     """The least and the largest of some numbers, integers from 1 to `high`, or an error in `words`.
 

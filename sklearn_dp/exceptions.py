@@ -5,15 +5,9 @@ released values only.
 """
 
 __all__ = [
-    "BudgetExceededError",
-    "ConversionWarning",
-    "ExactStatisticsWarning",
-    "LedgerError",
-    "PartError",
-    "PrivacyWarning",
-    "SeededNoiseWarning",
-    "UtilityWarning",
-]
+    "BudgetExceededError", "ConversionWarning", "ExactStatisticsWarning", "LedgerError",
+    "PartError", "PrivacyWarning", "SeededNoiseWarning", "UtilityWarning",
+]  # fmt: skip
 
 
 class BudgetExceededError(RuntimeError):

@@ -37,10 +37,9 @@ _BATCH = 2**16  # rows that are drawn at a time
 class DPCoreset(StandardErrors, BaseDPEstimator):
     """Release weighted points that represent the rows, for any further analysis.
 
-    You pay for one fit. The points, their weights and the cells that they come from are private, so
-    you may fit any estimator with `sample_weight` on them, with any parameters, as often as you
-    like. :meth:`predict` carries labels of the points over to rows. For methods without weights,
-    :meth:`sample` draws synthetic rows.
+    You pay for one fit. Then you may fit any estimator with `sample_weight` to the points, with any
+    parameters, as often as you like. :meth:`predict` carries labels of the points over to rows. For
+    methods without weights, :meth:`sample` draws synthetic rows.
 
     Parameters
     ----------
@@ -111,8 +110,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     `labels[coreset.predict(X)]` describes private rows; do not publish it.
 
     Rows in cells that do not stand out from the noise are in no point, so the weights sum to less
-    than `size_`. Some points with small weights are pure noise. Gaps in the data that are narrower
-    than two or three cells (`resolution_`) are not visible.
+    than `size_`. Some points with small weights are pure noise. Gaps narrower than two or three
+    cells (`resolution_`) are not visible.
 
     References
     ----------
@@ -205,9 +204,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     ) -> np.ndarray:
         """Draw synthetic rows from the released cells, at no cost in privacy.
 
-        A point is drawn with probability proportional to its weight, then a row is drawn uniformly
-        from a box around it, as wide as its cell. In directions without cells, normal noise with
-        the released variance is added.
+        A point is drawn by its weight, then a row uniformly from a box around it, as wide as its
+        cell. In directions without cells, normal noise with the released variance is added.
 
         Parameters
         ----------

@@ -38,8 +38,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
 
     A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
     rows around them are dense, dense cells within `eps` of each other form a cluster, and rows
-    within `eps` of a dense cell belong to the nearest one. Clusters may have any shape, and their
-    number is found. It is meant for up to four features: a grid over more has too many cells.
+    within `eps` of a dense cell belong to the nearest one. It is meant for up to four features: a
+    grid over more has too many cells.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         Ledger with the total budget of many fits; charged before the data are read.
     min_samples : float, default=5
         Number of rows (with `sample_weight`, their weight) within `eps` that make a place dense.
-        Where noise alone would reach it, `min_samples_` is larger. It does not grow by itself with
-        the number of rows: for twice the rows, twice as many are within `eps`.
+        Where noise alone would reach it, `min_samples_` is larger. For twice the rows, twice as
+        many are within `eps`.
     max_weight : float, optional
         Public: weights are capped at this, and the noise is that for a row of this weight. None:
         an array of weights is refused.

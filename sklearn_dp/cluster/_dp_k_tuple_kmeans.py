@@ -27,7 +27,7 @@ from .._aggregate.kmeans.result import build_result
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
@@ -38,6 +38,7 @@ from .._queries.handles import GridRows
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
 from .._status import Status
+from .._validation import check_auto
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 
@@ -235,11 +236,7 @@ explained_std_error_, status_, messages_, privacy_report_ :
         check_choice("aggregator", self.aggregator, ("auto", *AGGREGATORS))
         check_choice("fallback", self.fallback, ("coreset", "public"))
         check_choice("sampling", self.sampling, ("disjoint", "with_replacement"))
-        if isinstance(self.n_tuples, str):
-            if self.n_tuples != "auto":
-                raise ValueError("n_tuples must be 'auto' or an integer.")
-        else:
-            check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
+        check_auto(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
         stage = self._stage(self._target(), n_features)[0]

@@ -26,6 +26,7 @@ from .._queries.table_rows import TableRows
 from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from .._status import Message, Status
+from .._validation import check_options
 from ..exceptions import UtilityWarning
 
 
@@ -86,7 +87,7 @@ class FarBallsOptions:
             check_real(self.separation, "separation", low=LEAST_SEPARATION, high=1e6)
 
 
-_KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
+_KINDS: dict[str, type] = {
     "friendly_core": FriendlyCoreOptions,
     "k_averages": FarBallsOptions,
     "noisy_centers": FarBallsOptions,
@@ -94,23 +95,9 @@ _KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
 
 
 def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
-    """The fields of the options of an aggregator; options of another one are refused.
-
-    "auto" takes no options: what it stands for depends on the budget. Of None, nothing: the
-    defaults of the tuple stage, whose arguments these are, are those of the options.
-    """
-    if options is None:
-        return {}
-    kind = _KINDS.get(aggregator)
-    if kind is None:
-        raise ValueError(
-            f"options must be None for aggregator={aggregator!r}; only these have options: "
-            f"{', '.join(_KINDS)}."
-        )
-    if not isinstance(options, kind):
-        raise TypeError(f"options must be a {kind.__name__} for aggregator={aggregator!r}.")
-    options.check()
-    return asdict(options)
+    """The options of an aggregator as arguments of the tuple stage, which has their defaults."""
+    check_options(_KINDS, "aggregator", aggregator, options)
+    return {} if options is None else asdict(options)  # type: ignore[call-overload]
 
 
 # -- k tuples --------------------------------------------------------------------------------------

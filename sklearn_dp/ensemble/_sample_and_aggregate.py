@@ -12,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
 from .._aggregate.tuples.stage import before_sampling
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._bounds import domain_of
 from .._columns import NUMBERS
 from .._door import check_target
@@ -27,6 +27,7 @@ from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
+from .._validation import check_auto
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
@@ -235,10 +236,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if self.output is not None and not self.output:
             raise ValueError("output must name at least one attribute.")
         check_real(self.agreement, "agreement", high=1.0)
-        if not isinstance(self.n_blocks, str):
-            check_integer(self.n_blocks, "n_blocks", low=2, high=2**20)
-        elif self.n_blocks != "auto":
-            raise ValueError("n_blocks must be 'auto' or an integer.")
+        check_auto(self.n_blocks, "n_blocks", low=2, high=2**20)
         if is_classifier(self._inner()) and (self.classes is None or len(self.classes) < 2):
             raise ValueError("classes must list the public labels of a classifier.")
         check_no_ledger(self._inner(), "estimator")

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._aggregate.tuples.stage import AGGREGATORS
-from .._base import check_integer, check_real
+from .._base import check_real
 from .._guarantee import check_no_ledger
 from .._privacy._checks import check_choice
+from .._validation import check_auto, check_options
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,7 @@ class KTupleOptions:
     def check(self) -> None:
         """Refuse bad values by name."""
         check_choice("aggregator", self.aggregator, ("auto", *AGGREGATORS))
-        if not isinstance(self.n_tuples, str):
-            check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
-        elif self.n_tuples != "auto":
-            raise ValueError("n_tuples must be 'auto' or an integer.")
+        check_auto(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
         check_no_ledger(self.inner, "inner")
@@ -96,21 +94,6 @@ _OPTIONS: dict[str, Any] = {"k_tuples": KTupleOptions, "partition": PartitionOpt
 
 
 def options_of(method: str, options: object) -> Any:
-    """The options of a method, with its defaults for None; others are refused.
-
-    None where the method has none.
-    """
-    kind = _OPTIONS.get(method)
-    if kind is None:
-        if options is not None:
-            raise ValueError(
-                f"options must be None for method={method!r}; only these have options: "
-                f"{', '.join(_OPTIONS)}."
-            )
-        return None
-    if options is None:
-        return kind()
-    if not isinstance(options, kind):
-        raise TypeError(f"options must be a {kind.__name__} for method={method!r}.")
-    options.check()
-    return options
+    """The options of a method, with its defaults for None; None where it has none."""
+    check_options(_OPTIONS, "method", method, options)
+    return _OPTIONS[method]() if options is None and method in _OPTIONS else options

@@ -38,11 +38,10 @@ _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
-    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose
-    categories are not known in advance. A category is released with its noisy count if that count
-    reaches `threshold_`, which is high enough to hide a category of a single row. Rarer categories
-    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
-    nothing and hides none.
+    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`. A category is released
+    with its noisy count if that count reaches `threshold_`, which hides a category of a single row.
+    Rarer categories are encoded together, or as zeros. If the categories are known,
+    :class:`PublicEncoder` costs nothing and hides none.
 
     Parameters
     ----------
@@ -57,9 +56,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
-        How to encode a value that is not among the released categories: a last column of each
-        feature is 1 for it, or all its columns are 0. It is never an error, because an error would
-        reveal that a row is there.
+        A value that is not among the released categories is 1 in a last column of its feature, or
+        0 in all its columns. An error would reveal it.
     random_state : int, RandomState instance or Generator, optional
         For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 

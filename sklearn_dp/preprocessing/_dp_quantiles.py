@@ -61,9 +61,8 @@ class DPQuantiles(StandardErrors, BaseWeighted):
     quantiles_ : ndarray of shape (n_quantiles, n_features)
         Released quantiles, in the units of the columns.
     quantiles_std_error_ : ndarray of shape (n_quantiles, n_features)
-        Standard errors of `quantiles_` as estimates for a population. They cover the noise, the
-        sampling of the units and the width of the bins, and come from the values at the ranks that
-        these allow (Woodruff's interval). Infinite if no limit is visible.
+        Standard errors of `quantiles_` as estimates for a population (Woodruff's interval): they
+        cover noise, sampling and the width of the bins. Infinite if no limit is visible.
     rank_std_error_ : ndarray of shape (n_quantiles,)
         Standard deviation of the noise in the share of units below a released quantile: .01 means
         that a median has between 48 and 52% of the units below it (95%).
@@ -193,9 +192,8 @@ class DPQuantiles(StandardErrors, BaseWeighted):
 class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     """Scale columns by private medians and interquartile ranges.
 
-    The private counterpart of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
-    estimator it makes columns of different units comparable; its medians and quartiles are results
-    in their own right. A few outliers move them by only a few ranks, whatever their values.
+    The private counterpart of :class:`sklearn.preprocessing.RobustScaler`: it makes columns of
+    different units comparable, and a few outliers move its results by only a few ranks.
 
     Parameters
     ----------
