@@ -303,8 +303,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         self._tidy(dtype)
         self._add_report(session.report())
         self._tell_limit()
-        if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
-            self.bounds.told_of_fit(self)
+        if hasattr(self.bounds, "note_fit"):  # of an encoder, which knows what columns mean
+            self.bounds.note_fit(self)
         self._warn()
 
     def _tell_limit(self) -> None:

@@ -185,7 +185,7 @@ class EncodedBounds(float):
         made.columns = tuple(columns)
         return made
 
-    def told_of_fit(self, model: Any) -> None:
+    def note_fit(self, model: Any) -> None:
         """Add messages about columns to those of a fitted estimator, from releases."""
         released = _released_points(model, sum(len(column.names) for column in self.columns))
         if released is None:

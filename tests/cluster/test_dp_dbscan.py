@@ -146,7 +146,9 @@ def test_what_noise_hides_is_told():
     unsure = fitted(MOONS[:1000], min_samples=1)
     assert unsure.status_ == "caution" and "near that limit" in unsure.messages_[0].text
     wide = fitted(1e6 * MOONS, bounds=None)
-    assert wide.status_ == "unusable" and "too wide to tell clusters apart with this eps" in wide.messages_[0].text
+    assert (
+        wide.status_ == "unusable" and "too wide to tell clusters apart" in wide.messages_[0].text
+    )
 
 
 @pytest.mark.parametrize(
