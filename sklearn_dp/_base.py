@@ -11,12 +11,11 @@ A fit goes like this:
    rows (:mod:`sklearn_dp._fit`).
 5. The report is kept. From here on the estimator counts as fitted.
 
-Charging comes before any value is looked at, on purpose: whether the data are valid is something
-about the data, and a program that may ask it for free may ask it again and again.
+Charging comes before any value is looked at, on purpose: whether the data are valid is a fact about
+the data, and a program that may ask it for free may ask it again and again.
 
-What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters),
-:mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door`; their names are handed on here, for the
-modules of the estimators.
+Names of :mod:`sklearn_dp._validation`, :mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door` are
+handed on here, for the modules of the estimators.
 """
 
 import os

@@ -66,17 +66,9 @@ class FarBallsOptions:
     ----------
     separation : float, optional
         Distance, in radii, between the centers of the balls that must partition nearly all tuples;
-        more than 6. The default for "k_averages" is 7. For "noisy_centers" the default makes the
-        noise of a center about one seventh of its distance to the next one: a larger separation
-        means smaller balls and less noise, but the tuples must agree more closely.
-
-    Examples
-    --------
-    >>> from sklearn_dp import DPKTupleKMeans
-    >>> from sklearn_dp.cluster import FarBallsOptions
-    >>> options = FarBallsOptions(separation=50.0)
-    >>> DPKTupleKMeans(3, aggregator="noisy_centers", options=options).options.separation
-    50.0
+        more than 6. A larger separation means smaller balls and less noise, but the tuples must
+        agree more closely. The default is 7 for "k_averages"; for "noisy_centers" the noise of a
+        center is about one seventh of its distance to the next one.
     """
 
     separation: float | None = None
@@ -227,10 +219,10 @@ def aggregate_k_tuples(
 
 
 def _checked(tuples):
-    """An array of three axes; its shape is public, but "add or remove" keeps its length private.
+    """An array (t, k, d), whose shape is that of an array, or of most tuples of a list.
 
-    Told from the type of an array, or from most tuples of a list. Each tuple is read on its own, as
-    NaN where it is no k points of d numbers: such a tuple agrees with no other.
+    Each tuple is read on its own, as NaN where it is not k points of d numbers: it agrees with no
+    other. The shape is public, but "add or remove" keeps t private.
     """
     words = "tuples must be a numeric array of shape (t, k, d)."
     shape = getattr(tuples, "shape", None)
@@ -248,7 +240,7 @@ def _checked(tuples):
 
 
 def _shape(points):
-    """Public, of a tuple: the numbers of its points and of their coordinates; () for others."""
+    """The numbers of points of a tuple and of their coordinates, which are public; or ()."""
     try:
         return len(points), schema(points, "tuples").n_features
     except (TypeError, ValueError):
@@ -256,10 +248,7 @@ def _shape(points):
 
 
 def _plan(shape, target, aggregator, relation, options):
-    """The tuple stage and its plan, from public facts.
-
-    `shape` is (t, k, d); t is a public fact unless tuples come and go.
-    """
+    """The tuple stage and its plan, from public facts; `shape` is (t, k, d)."""
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
     check_choice("relation", relation, ("replace", "add or remove"))

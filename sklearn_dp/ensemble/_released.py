@@ -29,7 +29,7 @@ _OF_A_FIT = {
     "confidence_interval": _ERRORS,
     "summary": _ERRORS,
 }
-_FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
+_FARTHEST = 1e37  # entries of rows are clipped: estimators in single precision refuse larger ones
 
 
 def _delegated(method):
@@ -115,11 +115,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _ask(self, method, X, *others):
-        """Return the output of a method of the released estimator, of each row alone.
-
-        Entries of `X` are clipped to 1e37: estimators that work in single precision refuse larger
-        ones.
-        """
+        """Return the output of a method of the released estimator, of each row alone."""
         X = saturated(self._validate_predict(X), _FARTHEST)
         plain = copy(self.estimator_)
         vars(plain).pop("feature_names_in_", None)  # rows are in its order by now, without names
