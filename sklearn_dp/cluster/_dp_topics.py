@@ -79,29 +79,11 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
     return [str(word) for word in listed]
 
 
-def check_texts(texts: Any) -> None:
-    """Refuse by its type alone what holds no texts, and no lists of words."""
-    if not is_column(texts) or kind_of(dtype_of(texts)) not in ("text", "object", "other"):
-        raise ValueError(_NO_TEXTS)
-
-
 def looks_like_texts(y: Any) -> bool:
     """True if a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
     if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
         y = y.tolist()
     return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
-
-
-def found_words(
-    codes: np.ndarray, values: np.ndarray, n_topics: int
-) -> tuple[list[str], np.ndarray]:
-    """The words of released pairs and their counts (n_topics, n_words), 0 where hidden."""
-    pairs = [pair_of(code) for code in codes.tolist()]
-    words = sorted({word for _, word in pairs})
-    column, counts = {word: i for i, word in enumerate(words)}, np.zeros((n_topics, len(words)))
-    for (topic, word), value in zip(pairs, values, strict=True):
-        counts[topic, column[word]] = value
-    return words, counts
 
 
 def described(
@@ -414,7 +396,9 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         source = engine_of(X, groups)
         if texts is not None:
             in_memory(X, "texts")
-            check_texts(texts)
+            # By its type alone: a column of texts, or of lists of words.
+            if not is_column(texts) or kind_of(dtype_of(texts)) not in ("text", "object", "other"):
+                raise ValueError(_NO_TEXTS)
         if source is not None:
             return self._fit_parts(source)
         session = self._open_session(X, unit_of(groups))
@@ -463,7 +447,12 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         if listed is None:
             rho, delta = entry.rho, entry.delta
             codes, counts = release_names(session, entry.name, answer, rho=rho, delta=delta)
-            self.words_, self.word_counts_ = found_words(codes, counts, n_topics)
+            pairs = [pair_of(code) for code in codes.tolist()]
+            self.words_ = sorted({word for _, word in pairs})
+            place = {word: i for i, word in enumerate(self.words_)}
+            self.word_counts_ = np.zeros((n_topics, len(place)))  # 0 where hidden
+            for (topic, word), count in zip(pairs, counts, strict=True):
+                self.word_counts_[topic, place[word]] = count
             self.threshold_ = stability_threshold(sigma, round_down(entry.delta / most))
         else:
             self.words_ = listed
