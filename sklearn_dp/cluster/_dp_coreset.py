@@ -72,8 +72,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     basis_ : ndarray of shape (n_axes, n_features) or None
         Released axes of the cells, with 4 features or more. None: the axes are the coordinates.
     residual_variance_ : float
-        Released variance of the rows in each direction orthogonal to the axes; 0 if there is no
-        such direction.
+        Released variance of the rows in each direction orthogonal to the axes, or 0.
     size_, size_std_error_ : float
         Released number of units, and the standard deviation of its noise. (Points and weights have
         no standard errors, because their noise decides which cells are shown.)
@@ -87,9 +86,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         The worth of the answer in one word.
     messages_ : tuple of Message
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
-        columns that are far narrower than the cells, for example because their units differ: the
-        points say nothing about these columns. Without `bounds` they say how many rows may lie
-        beyond `bound_`.
+        columns that are far narrower than the cells, about which the points say nothing. Without
+        `bounds` they say how many rows may lie beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

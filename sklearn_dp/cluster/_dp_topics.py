@@ -200,8 +200,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     word_count_std_error_ : float
         Standard deviation of the noise of a count; of merged topics, the largest.
     threshold_ : int or None
-        Public: without a `vocabulary`, a word is released in a topic if its noisy count is at least
-        this.
+        Public: without a `vocabulary`, the least noisy count of a word that is released.
     estimator_ : DPKMeans
         The fitted clusters, with ``metric="cosine"``.
     center_topics_ : ndarray of int32 of shape (n_clusters,)
@@ -479,8 +478,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     def merge(self, labels: ArrayLike | None = None) -> Self:
         """Merge topics, by released values only: nothing is charged.
 
-        A large topic that the fit has split into several becomes one again. Sizes and counts of
-        words are added up, and the keywords are chosen again.
+        Sizes and counts of words are added up, and the keywords are chosen again.
 
         Parameters
         ----------

@@ -161,11 +161,10 @@ class ClusterLevel:
         Standard errors of both; None where the fit has none.
     loss : float
         How much the sum of squared distances of the rows to their centers (of cosine distances)
-        grows by the merging, estimated from released numbers. Add it to `inertia_` of the fit. If
-        the centers have standard errors, what their noise adds is subtracted, where it is known.
+        grows by the merging, estimated from released numbers, without the part of known noise. Add
+        it to `inertia_` of the fit.
     loss_std_error : float or None
-        Its standard error. Infinite if it is due to coordinates whose error is; not if merged
-        centers agree in these, as they do in a column of one visible value.
+        Its standard error; infinite if merged centers differ in coordinates whose error is.
     hierarchy : ClusterHierarchy
         The tree that this is a level of.
     """
@@ -384,8 +383,8 @@ DPTopics
     def merge_small(self, min_size: float, *, confidence: float = 0.95) -> ClusterLevel:
         """Merge clusters until each one has a minimum size.
 
-        The cluster that is least sure to be large enough is merged with the cluster that Ward's
-        method finds nearest to it, and so on. The others stay as they are, so this is not a cut.
+        The cluster that is least sure to be large enough is merged with its nearest one by Ward's
+        method, and so on. The others stay as they are, so this is not a cut.
 
         Parameters
         ----------
@@ -402,17 +401,16 @@ DPTopics
         Raises
         ------
         ValueError
-            If the fit released no standard errors of weights, or if even a single cluster of all
-            units is not sure to be large enough.
+            If the fit released no standard errors of weights, or if not even all units together
+            are sure to be enough.
 
         Notes
         -----
         The true size of a cluster is the number of units that :meth:`ClusterLevel.predict` gives
         it; of `DPOneClusterKMeans`, the number in its balls. With `groups`, a unit whose rows are
-        in several clusters counts in part in each of them.
-
-        The confidence is that of normal errors of the weights, by Bonferroni's inequality over all
-        sets of clusters of the fit. So it holds although the noisy weights decide what is merged.
+        in several clusters counts in part in each of them. The confidence is that of normal errors,
+        by Bonferroni's inequality over all sets of clusters, so the noisy weights may decide what
+        is merged.
         """
         least = check_real(min_size, "min_size")
         level = check_real(confidence, "confidence", high=1.0)

@@ -107,11 +107,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Of a classifier: its public labels, sorted.
     n_blocks_ : int
     output_std_error_ : ndarray of shape (n_outputs,)
-        Standard error of `output_` for the noise, as an estimate of the same without noise: with
-        ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core" that
-        of the outputs in the core, if one was found. With "one_cluster" it is an upper estimate
-        for the middle of symmetric outputs; of skewed ones, the ball is where most of them are. It
-        does not include sampling variability.
+        Standard error of `output_` for the noise alone: with ``aggregator="mean"`` of the mean of
+        the clipped outputs, with "friendly_core" of that of the core, if one was found. With
+        "one_cluster" it is an upper estimate for the middle of symmetric outputs; of skewed ones,
+        the ball is where most of them are. It does not include sampling variability.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float

@@ -188,10 +188,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     n_iter_ : int
         Number of rounds of private expectation maximization.
     means_std_error_, covariances_std_error_, weights_std_error_
-        Standard errors of the three, of the same shapes: they cover the noise, the sampling of the
-        units and, if these are not normal, the possible bias of clipping, treating the component of
-        each unit as known. Infinite if nothing was found, or if, without bounds, only a single
-        value is visible in the column.
+        Standard errors of the three, of the same shapes: they cover noise, sampling and, for data
+        that are not normal, the possible bias of clipping, if the component of each unit is known.
+        Infinite if nothing was found, or without bounds in a column of a single visible value.
     converged_ : bool
         The same as `trustworthy_`: by the releases, all components stand out from the noise.
     column_status_ : ndarray of str of shape (n_features,)

@@ -304,9 +304,8 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
-        arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of
-        as many columns. None in a list of categories stands for missing values, which are otherwise
-        treated as not listed.
+        arrays (or data frames of as many columns), use a list, or a dict in the order of the
+        columns. None in a list of categories stands for missing values.
     weights : dict, optional
         Weights of columns, 1 by default. They multiply distances.
 

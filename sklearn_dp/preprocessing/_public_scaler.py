@@ -21,8 +21,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     """Scale columns from public bounds to a given range, at no privacy cost.
 
     Works like :class:`sklearn.preprocessing.MinMaxScaler`, but with given bounds, because a learned
-    minimum or maximum is the value of a single row. Nothing is released, so there is no budget, and
-    each row is transformed separately.
+    minimum or maximum is the value of a single row.
 
     Parameters
     ----------
