@@ -27,6 +27,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ._aggregate.shared.advice import CLIPPED, is_far_inside, outside, plain
 from ._bounds import column_ends, domain_of
@@ -45,12 +46,11 @@ from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import (
     CallbackSupportMixin,
-    ParameterNames,
     Versioned,
     fits_around,
     with_callbacks,
 )
-from ._status import Message, Told
+from ._status import Message
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -122,7 +122,7 @@ class OpenBounds:
         return domain_of(ends, n_features) if np.isfinite(ends).all() else None
 
 
-class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
     A subclass gives

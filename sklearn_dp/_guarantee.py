@@ -11,9 +11,9 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from textwrap import shorten
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,12 +27,14 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._prepaid import identity
 from ._privacy._provenance import total_of, without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
+from ._privacy._warn import warn
+from ._status import Status
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
-from .exceptions import LedgerError
+from .exceptions import LedgerError, UtilityWarning
 
 
 class Guaranteed(PrivateStep):
-    """Base class of what has been fitted within a session, and shows what it released."""
+    """Base class of what is fitted within a session: the status and the report of its releases."""
 
     ledger: Any
     rho: float | None
@@ -40,6 +42,7 @@ class Guaranteed(PrivateStep):
     privacy_plan: Callable[..., PrivacyPlan]
     _check_shared: Callable[[], PrivacyBudget]
     _provenance: PrivacyReport | None = None
+    messages_: Status
     _place: tuple[int, ...] = ()  # among the parts of what it came out of, which share no days
 
     @property
@@ -51,11 +54,35 @@ class Guaranteed(PrivateStep):
             )
         return self._provenance
 
+    @property
+    def status_(self) -> Literal["ok", "caution", "unusable"]:
+        """The worth of the answer in one word; see `messages_`."""
+        check_is_fitted(self)
+        return self.messages_.word
+
+    @property
+    def trustworthy_(self) -> bool:
+        """True if the answer can be used, within what `messages_` says."""
+        check_is_fitted(self)
+        return self.messages_.trustworthy
+
+    def _warn(self) -> None:
+        """Warn unless the answer is trustworthy."""
+        if not self.messages_.trustworthy:
+            words = Status(each for each in self.messages_ if each.severity != "note")
+            warn(f"{type(self).__name__}: {words}", UtilityWarning)
+
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.
     def __sklearn_is_fitted__(self) -> bool:
         """True if a fit has come to its end: names and numbers of features are set before."""
         return self._provenance is not None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of parameters, which are looked up once, not for each clone and display."""
+        return super()._get_param_names()  # type: ignore[misc]
 
     def _unit(self, grouped: bool) -> str:
         """The unit of a fit, with groups or without."""

@@ -8,7 +8,6 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,15 +69,6 @@ def without_callbacks(estimator: _Estimator) -> _Estimator:
         if isinstance(each, CallbackSupportMixin):
             each.set_callbacks()
     return estimator
-
-
-class ParameterNames(BaseEstimator):
-    """An estimator whose class is asked once for its parameters, not for each clone and display."""
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        return super()._get_param_names()
 
 
 _VERSION = "_sklearn_dp_version"

@@ -8,10 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from ._privacy._warn import warn
-from .exceptions import UtilityWarning
 
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best
 # What each of them means is in doc/messages.md.
@@ -154,30 +150,6 @@ class Status(tuple[Message, ...]):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self)) or "ok"
-
-
-class Told:
-    """Mixin of what is fitted: the status that its `messages_` amount to."""
-
-    messages_: Status
-
-    @property
-    def status_(self) -> Literal["ok", "caution", "unusable"]:
-        """The worth of the answer in one word; see `messages_`."""
-        check_is_fitted(self)
-        return self.messages_.word
-
-    @property
-    def trustworthy_(self) -> bool:
-        """True if the answer can be used, within what `messages_` says."""
-        check_is_fitted(self)
-        return self.messages_.trustworthy
-
-    def _warn(self) -> None:
-        """Warn unless the answer is trustworthy."""
-        if not self.messages_.trustworthy:
-            words = Status(each for each in self.messages_ if each.severity != "note")
-            warn(f"{type(self).__name__}: {words}", UtilityWarning)
 
 
 def extent(number: int, total: int) -> Severity:

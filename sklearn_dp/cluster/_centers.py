@@ -438,8 +438,9 @@ class BaseDPCenters(
         distances : ndarray of shape (n_samples, n_clusters)
             Of each row, which do not depend on the other rows, bit for bit.
         """
+        rows = self._compared(X)
         to_centers = partial(self._distance.distances, centers=self.cluster_centers_)
-        return for_rows(to_centers, self._compared(X), self._n_features_out)
+        return for_rows(to_centers, rows, self._n_features_out)
 
     @row_guard
     def score(

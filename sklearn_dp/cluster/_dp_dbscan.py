@@ -226,7 +226,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         labels : ndarray of int of shape (n_samples,)
             -1 for rows in no cluster. The labels of private rows are not private.
         """
-        return self._labeled_by()(self._validate_predict(X))
+        rows = self._validate_predict(X)
+        return self._labeled_by()(rows)
 
     def _grid(self, n_features: int, sd: float, least: float = 0.0) -> GridCells:
         """The public grid for this noise."""
