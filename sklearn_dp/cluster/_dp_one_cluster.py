@@ -566,11 +566,23 @@ class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     ----------
     n_points : int or float, default=0.9
         Number of points that the ball should hold, or a fraction of their released number.
-    epsilon, delta, rho, bounds, ledger, n_jobs, random_state : optional
-        Budget of one fit, public bounds, ledger and threads; see :class:`DPOneCluster`.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds; see :class:`DPOneCluster`.
+    ledger : str, path or PrivacyLedger, optional
+        Ledger with the total budget of many fits; charged before the data are read.
     radius_method, center_method, radius_grid, min_radius, sample_size, n_init : optional
         How the ball is found; see :class:`DPOneCluster`. `center_method` is "clip" by default: if
         nearly all points are in the ball, their mean leads to it.
+    n_jobs : int, optional
+        Number of threads. Results are bitwise identical for any value.
+    random_state : int, RandomState instance or Generator, optional
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------

@@ -197,6 +197,16 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
 
     Parameters
     ----------
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds; see :class:`DPQuantiles`.
+    ledger : str, path or PrivacyLedger, optional
+        Ledger with the total budget of many fits; charged before the data are read.
     with_centering : bool, default=True
         Subtract the medians.
     with_scaling : bool, default=True
@@ -205,8 +215,13 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
         The percentiles whose difference is the range: one below 50 and one above.
     unit_variance : bool, default=False
         Scale so that normally distributed columns have variance 1.
-    epsilon, delta, rho, bounds, ledger, max_weight, n_jobs, random_state : optional
-        Budget of one fit, public bounds, ledger, weights and threads; see :class:`DPQuantiles`.
+    max_weight : float, optional
+        Public: weights are capped at this, and the noise is that for a row of this weight. None:
+        an array of weights is refused.
+    n_jobs : int, optional
+        Number of threads. Results are bitwise identical for any value.
+    random_state : int, RandomState instance or Generator, optional
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------

@@ -360,7 +360,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
             cluster_weights_=self.sizes_,
             messages_=Status(),
         )
-        self.encoder_.output_bounds.told_of_fit(released)
+        self.encoder_.output_bounds.note_fit(released)
         sizes, means = (self.sizes_, self.sizes_std_error_), (self.means_, self.means_std_error_)
         findings = Findings(self._balance, scales, *sizes, *means)
         shares = explained(findings, session.rng("made-up rows"))
