@@ -71,37 +71,13 @@ if TYPE_CHECKING:
     from .segments import DPBySegment, DPProfile, profile
 
 __all__ = [
-    "DPBySegment",
-    "DPDBSCAN",
-    "DPCoreset",
-    "DPCovariance",
-    "DPGaussianMixture",
-    "DPKMeans",
-    "DPKTupleKMeans",
-    "DPMean",
-    "DPOneCluster",
-    "DPOneClusterKMeans",
-    "DPOneHotEncoder",
-    "DPOutlierScreen",
-    "DPPCA",
-    "DPProfile",
-    "DPQuantiles",
-    "DPRobustScaler",
-    "DPStandardScaler",
-    "DPTopics",
-    "FederatedDPKMeans",
-    "FriendlyCovariance",
-    "FriendlyMean",
-    "PrivacyBudget",
-    "PrivacyLedger",
-    "PublicEncoder",
-    "PublicScaler",
-    "SampleAndAggregate",
-    "Schema",
-    "privacy_report",
-    "privatize",
-    "profile",
-]
+    "DPBySegment", "DPDBSCAN", "DPCoreset", "DPCovariance", "DPGaussianMixture", "DPKMeans",
+    "DPKTupleKMeans", "DPMean", "DPOneCluster", "DPOneClusterKMeans", "DPOneHotEncoder",
+    "DPOutlierScreen", "DPPCA", "DPProfile", "DPQuantiles", "DPRobustScaler", "DPStandardScaler",
+    "DPTopics", "FederatedDPKMeans", "FriendlyCovariance", "FriendlyMean", "PrivacyBudget",
+    "PrivacyLedger", "PublicEncoder", "PublicScaler", "SampleAndAggregate", "Schema",
+    "privacy_report", "privatize", "profile",
+]  # fmt: skip
 
 _HOMES = {
     "_guarantee": ("privacy_report",),
@@ -109,14 +85,8 @@ _HOMES = {
     "_privacy._ledger": ("PrivacyLedger",),
     "_privatize": ("privatize",),
     "cluster": (
-        "DPDBSCAN",
-        "DPCoreset",
-        "DPKMeans",
-        "DPKTupleKMeans",
-        "DPOneCluster",
-        "DPOneClusterKMeans",
-        "DPOutlierScreen",
-        "DPTopics",
+        "DPDBSCAN", "DPCoreset", "DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPOneClusterKMeans",
+        "DPOutlierScreen", "DPTopics",
     ),
     "covariance": ("DPCovariance", "FriendlyCovariance"),
     "decomposition": ("DPPCA",),
@@ -125,16 +95,11 @@ _HOMES = {
     "mean": ("DPMean", "FriendlyMean"),
     "mixture": ("DPGaussianMixture",),
     "preprocessing": (
-        "DPOneHotEncoder",
-        "DPQuantiles",
-        "DPRobustScaler",
-        "DPStandardScaler",
-        "PublicEncoder",
-        "PublicScaler",
-        "Schema",
+        "DPOneHotEncoder", "DPQuantiles", "DPRobustScaler", "DPStandardScaler", "PublicEncoder",
+        "PublicScaler", "Schema",
     ),
     "segments": ("DPBySegment", "DPProfile", "profile"),
-}
+}  # fmt: skip
 
 _PACKAGES = (
     *(name for name in _HOMES if name[0] != "_"),

@@ -1,6 +1,6 @@
-"""What every private estimator has: parameters -> plan -> session -> report.
+"""The base class of private estimators: parameters -> plan -> session -> report.
 
-A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes like this:
+A fit goes like this:
 
 1. `_make_plan` checks the parameters of all estimators, those of the subclass, and asks it for its
    plan entries. It knows the number of features and no value of the data.
@@ -11,12 +11,11 @@ A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes 
    rows (:mod:`sklearn_dp._fit`).
 5. The report is kept. From here on the estimator counts as fitted.
 
-Charging comes before any value is looked at, on purpose: whether the data are valid is something
-about the data, and a program that may ask it for free may ask it again and again.
+Charging comes before any value is looked at, on purpose: whether the data are valid is a fact about
+the data, and a program that may ask it for free may ask it again and again.
 
-What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters),
-:mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door`; their names are handed on here, for the
-modules of the estimators.
+Names of :mod:`sklearn_dp._validation`, :mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door` are
+handed on here, for the modules of the estimators.
 """
 
 import os
@@ -24,10 +23,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ._aggregate.shared.advice import CLIPPED, is_far_inside, outside, plain
 from ._bounds import column_ends, domain_of
@@ -46,11 +46,11 @@ from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import (
     CallbackSupportMixin,
-    ParameterNames,
     Versioned,
     fits_around,
+    with_callbacks,
 )
-from ._status import Message, Told
+from ._status import Message
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -59,11 +59,11 @@ from ._validation import (
     check_real,
     check_sklearn_seed,
 )
-from ._weights import check_weights, weighted_mean
+from ._weights import check_weights, weighted_mean, with_max_weight
 
 __all__ = [
-    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
-    "RandomStateLike",
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
+    "OpenBounds", "RandomStateLike",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
@@ -84,10 +84,9 @@ _open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
 
 @contextmanager
 def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
-    """The next fit of an estimator, in this block, gets its session from one that it is part of.
+    """In this block, `opened` makes the session of the next fit of an estimator, from its plan.
 
-    `opened` makes it from the plan of the inner fit; it charges what the fit costs. Other fits on
-    the way, as those that a plan tries on dummy rows, have sessions of their own.
+    Other fits on the way, as those that a plan tries on dummy rows, have sessions of their own.
     """
     token = _open_inside.set((estimator, opened))
     try:
@@ -99,17 +98,13 @@ def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
 def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
     """The session of a fit: one that its ledger is charged for, or from the fit it is part of."""
     inside = _open_inside.get()
-    if inside is None or inside[0] is not estimator:
-        for around, _ in fits_around():  # other steps read the same rows
-            check_values(around)
-        return PrivacySession(
-            plan,
-            random_state=estimator.random_state,
-            ledger=estimator.ledger,
-            label=type(estimator).__name__,
-        )
-    _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
-    return inside[1](plan)
+    if inside is not None and inside[0] is estimator:
+        _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
+        return inside[1](plan)
+    for around, _ in fits_around():  # other steps read the same rows
+        check_values(around)
+    seed, ledger = estimator.random_state, estimator.ledger
+    return PrivacySession(plan, random_state=seed, ledger=ledger, label=type(estimator).__name__)
 
 
 class OpenBounds:
@@ -127,7 +122,7 @@ class OpenBounds:
         return domain_of(ends, n_features) if np.isfinite(ends).all() else None
 
 
-class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -144,38 +139,19 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
     of releases, but for those in `_not_released`, which are excluded from pickles and displays.
-    `messages_` say, from released values, what limits the answer; where some of its numbers are of
-    no use, `fit` warns and does not raise, since an exception would tell. Where a fit had to find
-    bounds, they say how many rows may lie beyond them.
+    Where numbers are of no use, `fit` warns and does not raise, since an exception would tell.
     """
 
-    max_weight: float | None = None
-    """What a whole unit weighs where rows have weights; a parameter of those that take them."""
-
-    _not_released = ("labels_",)
-    """Attributes that are kept in memory for convenience and never leave it in a pickle."""
-
-    _divides_rows = False
-    """True if a fit takes a key beside its rows, which searches and their plans know nothing of."""
-
-    _centers: str | None = None
-    """The attribute whose rows are centers, of classes that release some: searches score by it."""
-
-    _predicts_labels = True
-    """True if what `predict` gives, of classes that have it, are labels: searches compare these."""
-
-    _leaves_out_rows_outside = False
-    """True if rows outside of public bounds are left out, where others move them to the bounds."""
-
-    _clips_columns = False
-    """True if a fit without bounds clips each column to a range that it finds."""
-
-    _by_column: tuple[str, ...] = ("bounds",)
-    """Parameters with a number for each column, which may name them."""
-
+    max_weight: float | None = None  # what a whole unit weighs where rows have weights
+    _not_released = ("labels_",)  # kept in memory for convenience, never in a pickle
+    _divides_rows = False  # True if a fit takes a key, which searches and their plans do not know
+    _centers: str | None = None  # the attribute whose rows are centers: searches score by it
+    _predicts_labels = True  # searches compare the labels that `predict` gives
+    _leaves_out_rows_outside = False  # rows outside of public bounds; others clip them
+    _clips_columns = False  # True if a fit without bounds finds a range for each column
+    _by_column: tuple[str, ...] = ("bounds",)  # parameters that may name columns
+    # Arrays whose length is a release; checks of pickles do not weigh them.
     _length_released: tuple[str, ...] = ()
-    """Arrays whose length is a release, as how many cells stand out from the noise: more rows, more
-    of them. The checks of pickles do not weigh them."""
 
     # -- parameters -----------------------------------------------------------------------------
 
@@ -184,7 +160,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         return budget_of(self.epsilon, self.delta, self.rho)
 
     def _check_shared(self) -> PrivacyBudget:
-        """Check the parameters that all estimators share; the budget that they ask for."""
+        """Check the parameters that all estimators share, and return the budget."""
         if self.n_jobs is not None:
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
@@ -203,8 +179,7 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
     def _in_order(self, parameter: str) -> Any:
         """A parameter in the order of the columns of the fit, where it names them.
 
-        A plan knows no table, and an estimator may still have the names of an earlier fit: no plan
-        depends on the order. Other names than those of the fit are refused before it.
+        No plan depends on the order: it knows no table, and names may be those of an earlier fit.
         """
         value, names = getattr(self, parameter), vars(self).get("feature_names_in_")
         names = getattr(self, "_names_of_search", None) if names is None else names
@@ -241,13 +216,8 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         target = self._check_shared()
         self._domain(n_features)
         self._check_parameters(n_features)
-        return PrivacyPlan(
-            target,
-            tuple(self._plan_entries(target, n_features)),
-            unit,
-            self._plan_notes(),
-            self._relation(unit),
-        )
+        entries = tuple(self._plan_entries(target, n_features))
+        return PrivacyPlan(target, entries, unit, self._plan_notes(), self._relation(unit))
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """Return what a fit would release and spend, before any data are seen.
@@ -267,18 +237,47 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        return replace(
-            self._make_plan(n_features, unit),
-            communication_cost=self._communication_cost(n_features, unit),
-        )
+        plan = self._make_plan(n_features, unit)
+        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
 
     # -- fit ------------------------------------------------------------------------------------
 
-    def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
-        """Plan and charge from what types alone tell: the ledger is asked before values are read.
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+        """Fit to private rows.
 
-        What is public and wrong with `X` is not charged. A plan may depend on further public facts.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a table in parts
+            Finite rows; sparse ones, or parts such as collections of Dask, where the estimator
+            takes them. Rows outside public bounds are clipped, or left out by `DPDBSCAN`.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            If the remaining budget of `ledger` is too small. The data have not been read.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that results are of little use.
         """
+        return self._fit_validated(X, groups)
+
+    def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
+        """Plan and charge from what types alone tell, before values are read."""
         n_features = self._check_given(X).n_features
         if not 1 <= n_features <= MOST_FEATURES:
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
@@ -303,13 +302,12 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         self._tidy(dtype)
         self._add_report(session.report())
         self._tell_limit()
-        if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
-            self.bounds.told_of_fit(self)
+        if hasattr(self.bounds, "note_fit"):  # of an encoder, which knows what columns mean
+            self.bounds.note_fit(self)
         self._warn()
 
     def _tell_limit(self) -> None:
-        """Without bounds, or in far wider ones, nothing is known of what lies outside of ranges and
-        balls that were found."""
+        """Say what may lie outside of ranges and balls that were found."""
         if not self._clips_columns and not hasattr(self, "rows_beyond_"):
             return
         domain = self._domain(self.n_features_in_)
@@ -352,3 +350,56 @@ class BaseDPEstimator(Told, Versioned, Guaranteed, FitsRows, CallbackSupportMixi
         for name in self._not_released:
             attributes.pop(name, None)
         return attributes
+
+
+class BaseWeighted(BaseDPEstimator):
+    """Base class of estimators whose rows may have weights, of at most `max_weight`."""
+
+    @with_max_weight
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to private rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or a table in parts
+            Finite rows; sparse ones, or parts such as collections of Dask, where the estimator
+            takes them. Rows outside public bounds are clipped, or left out by `DPDBSCAN`.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weight of each row, not negative, and capped at `max_weight`; `messages_` say if that
+            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
+            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
+            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
+            rows: what one row adds is limited by one weight.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            If the remaining budget of `ledger` is too small. The data have not been read.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that results are of little use.
+        """
+        return self._fit_validated(X, groups, sample_weight)

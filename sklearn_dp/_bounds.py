@@ -1,7 +1,6 @@
-"""What the `bounds` parameter of an estimator means: a public region, or ends of columns.
+"""The public region, or the ends of columns, of the `bounds` parameter; its errors name `bounds`.
 
-Errors name `bounds`. No row comes here, and whatever is returned is a region that the kernel has
-made: a mistake here clips rows to another region than the one that was meant, no more.
+No row comes here: a mistake clips rows to another region than the one that was meant, no more.
 """
 
 from typing import Any
@@ -13,9 +12,8 @@ from ._privacy._domain import LARGEST, SMALLEST, Domain, reach
 
 
 def domain_of(bounds: Any, n_features: int) -> Any:
-    """The region that the `bounds` parameter of an estimator means; its errors name `bounds`.
-    None: no public bound, and no region. A float: radius of a ball about the origin. A pair of
-    scalars or arrays of shape (n_features,): a box."""
+    """The region of a `bounds` parameter: None, a radius about the origin, or a box as a pair of
+    scalars or arrays of shape (n_features,)."""
     if bounds is None:
         return None
     if is_real(bounds):
@@ -53,9 +51,7 @@ def _ball(radius: Any, n_features: int) -> Domain:
 def _box(low: Any, high: Any, n_features: int) -> Domain:
     """A box; sides of length zero are allowed, for columns that are known."""
     try:
-        low, high = (
-            np.array(np.broadcast_to(real_array(side), (n_features,))) for side in (low, high)
-        )
+        low, high = _sides((low, high), n_features)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"bounds: low and high must be numbers or arrays of {n_features} numbers."
@@ -67,13 +63,9 @@ def _box(low: Any, high: Any, n_features: int) -> Domain:
             "bounds: low must not exceed high. For several columns, give all lower ends, then "
             "all upper ends: (lows, highs)."
         )
-    scale = float(np.abs([low, high]).max(initial=0.0))
-    if scale > LARGEST:
+    if np.abs([low, high]).max(initial=0.0) > LARGEST or not reach(low, high) <= LARGEST:
         raise ValueError(f"bounds: no entry or width may exceed {LARGEST:g}.")
-    radius = reach(low, high)
-    if not radius <= LARGEST:
-        raise ValueError(f"bounds: no entry or width may exceed {LARGEST:g}.")
-    if radius < SMALLEST:
+    if reach(low, high) < SMALLEST:
         raise ValueError(f"bounds: the box must be at least {SMALLEST:g} wide.")
     return Domain.within(low, high)
 
@@ -95,7 +87,7 @@ def column_ends(bounds: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
             return -np.full(n_features, domain.radius), np.full(n_features, domain.radius)
         return domain.low, domain.high
     # What is there is checked as a box is, and put back between what is missing.
-    low, high = (np.array(np.broadcast_to(real_array(side), (n_features,))) for side in bounds)
+    low, high = _sides(bounds, n_features)
     there = ~missing
     closed = np.where(there, [low, high], np.where(there[::-1], [high, low], 0.0))
     if (missing[0] & (low > 0)).any() or (missing[1] & (high < 0)).any():
@@ -109,12 +101,16 @@ def column_ends(bounds: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _missing(bounds: Any, n_features: int) -> np.ndarray | None:
-    """Which ends (2, d) of a pair are infinite; None if it is no pair of numbers."""
+    """Mask of the infinite ends (2, d) of a pair; None if it is not a pair of numbers."""
     try:
-        sides = [np.broadcast_to(real_array(side), (n_features,)) for side in bounds]
+        sides = _sides(bounds, n_features)
     except (OverflowError, TypeError, ValueError):
         return None
     return np.isinf(sides) if len(sides) == 2 else None
+
+
+def _sides(bounds: Any, n_features: int) -> list[np.ndarray]:
+    return [np.array(np.broadcast_to(real_array(side), (n_features,))) for side in bounds]
 
 
 def _by_columns(bounds: Any, n_features: int) -> bool:

@@ -13,9 +13,9 @@ from ._door import frame_of
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     """Put values for columns, given in `name`, in the order of the columns' names.
 
-    A data frame whose columns, or a Series whose entries, have texts for labels; or a pair of such.
-    An error if these are other names, and where the columns of `X` have none (`names` is None).
-    What has no labels is taken by position.
+    The columns of a data frame, or the entries of a Series, have texts for labels; or those of a
+    pair. Other names, or none of `X` (`names` is None), are an error. Without labels, positions
+    decide.
     """
     if isinstance(values, tuple | list) and len(values) == 2:
         return tuple(by_name(side, names, name) for side in values)
@@ -33,8 +33,7 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
 
 
 def in_one_order(values: Any, name: str) -> Any:
-    """Return values in the order of the names of the first of a pair that has some: plans know no
-    table."""
+    """Values in the order of the names of the first of a pair that has some, for plans."""
     names = names_in(values)
     return values if names is None else by_name(values, names, name)
 

@@ -1,4 +1,4 @@
-"""What a table declares: how many columns, their names and kinds. Public, and so are its errors.
+"""The number of columns that a table declares, their names and kinds: public, as its errors are.
 
 No row comes here, and no table: :mod:`._door` finds these facts, by type alone.
 """
@@ -16,15 +16,13 @@ PROJECT = (
     "create only a few with HashingVectorizer(n_features=...): neither depends on the data, so "
     "neither costs privacy. A dense copy would have noise in every one of its features."
 )
-"""What to do with sparse or very many features, for errors."""
 _OTHER_COLUMNS = (
     "Drop columns that are not features; pass the owner of each row as groups; encode categories "
     "with PublicEncoder, and turn dates into days since a fixed one."
 )
 NUMBERS = ("number", "object")
-"""What columns of numbers may declare; an object may be one."""
+"""Kinds that columns of numbers may declare; an object may be one."""
 TARGETS = ("number", "text", "bytes", "object")
-"""The same of labels."""
 _CATEGORIES = ("number", "text", "object")
 WORDS = {
     "date": "dates or times",

@@ -60,10 +60,13 @@ def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[Pre
         book, unit = open_ledger(step.ledger), step._unit(grouped)
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
-        rho, delta = float(cast(float, step.rho)), float(step.delta)
-        gaussian = _is_gaussian(step, width, unit)
-        label, relation = type(step).__name__, step._relation(unit)
-        parts.append(PrepaidFit(book, label, rho, delta, gaussian, unit, relation))
+        try:  # if the plan of the fit turns out to be another one, it pays by itself
+            plan = step.privacy_plan(width, unit=unit)
+            gaussian = plan.gaussian and not plan.delta_failure
+        except (TypeError, ValueError):  # of this number of columns, or in the fit too
+            gaussian = False
+        cost = float(cast(float, step.rho)), float(step.delta), gaussian
+        parts.append(PrepaidFit(book, type(step).__name__, *cost, unit, step._relation(unit)))
     return parts
 
 
@@ -75,20 +78,8 @@ def _together(steps: list[Guaranteed]) -> PrivacyBudget | None:
     return PrivacyBudget(rho=rho, delta=delta) if 0 < delta < 0.5 and rho > 0 else None
 
 
-def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
-    """True if a plan for about as many columns is, without failures.
-
-    If that of the fit is not, it pays by itself.
-    """
-    try:
-        plan = step.privacy_plan(width, unit=unit)
-        return plan.gaussian and not plan.delta_failure
-    except (TypeError, ValueError):  # of this number of columns, or in the fit too
-        return False
-
-
 def owned(estimator: Any) -> Any:
-    """A composition of which all that are inside, and it itself, are ours; its steps are shared."""
+    """A composition that is ours, with all compositions inside it; its steps are shared."""
     steps = steps_of(estimator)
     if steps is None or type(estimator) not in {*COMPOSED, *COMPOSED.values()}:
         return estimator
@@ -104,7 +95,7 @@ class ChargedTogether(Versioned):
 
     @contextmanager
     def _paid(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Iterator[None]:
-        """A block for the fit of the steps, which have been paid for."""
+        """Check and charge all private steps, then let the block fit them."""
         check_values(self)
         steps = list(private_steps(owned(self)))
         for step in steps:  # what is wrong with them in any case is said before the charge
@@ -136,7 +127,7 @@ class ChargedTogether(Versioned):
             return super().fit_predict(listed_rows(X), y, **params)  # type: ignore[misc]
 
     def _in_words(self) -> str:
-        """The guarantee of what has been fitted, or else what a fit would cost, if it is known."""
+        """The guarantee of what has been fitted, or else the cost of a fit, if it is known."""
         fitted = list(private_steps(self, fitted=True))
         if fitted and all(step._provenance is not None for step in fitted):
             try:
@@ -191,4 +182,4 @@ COMPOSED: dict[type, type] = {
     FeatureUnion: PrivateFeatureUnion,
     ColumnTransformer: PrivateColumnTransformer,
 }
-"""What `privatize` makes of a composition."""
+"""The composition of ours for one of scikit-learn."""

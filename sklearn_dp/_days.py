@@ -26,12 +26,10 @@ the other days of a unit, where there are any. Nobody can check that units come 
 states it, as with groups.
 
 What is kept from day to day are releases, and what follows from them. A day that fails half-way
-leaves the result of the day before, and counts as begun. Its name is not taken again, since its
-rows have been looked at, and its log and its callbacks may have shown what it had released by then.
-A process that dies takes this with it, and the model of the day before, loaded from a file, does
-not know it; no more do copies of a model know of each other. A ledger does, where there is one: a
-day is entered, by its number and name, before its rows are read. So copies go on beside each other
-only by days of different names, which say that their rows are different ones.
+leaves the result of the day before, and counts as begun: its rows have been looked at, so its name
+is not taken again. A model loaded from a file does not know of such days, and copies of a model do
+not know of each other. A ledger does: a day is entered, by its number and name, before its rows are
+read. So copies go on beside each other only by days of different names.
 """
 
 from collections.abc import Callable
@@ -45,7 +43,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
+from ._base import BaseWeighted, check_integer, check_real, fits_inside
 from ._costs.budget import PrivacyBudget
 from ._costs.checks import is_integer, is_real
 from ._costs.disjoint import EVERYONE, check_name, payers_in_words
@@ -116,10 +114,7 @@ class _Today:
 
 
 class _TakesDays:
-    """A method that estimators have whose parameters allow days; others say why they have none.
-
-    scikit-learn's `available_if` hides the reason behind "has no attribute".
-    """
+    """A method of estimators whose parameters allow days; `available_if` would hide why not."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
@@ -134,7 +129,7 @@ class _TakesDays:
         return MethodType(self._method, estimator)
 
 
-class BaseByDays(BaseDPEstimator):
+class BaseByDays(BaseWeighted):
     """Base class of estimators that can be fitted day by day.
 
     A subclass reads `_later` in its plan and its fit, or gives `_joined`.
@@ -155,8 +150,7 @@ class BaseByDays(BaseDPEstimator):
         return self._today is not None and self._today.days is not None
 
     def _earlier(self) -> Any:
-        """Return the releases of the days before; None on the first one, and where they have
-        shown nothing to go on from."""
+        """Return what days before have released that this one can start from, or None."""
         return vars(self._today.fitted).get("_earlier_days") if self._later else None
 
     @_TakesDays
@@ -224,12 +218,7 @@ class BaseByDays(BaseDPEstimator):
         unit, weighs = unit_of(groups), largest_weight(sample_weight, self.max_weight)
         days = self._days_before(n_days, unit, weighs)
         if days is not None and day is not None:
-            if days.last is not None and not _after(day, days.last):
-                raise ValueError(
-                    "day must be larger than the last day begun, `days_.last`. Texts are compared "
-                    "letter by letter ('fri' comes before 'mon'): use dates such as '2026-03-01', "
-                    "or numbers."
-                )
+            _check_later(day, days.last)
             days = replace(days, last=day)
         today = _Today(days, n_days, keep, day, SimpleNamespace(**vars(self)))
         self._today = today
@@ -308,8 +297,7 @@ class BaseByDays(BaseDPEstimator):
     # -- how a day differs from a fit -----------------------------------------------------
 
     def _target(self) -> PrivacyBudget:
-        """Return the budget of a day: `n_days` of them compose to the whole, and none costs more
-        than the first."""
+        """The budget of a day: `n_days` compose to the whole, none costs more than the first."""
         whole, today = super()._target(), self._today
         if today is None or (today.n_days == 1 and not (today.gaussian and today.days)):
             return whole
@@ -339,9 +327,9 @@ class BaseByDays(BaseDPEstimator):
         if today.days is not None and not _covered(plan, today.days.cost):
             raise ValueError("the budget of a day must not be larger than that of the first one.")
         today.plan = plan
-        words = "one day" if today.n_days == 1 else f"{today.n_days} days"
-        entries = plan.entries
+        words, entries = "one day", plan.entries
         if today.n_days > 1:
+            words = f"{today.n_days} days"
             entries = (lump(_OTHERS, self._others(plan, today.n_days)), *entries)
         notes = (*plan.notes, _NOTE.format(words))
         return replace(plan, target=super()._target(), entries=entries, notes=notes)
@@ -352,7 +340,7 @@ class BaseByDays(BaseDPEstimator):
         return replace(plan, target=super()._target(), entries=(lump("days", plans, n_days - 1),))
 
     def _opened(self, plan: PrivacyPlan) -> PrivacySession:
-        """The session of a day: the first one is charged for all."""
+        """Open the session of a day; the first one is charged for all."""
         today, seed = self._today, self.random_state
         assert today is not None and today.plan is not None
         number = 0 if today.days is None else today.days.number
@@ -378,7 +366,7 @@ class BaseByDays(BaseDPEstimator):
         return session
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing of a day that is being fitted: what a callback pickles may hold old labels."""
+        """Leave out the day that is being fitted: it may hold old labels."""
         return {name: value for name, value in super().__getstate__().items() if name != "_today"}
 
     def _forget(self) -> None:
@@ -396,7 +384,7 @@ class BaseByDays(BaseDPEstimator):
 
 
 def _named(day: Any) -> str | int | date | None:
-    """The name of a day, as a plain one: whoever compares two of them finds a larger one."""
+    """The name of a day as a plain value, which compares with others."""
     if day is None:
         return None
     if isinstance(day, str):
@@ -413,18 +401,23 @@ def _named(day: Any) -> str | int | date | None:
 
 
 def _text_of(day: str | int | date | None) -> str:
-    """The name of a day in a ledger: the same for all that mean one day; "" without one."""
+    """The name of a day in a ledger, equal for all values that mean one day; "" without one."""
     if isinstance(day, datetime):
         day = day if day.tzinfo is None else day.astimezone(UTC).replace(tzinfo=None)
         return day.isoformat().removesuffix("T00:00:00")
     return "" if day is None else f"{day}"
 
 
-def _after(day: Any, last: Any) -> bool:
+def _check_later(day: Any, last: Any) -> None:
     try:
-        return bool(day > last)
+        if last is None or day > last:
+            return
     except TypeError:
         raise TypeError("day must have the same type as the earlier days.") from None
+    raise ValueError(
+        "day must be larger than the last day begun, `days_.last`. Texts are compared letter by "
+        "letter ('fri' comes before 'mon'): use dates such as '2026-03-01', or numbers."
+    )
 
 
 def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:
@@ -432,10 +425,7 @@ def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:
 
 
 def _covered(plan: PrivacyPlan, most: tuple[float, float, float]) -> bool:
-    """True if the plan costs no more than that of the first day.
-
-    Where not all is Gaussian it has to cost the same: then it fails with the same probability.
-    """
+    """True if the plan costs no more than the first day, or the same if not all is Gaussian."""
     cost = _cost(plan)
     return cost == most or (plan.gaussian and all(a <= b for a, b in zip(cost, most, strict=True)))
 

@@ -28,18 +28,9 @@ ABSENT: dict[str, dict[str, str]] = {
         "inertia_": _NO_INERTIA,
         "n_iter_": "clusters are found one after the other; `privacy_report_` lists the releases",
     },
-    "FederatedDPKMeans": {
-        "inertia_": _NO_INERTIA,
-        "n_iter_": "`n_rounds_` counts its rounds",
-    },
-    "DPDBSCAN": {
-        "core_sample_indices_": _NO_CORE_ROWS,
-        "components_": _NO_CORE_ROWS,
-    },
-    "DPGaussianMixture": {
-        "lower_bound_": _NO_LIKELIHOOD,
-        "lower_bounds_": _NO_LIKELIHOOD,
-    },
+    "FederatedDPKMeans": {"inertia_": _NO_INERTIA, "n_iter_": "`n_rounds_` counts its rounds"},
+    "DPDBSCAN": {"core_sample_indices_": _NO_CORE_ROWS, "components_": _NO_CORE_ROWS},
+    "DPGaussianMixture": {"lower_bound_": _NO_LIKELIHOOD, "lower_bounds_": _NO_LIKELIHOOD},
     "DPPCA": {"n_samples_": _SIZE},
     "DPStandardScaler": {"n_samples_seen_": _SIZE, "partial_fit": _ALL_ROWS},
     "FriendlyMean": {
@@ -84,10 +75,6 @@ _ROUNDS = Word(
 )
 _STOP = Word("released values and the budget decide when to stop, never changes in the rows")
 _BUDGET = "Leave it out. Spend `epsilon` on one fit; each fit is charged separately."
-_EXACT = Word(
-    "the spectrum of a noisy second moment is computed exactly, which takes almost no time"
-)
-
 _KMEANS = {
     "init": Word(
         "initial centers are found in a private coreset of the rows, with several starts",
@@ -111,14 +98,10 @@ _KMEANS = {
     # BisectingKMeans
     "bisecting_strategy": Word("clusters are not found by bisection"),
 }
-_EUCLIDEAN = "distances are Euclidean, and a grid replaces the search for neighbors"
-_DBSCAN = {
-    "metric": Word(_EUCLIDEAN),
-    "metric_params": Word(_EUCLIDEAN),
-    "algorithm": Word(_EUCLIDEAN),
-    "leaf_size": Word(_EUCLIDEAN),
-    "p": Word(_EUCLIDEAN),
-}
+_DBSCAN = dict.fromkeys(
+    ("metric", "metric_params", "algorithm", "leaf_size", "p"),
+    Word("distances are Euclidean, and a grid replaces the search for neighbors"),
+)
 _MIXTURE = {
     "tol": _STOP,
     "reg_covar": Word("released covariances are always positive definite"),
@@ -128,31 +111,31 @@ _MIXTURE = {
         _BUDGET,
     ),
     "init_params": Word("components are isolated by a private partition, see `method`"),
-    "weights_init": Word("initial weights come from a private partition of the rows"),
-    "means_init": Word("initial means come from a private partition of the rows"),
-    "precisions_init": Word("initial precisions come from a private partition of the rows"),
+    **{
+        f"{each}_init": Word(f"initial {each} come from a private partition of the rows")
+        for each in ("weights", "means", "precisions")
+    },
     "warm_start": Word(
         "every fit starts from scratch, so that it costs no more than stated", _BUDGET
     ),
     "verbose": _QUIET,
     "verbose_interval": _QUIET,
 }
-_PCA = {
-    "copy": _COPY,
-    "svd_solver": _EXACT,
-    "tol": _EXACT,
-    "iterated_power": _EXACT,
-    "n_oversamples": _EXACT,
-    "power_iteration_normalizer": _EXACT,
-    "n_iter": _EXACT,  # TruncatedSVD
-    "batch_size": _BATCHES,  # IncrementalPCA
-}
+_SPECTRUM = (
+    "svd_solver", "tol", "iterated_power", "n_oversamples", "power_iteration_normalizer", "n_iter",
+)  # fmt: skip
+_EXACT = Word(
+    "the spectrum of a noisy second moment is computed exactly, which takes almost no time"
+)
+_PCA = {"copy": _COPY, "batch_size": _BATCHES, **dict.fromkeys(_SPECTRUM, _EXACT)}
 _COVARIANCE = {
     # ShrunkCovariance, LedoitWolf, MinCovDet, EllipticEnvelope
     "shrinkage": Word("directions that are mostly noise are shrunk as much as the noise requires"),
     "block_size": _BATCHES,
-    "support_fraction": Word("rows far outside the bulk are clipped in the whitened norm"),
-    "contamination": Word("rows far outside the bulk are clipped in the whitened norm"),
+    **dict.fromkeys(
+        ("support_fraction", "contamination"),
+        Word("rows far outside the bulk are clipped in the whitened norm"),
+    ),
 }
 _SCALER = {
     "with_mean": Word("centering is all that it does"),
@@ -218,26 +201,11 @@ REPLACED: dict[str, tuple[type, ...]] = {
 }
 """Classes of scikit-learn that are replaced, by the name that the tables have for them."""
 
-_CARRIED = frozenset(
-    {
-        "eps",
-        "min_samples",
-        "n_clusters",
-        "n_components",
-        "covariance_type",
-        "whiten",
-        "assume_centered",
-        "store_precision",
-        "n_jobs",
-        "with_centering",
-        "with_scaling",
-        "quantile_range",
-        "unit_variance",
-        "with_mean",
-        "with_std",
-        "handle_unknown",
-    }
-)
+_CARRIED = frozenset({
+    "eps", "min_samples", "n_clusters", "n_components", "covariance_type", "whiten",
+    "assume_centered", "store_precision", "n_jobs", "with_centering", "with_scaling",
+    "quantile_range", "unit_variance", "with_mean", "with_std", "handle_unknown",
+})  # fmt: skip
 """Words that mean the same on both sides."""
 _IMPLIED = {"with_mean", "with_std"}  # of a scaler: others are refused
 _SEED = "it would make the noise reproducible and void the guarantee; pass it here to set it anyway"
@@ -264,11 +232,10 @@ def _refusing_words(init: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Replacing:
-    """Takes the place of a class of scikit-learn.
+    """Mixin of estimators that take the place of a class of scikit-learn.
 
-    Words of its constructor and attributes that an estimator does not have are explained by the
-    tables of `words` and `attributes`. Signatures, `get_params`, `clone` and pickles are untouched,
-    and so is what users derive.
+    The tables above explain words of its constructor and attributes that an estimator does not
+    have. Signatures, `get_params`, `clone` and pickles are untouched.
     """
 
     _replaces = ""
@@ -308,8 +275,7 @@ class Replacing:
         Raises
         ------
         ValueError
-            For a name that is no parameter. A word of the class that this one replaces is
-            explained.
+            For a name that is not a parameter; those of the replaced class are explained.
         """
         known = self.get_params(deep=False)  # type: ignore[attr-defined]
         for word in params.keys() - known.keys():
@@ -332,8 +298,7 @@ class Replacing:
         epsilon : float, default=1.0
             Privacy budget of one fit.
         **private : dict
-            Other parameters of this class, such as `bounds` or `ledger`; they go before those of
-            the estimator.
+            Other parameters of this class, such as `bounds`; they go before those of the estimator.
 
         Returns
         -------
@@ -346,12 +311,17 @@ class Replacing:
             Once, with each parameter that was set and did not carry over, and why. A `random_state`
             is among them: with it there is no guarantee against those who know it.
         """
-        cls._check_replaced(estimator)
+        known: Any = REPLACED.get(cls._replaces, ())
+        if not isinstance(estimator, known):
+            names = ", ".join(each.__name__ for each in known)
+            raise TypeError(f"estimator must be an instance of {names}.")
+        if (text := cls._cannot_replace(estimator)) is not None:
+            raise ValueError(f"estimator: {text}")
         given = estimator.get_params(deep=False)
-        known = inspect.signature(cls.__init__).parameters
+        parameters = inspect.signature(cls.__init__).parameters
         carried = {
             name: given[name]
-            for name in _CARRIED & given.keys() & known.keys()
+            for name in _CARRIED & given.keys() & parameters.keys()
             if given[name] not in ("error", "warn")  # of one row, which no private fit may be
         }
         dropped = [
@@ -363,21 +333,9 @@ class Replacing:
         ]
         twin = cls(**{**carried, **private, "epsilon": epsilon})
         if dropped:
-            warn(
-                f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(dropped)}",
-                ConversionWarning,
-            )
+            text = f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(dropped)}"
+            warn(text, ConversionWarning)
         return twin
-
-    @classmethod
-    def _check_replaced(cls, estimator: Any) -> None:
-        known = REPLACED.get(cls._replaces, ())
-        if not isinstance(estimator, known):
-            names = ", ".join(each.__name__ for each in known)
-            raise TypeError(f"estimator must be an instance of {names}.")
-        text = cls._cannot_replace(estimator)
-        if text is not None:
-            raise ValueError(f"estimator: {text}")
 
     @classmethod
     def _cannot_replace(cls, estimator: Any) -> None:
@@ -393,7 +351,7 @@ class Replacing:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """True if a parameter has been left alone. Values are told from it, never shown."""
+    """True if a parameter has been left alone."""
     if value is default:
         return True
     plain = (str, int, float, bool)

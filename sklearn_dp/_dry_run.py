@@ -87,10 +87,7 @@ class _Blank(np.ndarray):
 
 
 def dry_run(composition: Any, method: str, X: Any, y: Any, params: dict[str, Any]) -> bool:
-    """Raise what a fit of a composition would raise that does not depend on values.
-
-    Whether its steps protect groups: by whatever name these reach them.
-    """
+    """Raise the errors of a fit that do not depend on values; True if its steps protect groups."""
     every = list(_all_steps(composition))
     named = any(vars(step).get("_sklearn_output_config") for step in every)
     run = _Run(named or get_config()["transform_output"] != "default")
@@ -171,12 +168,8 @@ def _with_stand_ins(step: Any) -> Any:
     params = step.get_params(deep=False)
     for name in {"steps", "transformer_list", "transformers"} & {*params}:
         params[name] = [(own, _with_stand_ins(part), *of) for own, part, *of in params[name]]
-    for name, value in {
-        "remainder": _with_stand_ins(params.get("remainder")),
-        "memory": None,
-    }.items():
-        if name in params:
-            params[name] = value
+    changed = {"remainder": _with_stand_ins(params.get("remainder")), "memory": None}
+    params |= {name: changed[name] for name in changed.keys() & params.keys()}
     return _PLANNED[kind](**params)
 
 
@@ -232,7 +225,7 @@ class _StandIn(BaseEstimator):
             return _blank_of(_columns_of(twin, width), width, sparse=kept)
         if getattr(self.step, "_learns_nothing", False):
             return self._of_public(clone(self.step), table, width)
-        if hasattr(self.step, "fit"):  # of which nothing is known but what it says of itself
+        if hasattr(self.step, "fit"):  # its tags are all that is known
             tags = get_tags(self.step)
             reads_texts = tags.input_tags.string or tags.input_tags.categorical
             if not (tags.no_validation or reads_texts or not tags.input_tags.two_d_array):
@@ -249,8 +242,7 @@ class _StandIn(BaseEstimator):
         return _blank_of(len(twin.fit(table).get_feature_names_out()), width)
 
     def _check_names(self, X: Any, twin: Any) -> None:
-        """Refuse names for columns that have none, as those that an earlier step has made; where
-        they may come to have some, those that are named count as theirs."""
+        """Refuse names for columns that have none, as those that an earlier step has made."""
         if not getattr(X, "made", False):
             return
         for parameter in getattr(self.step, "_by_column", ()):
@@ -266,16 +258,15 @@ class _StandIn(BaseEstimator):
 
 def _width(X: Any) -> int:
     """Number of columns, by type alone."""
-    if isinstance(X, np.ndarray) and X.ndim == 1:
-        return 1
-    engine = None if isinstance(X, np.ndarray) else engine_of(X)
+    if isinstance(X, np.ndarray):
+        return 1 if X.ndim == 1 else int(schema(X).n_features)
+    engine = engine_of(X)
     return int(schema(X).n_features if engine is None else engine.n_features)
 
 
 def _blank_of(made: int | None, width: int, *, sparse: bool = False) -> _Blank:
-    return _Blank.of(
-        width if made is None else made, sparse=sparse, made=True, sure=made is not None
-    )
+    columns = width if made is None else made
+    return _Blank.of(columns, sparse=sparse, made=True, sure=made is not None)
 
 
 def _columns_of(step: Any, width: int) -> int | None:

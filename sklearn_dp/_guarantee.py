@@ -1,19 +1,19 @@
-"""What is released has its guarantee with it: the report of all that it comes from, and the ledger.
+"""Releases carry their guarantee: the report of all that they come from, and the ledger.
 
 * **The report** is a record that nothing changes (:mod:`._costs.report`). `privacy_report_`
   cannot be set; a fit adds its own (:mod:`._costs.report`), and only a new fit, whose result
-  owes nothing to the old one, begins anew.
-* **What comes out of a fit as a part of it** (the best estimator of a search, the estimator of a
-  segment) has the report of the whole, and its ledger: whatever it spends later is charged there.
-* **What hides in a parameter**, at any depth: estimators, and ledgers.
+  owes nothing to the old one, starts from none.
+* **A part of a fit** (the best estimator of a search, the estimator of a segment) has the report of
+  the whole, and its ledger: whatever it spends later is charged there.
+* **Parameters** may hide estimators and ledgers, at any depth.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from textwrap import shorten
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,16 +21,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._costs.budget import PrivacyBudget
+from ._costs.checks import warn
 from ._costs.disjoint import check_one_value
 from ._costs.plan import PrivacyPlan
 from ._costs.report import PrivacyReport, total_of, without_guarantee, worst_of
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger, identity, open_ledger
+from ._status import Status
 from ._steps import PrivateStep, problem_of, problems_around, steps_of
-from .exceptions import LedgerError
+from .exceptions import LedgerError, UtilityWarning
 
 
 class Guaranteed(PrivateStep):
-    """Base class of what has been fitted within a session, and shows what it released."""
+    """Base class of what is fitted within a session: the status and the report of its releases."""
 
     ledger: Any
     rho: float | None
@@ -38,6 +40,7 @@ class Guaranteed(PrivateStep):
     privacy_plan: Callable[..., PrivacyPlan]
     _check_shared: Callable[[], PrivacyBudget]
     _provenance: PrivacyReport | None = None
+    messages_: Status
     _place: tuple[int, ...] = ()  # among the parts of what it came out of, which share no days
 
     @property
@@ -49,14 +52,38 @@ class Guaranteed(PrivateStep):
             )
         return self._provenance
 
+    @property
+    def status_(self) -> Literal["ok", "caution", "unusable"]:
+        """The worth of the answer in one word; see `messages_`."""
+        check_is_fitted(self)
+        return self.messages_.word
+
+    @property
+    def trustworthy_(self) -> bool:
+        """True if the answer can be used, within what `messages_` says."""
+        check_is_fitted(self)
+        return self.messages_.trustworthy
+
+    def _warn(self) -> None:
+        """Warn unless the answer is trustworthy."""
+        if not self.messages_.trustworthy:
+            words = Status(each for each in self.messages_ if each.severity != "note")
+            warn(f"{type(self).__name__}: {words}", UtilityWarning)
+
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.
     def __sklearn_is_fitted__(self) -> bool:
         """True if a fit has come to its end: names and numbers of features are set before."""
         return self._provenance is not None
 
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of parameters, which are looked up once, not for each clone and display."""
+        return super()._get_param_names()  # type: ignore[misc]
+
     def _unit(self, grouped: bool) -> str:
-        """The unit of a fit, which is told which rows are of one group or is not."""
+        """The unit of a fit, with groups or without."""
         return "group" if grouped else "row"
 
     def _relation(self, unit: str) -> str:
@@ -64,25 +91,20 @@ class Guaranteed(PrivateStep):
         return "add or remove"
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Without the report: the display of a pipeline shows those of its steps, of which none
-        says anything of the whole."""
+        """Leave out the report: in a pipeline, those of steps say nothing of the whole."""
         attributes = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
         attributes.pop("privacy_report_", None)
         return attributes
 
     def _released_parts(self) -> Iterable[tuple[tuple[int, ...], "Guaranteed"]]:
-        """Yield the released parts of a fit that may go their own way: they take report and ledger
-        along.
-
-        Each with its place: none for what reads the rows of the whole.
-        """
+        """Return released parts of a fit that may be used alone, each with its place among those
+        that share no rows, if it has one."""
         return ()
 
     def _add_report(self, made: PrivacyReport) -> None:
-        """The report of a fit that has come to its end, beside that of the days before it.
+        """Add the report of a fit that has come to its end to that of the days before it.
 
-        It says for ever what stood before this step, or chose its parameters: also where the step
-        is taken out of its pipeline, or others are put in front of it.
+        It says for ever what stood before this step, or chose its parameters.
         """
         for problem in problems_around():
             made = without_guarantee(made, problem)
@@ -91,18 +113,14 @@ class Guaranteed(PrivateStep):
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Give what was released as a part the report of the whole, its ledger, and a place."""
+        """Give released parts the report of the whole, its ledger, and a place."""
         for place, part in self._released_parts():
             part._provenance, part.ledger = self._provenance, self.ledger
             part._place = self._place + place
             part._hand_on()
 
     def _payer(self, ledger: Any = None) -> Any:
-        """The ledger of a release from new rows: the one that is given, or that of this object.
-
-        None where there has never been one. What a ledger has paid for does not spend without one,
-        unless ``ledger=False`` says so.
-        """
+        """The ledger of a release from new rows: the one that is given, or that of this object."""
         ledger = self.ledger if ledger is None else ledger
         if ledger is None and self._provenance is not None and self._provenance.paid_by:
             raise ValueError(
@@ -113,10 +131,8 @@ class Guaranteed(PrivateStep):
 
 
 def check_no_ledger(estimator: Any, name: str) -> None:
-    """Refuse an estimator for blocks of rows that could charge a ledger.
-
-    How many blocks are fitted, and which of them a ledger still pays for, would depend on all rows.
-    """
+    """Refuse an estimator for blocks that could charge a ledger: which charges would depend on all
+    rows."""
     ledger = next(ledgers_inside(estimator), None)
     if ledger is not None:
         raise ValueError(
@@ -135,8 +151,8 @@ def check_values(estimator: Any) -> None:
 
 
 def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Pairs (name, ledger) of all ledgers that the parameters of an estimator hold, at any depth:
-    objects anywhere, and paths where a parameter, or a key of a grid, is called ledger."""
+    """Pairs (name, ledger) of all ledgers in the parameters of an estimator, at any depth: objects,
+    and paths where a parameter, or a key of a grid, is called ledger."""
     for name, value in values_inside(estimator):
         path = name.endswith("ledger") and isinstance(value, str | os.PathLike)
         if path or isinstance(value, PrivacyLedger | DisjointLedgers):
@@ -146,10 +162,7 @@ def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:
 def values_inside(
     value: Any, name: str = "", around: frozenset[int] = frozenset()
 ) -> Iterator[tuple[str, Any]]:
-    """Pairs (name, value) of all parameters of an estimator, and of what these hold in turn.
-
-    `around` are the values that this one is in.
-    """
+    """Pairs (name, value) of all parameters of an estimator, and of values inside them."""
     if id(value) not in around:
         for key, each in _contents(value, name):
             yield key, each
@@ -157,8 +170,7 @@ def values_inside(
 
 
 def _contents(value: Any, name: str) -> Iterable[tuple[str, Any]]:
-    """Return the contents of an estimator, a container (a grid of a search) or an object of
-    options."""
+    """Return the contents of an estimator, a container or an object of options."""
     if isinstance(value, type | str | bytes):
         return ()
     if isinstance(value, Mapping):
@@ -211,14 +223,12 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     total is the requested epsilon. Otherwise epsilons and deltas add up. Every step must be known:
     private, a search of this package, :class:`PublicScaler` or :class:`PublicEncoder`. Any other
     step may have learned from the rows, or mixed them, and then nothing is guaranteed of the whole.
-    So may scikit-learn's steps without a state, such as ``Normalizer``: they read all rows at once.
-    :func:`privatize` makes a pipeline that gives them single rows. What an ensemble or another
-    estimator of scikit-learn has fitted has no guarantee either, since that chose its rows, and may
-    have taken some of them several times. A ``ColumnTransformer`` that `privatize` has not made
-    needs ``sparse_threshold=0``, unless each block is dense whatever the rows are, since the
-    density of all rows decides otherwise, and a ``FeatureUnion`` must have no "passthrough". Where
-    all steps were charged to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers`
-    names them.
+    This includes scikit-learn's steps without a state, such as ``Normalizer``, which read all rows
+    at once; :func:`privatize` makes a pipeline that gives them single rows. It includes ensembles,
+    which choose the rows of what they fit. A ``ColumnTransformer`` that `privatize` has not made
+    needs ``sparse_threshold=0``, unless each block is always dense, since the density of all rows
+    decides otherwise, and a ``FeatureUnion`` must have no "passthrough". Where all steps were
+    charged to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers` names them.
 
     Examples
     --------
@@ -235,9 +245,8 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     if not hasattr(estimator, "fit"):
         raise TypeError("estimator must be one fitted estimator; a ledger adds up several fits.")
     reports = list(_reports(estimator, ""))
-    if not reports and not any(
-        isinstance(each, Guaranteed) for _, each in values_inside(estimator)
-    ):
+    inside = (each for _, each in values_inside(estimator))
+    if not reports and not any(isinstance(each, Guaranteed) for each in inside):
         raise ValueError("estimator: no step of it is private.")
     problem, whole = problem_of(estimator, fitted=True), total_of(reports) if reports else _NOTHING
     whole = without_guarantee(whole, problem) if problem else whole
@@ -245,8 +254,7 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
 
 
 def _subject(estimator: Any) -> dict[str, str]:
-    """Return the subject of a report: estimators, parameters of those of this package, and their
-    status."""
+    """Return estimators, parameters of those of this package, and their status, for a report."""
     lines = {"Estimator": _in_words(estimator)}
     for name, step in _steps(estimator, ""):
         is_private = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
@@ -264,7 +272,7 @@ def _subject(estimator: Any) -> dict[str, str]:
 
 
 def _left(ledger: Any) -> str:
-    """Say how much a ledger has left: it may be gone, and the guarantee of a fit stays."""
+    """Say how much a ledger has left, if it is still there."""
     try:
         book = cast(PrivacyLedger, open_ledger(ledger))
         words = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
@@ -274,7 +282,7 @@ def _left(ledger: Any) -> str:
 
 
 def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """All that a composition is made of, and what is none."""
+    """Names and estimators of a composition, or of a single one."""
     inner = steps_of(estimator, fitted=True)
     if inner is None:
         yield name, estimator

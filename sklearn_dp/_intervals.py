@@ -5,8 +5,7 @@ An estimator that releases `name_` also gives `name_std_error_`, computed from t
 be asked for at any level, any number of times.
 
 The standard errors cover the noise, and the sampling of the rows where the docstring of the
-estimator says so. An interval at 95% holds its truth in 95% of fits; all of many intervals hold
-at once in fewer, unless they are asked to be simultaneous.
+estimator says so.
 """
 
 import math
@@ -45,8 +44,7 @@ class Interval(NamedTuple):
 class Summary:
     """Released values with their standard errors and confidence intervals.
 
-    Printed are the first 40 lines, in a notebook as an HTML table whose texts are escaped: names of
-    features are the user's, and may hold markup.
+    Prints its first 40 lines; a notebook shows them as an HTML table.
 
     Attributes
     ----------
@@ -76,17 +74,11 @@ class Summary:
         with extra("pandas"):
             import pandas as pd
 
-        return pd.DataFrame(
-            [line[1:] for line in self.lines],
-            columns=list(_COLUMNS),
-            index=[line[0] for line in self.lines],
-        )
+        names = [line[0] for line in self.lines]
+        return pd.DataFrame([line[1:] for line in self.lines], names, list(_COLUMNS))
 
     def _shown(self) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-        """Head and body of the table, and what else there is to say, as text.
-
-        At most 40 lines: 100 centers in 50 dimensions are 5,000.
-        """
+        """Head and body of the table, and the notes below it, as text."""
         head = ("", "value", "std error", f"{100 * self.level:g}% low", "high")
         body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in self.lines[:_SHOWN]]
         more = len(self.lines) - len(body)
@@ -95,17 +87,12 @@ class Summary:
 
     def __repr__(self) -> str:
         table, notes = self._shown()
-        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+        first, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
         lines = [
-            "  ".join(
-                [
-                    line[0].ljust(widths[0]),
-                    *(text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True)),
-                ]
-            )
-            for line in table
+            "  ".join([name.ljust(first), *map(str.rjust, numbers, widths)]).rstrip()
+            for name, *numbers in table
         ]
-        return "\n".join([self.title, *(line.rstrip() for line in lines), *notes])
+        return "\n".join([self.title, *lines, *notes])
 
     def _repr_html_(self) -> str:
         (head, *body), notes = self._shown()
@@ -118,10 +105,8 @@ class Summary:
 class StandardErrors:
     """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
 
-    A subclass gives `_with_errors`: the attributes, and the lowest and highest value that each can
-    be. Their first one is the main result, which :meth:`confidence_interval` is about by default.
-    `_feature_axes` tells how many of the last axes of an attribute are features, which a summary
-    calls by name.
+    A subclass gives `_with_errors`: the attributes, the main result first, with the lowest and
+    highest value of each. `_feature_axes`: how many of their last axes are features.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
@@ -154,10 +139,9 @@ class StandardErrors:
 
         Notes
         -----
-        Normal intervals, from released values alone: they cost nothing. They are honest where
-        `trustworthy_` is True, and tell nothing of a cluster that was not found. Simultaneous
-        ones are wider by Bonferroni's inequality, which holds for errors that depend on each other
-        too.
+        Normal intervals, from released values alone: they cost nothing. They are valid where
+        `trustworthy_` is True, for clusters that were found. Simultaneous ones are wider by
+        Bonferroni's inequality, which also holds for dependent errors.
         """
         check_is_fitted(self)
         if not self._with_errors:
@@ -177,9 +161,8 @@ class StandardErrors:
         quantile = norm.isf((1 - float(level)) / 2 / numbers)
         half = np.full(error.shape, np.inf)
         np.multiply(quantile, error, where=np.isfinite(error), out=half)
-        return Interval(
-            *(np.clip(end, *self._with_errors[attribute]) for end in (value - half, value + half))
-        )
+        low, high = self._with_errors[attribute]
+        return Interval(np.clip(value - half, low, high), np.clip(value + half, low, high))
 
     def summary(self, level: float = 0.95, *, simultaneous: bool = False) -> Summary:
         """Return a table of what was released: value, standard error, confidence interval.
@@ -202,30 +185,17 @@ class StandardErrors:
         at_once = list(self._with_errors) if _is_true(simultaneous) else []
         # Backward: the smaller attributes, such as a count, stand above the table of centers.
         for attribute in reversed(self._with_errors):
-            low, high = self._interval(level, attribute, at_once)
-            value, error = self._value_and_error(attribute)
+            columns = *self._value_and_error(attribute), *self._interval(level, attribute, at_once)
             lines += [
-                (
-                    self._line_name(attribute, place),
-                    *(float(each[place]) for each in (value, error, low, high)),
-                )
-                for place in np.ndindex(value.shape)
+                (self._line_name(attribute, place), *(float(each[place]) for each in columns))
+                for place in np.ndindex(columns[0].shape)
             ]
-        report = self.privacy_report_
-        return Summary(
-            type(self).__name__,
-            tuple(lines),
-            float(level),
-            (
-                *self._beyond(),
-                f"status: {self.messages_.word}",
-                *map(str, self.messages_),
-                report.headline.partition(";")[0],
-            ),
-        )
+        guarantee = self.privacy_report_.headline.partition(";")[0]
+        said = f"status: {self.messages_.word}", *map(str, self.messages_), guarantee
+        return Summary(type(self).__name__, tuple(lines), float(level), (*self._beyond(), *said))
 
     def _beyond(self) -> tuple[str, ...]:
-        """How many units no release says anything about: those beyond a released radius."""
+        """Say how many units lie beyond a released radius."""
         if not hasattr(self, "rows_beyond_"):
             return ()
         name = "bound_" if hasattr(self, "bound_") else "radius_"
@@ -237,14 +207,12 @@ class StandardErrors:
 
     def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:
         """A fitted attribute and its standard error, as arrays of one shape."""
-        return (
-            np.asarray(getattr(self, attribute), dtype=np.float64),
-            np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64),
-        )
+        value, error = getattr(self, attribute), getattr(self, f"{attribute}std_error_")
+        return np.asarray(value, dtype=np.float64), np.asarray(error, dtype=np.float64)
 
     @property
     def _column_names(self) -> list[Any]:
-        """Names of the columns, "x0", "x1", ... for those without one: what a status calls them."""
+        """Names of the columns in messages; "x0", "x1", ... without names."""
         names = getattr(self, "feature_names_in_", self._names_of_search)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
 

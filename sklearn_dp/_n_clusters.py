@@ -12,8 +12,7 @@ def check_number_of_clusters(
 ) -> int | Candidates:
     """A number of clusters, or the range that one is to be chosen from; an error names it.
 
-    An integer up to `high`, "auto", or a pair of the least and the largest number; the criterion is
-    what a number is to be chosen by.
+    Given is an integer up to `high`, "auto", or a pair of the least and the largest number.
 
     >>> check_number_of_clusters("auto", "n_clusters")
     Candidates(low=1, high=30, criterion='auto')

@@ -1,11 +1,5 @@
 """Pipelines of scikit-learn with private twins in the place of what has one.
 
-1. Take the composition apart: every part has a name such as ``outer__inner`` (`_parts`).
-2. Find each part's private twin, if there is one (`_twin_of`).
-3. Refuse other parts, which see rows without care, unless they are allowed by name (`_check_rest`).
-4. Divide the budget among the private ones (`_budgets`).
-5. Convert these, and put them in the places of the originals in a clone (`_with_twins`).
-
 Nothing is fitted, and the user's estimator is not changed.
 """
 
@@ -41,15 +35,9 @@ from .preprocessing import (
 )
 
 _TWINS = (
-    DPKMeans,
-    DPDBSCAN,
-    DPGaussianMixture,
-    DPPCA,
-    FriendlyCovariance,
-    DPStandardScaler,
-    DPRobustScaler,
-    DPOneHotEncoder,
-)
+    DPKMeans, DPDBSCAN, DPGaussianMixture, DPPCA, FriendlyCovariance, DPStandardScaler,
+    DPRobustScaler, DPOneHotEncoder,
+)  # fmt: skip
 _PUBLIC = (PublicScaler, PublicEncoder, SingleRows)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
 _HOLDERS = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
@@ -83,8 +71,8 @@ def privatize(
     """Return the unfitted private counterpart of a scikit-learn estimator or pipeline.
 
     Estimators that have a private counterpart are replaced by it, and the budget is divided among
-    them. Steps that learn nothing get each row by itself. Any other step is refused, unless it is
-    allowed by name: it would learn from the rows.
+    them. Steps that learn nothing get each row by itself. Any other step is refused, unless
+    `allow` names it.
 
     Parameters
     ----------
@@ -135,19 +123,17 @@ def privatize(
     -----
     Guarantee: with nothing in `allow`, a fit of the whole is (epsilon, delta)-differentially
     private for adding or removing one row. Steps without a state get one row at a time, read as
-    numbers or as a text; a row that they fail at counts as zeros, and an infinite result as the
-    largest number, so that no row shows but in its own result. Several private steps share a budget
-    in zCDP, which composes better than epsilons do: their releases add up to rho, and to half of
-    delta for failure events; the other half is for the conversion. A single private step gets all
-    of it. Functions that choose the columns of a ``ColumnTransformer`` must look at names and types
-    only.
+    numbers or as a text; a row that they fail at becomes zeros, and an infinite result the largest
+    number. Several private steps share a budget in zCDP: their releases add up to rho, and to half
+    of delta for failure events; the other half is for the conversion. A single private step gets
+    all of it. Functions that choose the columns of a ``ColumnTransformer`` must look at names and
+    types only.
 
     Mistakes that do not depend on values, such as a parameter of a later step or a column of dates
     that reaches it, are refused before anything is charged. `groups` are given to all private steps
     or to none. A fit costs a ledger the budget of the whole, not the sum of what the steps would
     cost alone. A step that is taken out of the pipeline, or is given a budget in epsilon, is
-    charged separately. Steps are fitted in one thread, because other threads would not know that
-    the steps are paid for, and would be charged again. ``preflight(twin, X)`` says what a fit will
+    charged separately. Steps are fitted in one thread. ``preflight(twin, X)`` says what a fit will
     cost, and charges nothing.
 
     Examples
@@ -180,9 +166,8 @@ def privatize(
         raise ValueError("estimator: nothing in it has a private counterpart.")
     unknown = bounds.keys() - private.keys() - public.keys()
     if unknown:
-        raise ValueError(
-            f"bounds: no step that takes bounds is called {sorted(map(str, unknown))}."
-        )
+        which = sorted(map(str, unknown))
+        raise ValueError(f"bounds: no step that takes bounds is called {which}.")
     budgets = _budgets(target, _shares(shares, private))
     twins = {
         name: _converted(parts[name], twin, budgets[name], ledger) for name, twin in private.items()
@@ -228,10 +213,9 @@ def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
 
 
 def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Pairs (name, estimator) of all that is no composition; a single estimator has no name.
+    """Pairs (name, estimator) of all parts that are not compositions, such as ``outer__inner``.
 
-    `prefix` has the names of the compositions around it, each followed by two underscores. Texts
-    such as "passthrough" and "drop" are no parts: they learn nothing.
+    Texts such as "passthrough" and "drop" are left out: they learn nothing.
     """
     holder = _HOLDERS.get(type(estimator))
     if holder is None:
@@ -246,19 +230,11 @@ def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _twin_of(estimator: Any) -> Any:
-    """The private class that takes the place of an estimator; of a private one, its own.
-
-    A twin may decline (`_cannot_replace`), as for some numbers of components.
-    """
+    """The private class that takes the place of an estimator, if any; of a private one, its own."""
     if isinstance(estimator, BaseDPEstimator):
         return type(estimator)
-    for twin in _TWINS:
-        if (
-            isinstance(estimator, REPLACED[twin._replaces])
-            and twin._cannot_replace(estimator) is None
-        ):
-            return twin
-    return None
+    twins = (twin for twin in _TWINS if isinstance(estimator, REPLACED[twin._replaces]))
+    return next((twin for twin in twins if twin._cannot_replace(estimator) is None), None)
 
 
 def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
@@ -321,10 +297,7 @@ def _budgets(target: PrivacyBudget, shares: dict[str, float]) -> dict[str, Priva
 
 
 def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike | None) -> Any:
-    """The private twin of a part, not fitted.
-
-    A private estimator keeps its parameters, and gets the budget and the ledger of the whole.
-    """
+    """The private twin of a part, with its budget and the ledger of the whole."""
     options = {name: getattr(budget, name) for name in ("epsilon", "delta", "rho")}
     options["ledger"] = ledger
     if isinstance(part, BaseDPEstimator):
@@ -335,8 +308,7 @@ def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike |
 def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     """A copy of a composition with these parts, which charges them together.
 
-    `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would
-    hold private rows, so it is taken out with a warning. So is `n_jobs` of a union.
+    `memory` of a pipeline, a cache of private rows on disk, and `n_jobs` of a union are taken out.
     """
     copy = clone(estimator)
     params = {"": copy, **copy.get_params()}

@@ -8,7 +8,6 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,7 +41,7 @@ _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """Tell scikit-learn's callbacks of a fit, where it has them; its type stays."""
+    """Support the callbacks of scikit-learn, where it has them."""
     return method if _with_callbacks is None else _with_callbacks(method)
 
 
@@ -65,21 +64,11 @@ def of_rows(method: _Method, name: str, whose: str, returned: str) -> _Method:
 
 
 def without_callbacks(estimator: _Estimator) -> _Estimator:
-    """Return the estimator without callbacks, also of estimators inside: for fits that are not
-    released."""
+    """Drop the callbacks of an estimator and of those inside, for fits that are not released."""
     for each in (estimator, *estimator.get_params().values()):
         if isinstance(each, CallbackSupportMixin):
             each.set_callbacks()
     return estimator
-
-
-class ParameterNames(BaseEstimator):
-    """An estimator whose class is asked once for its parameters, not for each clone and display."""
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        return super()._get_param_names()
 
 
 _VERSION = "_sklearn_dp_version"
@@ -113,10 +102,10 @@ def fits_around() -> Iterator[tuple[Any, int | None]]:
     """The searches, compositions and other estimators of scikit-learn that are making this fit,
     from the inside out.
 
-    What they fit cannot know by its parameters that scores without noise have chosen them, what has
-    learned from its rows, nor that some rows are there twice. Each comes with a place: of the step
-    in a pipeline, 0 in others, None in a search. None comes last where the fit was made for another
-    one by a worker of joblib, which is another thread or process.
+    A step cannot know by its parameters that scores without noise have chosen them, that others
+    have learned from its rows, or that some rows are there twice. Each comes with a place: of the
+    step in a pipeline, 0 in others, None in a search. None comes last if a worker of joblib,
+    another thread or process, made the fit.
     """
     frame, frames, for_another = sys._getframe(1), set(), False
     while frame is not None:
@@ -189,17 +178,16 @@ def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:
 
 
 def complete_kmeans(estimator: object) -> None:
-    """Where somebody else has set the centers of a KMeans, set what its methods need besides."""
+    """Set what methods of a KMeans need besides centers."""
     if isinstance(estimator, KMeans):
         estimator._n_threads = 1
 
 
 class Progress:
-    """Tells scikit-learn's callbacks, if the user of the estimator has set some, how far a fit is.
+    """Tells the logger, and callbacks of scikit-learn if there are any, how far a fit is.
 
-    The logger hears it too. Callbacks learn the names of the public steps and nothing of the data;
-    what they answer is ignored, so they cannot steer the fit. How many steps there will be is not
-    announced (``max_subtasks=None``): an adaptive fit decides it from released values on the way.
+    They learn the names of the public steps and nothing of the data; what they answer is ignored,
+    so they cannot steer the fit. An adaptive fit decides the number of steps on the way.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -214,10 +202,7 @@ class Progress:
             getattr(context, hook)(estimator=self._estimator)
 
     def __call__(self, name: str) -> None:
-        """A step of that name is done.
-
-        Told at the end of a step and not at its beginning: a step that fails is never announced.
-        """
+        """Announce that a step is done; one that fails is never announced."""
         LOGGER.debug("%s: step done: %s", type(self._estimator).__name__, name)
         if self._context is not None:
             context = self._context.subcontext(task_name=name)

@@ -1,4 +1,4 @@
-"""What a fit says of its answer: messages, and the one word that they amount to.
+"""The messages of a fit about its answer, and their summary in one word.
 
 All of it follows from released values, so it costs nothing and may be published.
 """
@@ -8,10 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from ._costs.checks import warn
-from .exceptions import UtilityWarning
 
 Severity = Literal["all", "part", "caution", "note"]  # from worst to best
 # What each of them means is in doc/messages.md.
@@ -91,8 +87,9 @@ class Status(tuple[Message, ...]):
         action: str = "",
         severity: Severity = "caution",
     ) -> Self:
-        """Return this status with a message about the columns (d,) that a mask marks, if there are
-        any: their names end the text. "part" is "all" where it is so of all columns.
+        """Return this status with a message about the columns (d,) that a mask marks, if any.
+
+        Their names end the text. "part" becomes "all" if it marks all columns.
 
         >>> lost = "no_spread", "no spread found in", ["pay", "age"], np.array([True, False])
         >>> str(Status().add_columns(*lost, "use more rows", "part"))
@@ -106,11 +103,10 @@ class Status(tuple[Message, ...]):
 
     def of_part(self, name: object) -> list[Message]:
         """The messages as those of one part of a larger answer."""
+        worst: dict[Severity, Severity] = {"all": "part"}
         return [
             replace(
-                each,
-                text=f"{name}: {each.text}",
-                severity="part" if each.severity == "all" else each.severity,
+                each, text=f"{name}: {each.text}", severity=worst.get(each.severity, each.severity)
             )
             for each in self
         ]
@@ -154,30 +150,6 @@ class Status(tuple[Message, ...]):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self)) or "ok"
-
-
-class Told:
-    """Mixin of what is fitted, and says in `messages_` what its answer is worth."""
-
-    messages_: Status
-
-    @property
-    def status_(self) -> Literal["ok", "caution", "unusable"]:
-        """The worth of the answer in one word; see `messages_`."""
-        check_is_fitted(self)
-        return self.messages_.word
-
-    @property
-    def trustworthy_(self) -> bool:
-        """True if the answer can be used, within what `messages_` says."""
-        check_is_fitted(self)
-        return self.messages_.trustworthy
-
-    def _warn(self) -> None:
-        """Warn unless the answer is trustworthy."""
-        if not self.messages_.trustworthy:
-            words = Status(each for each in self.messages_ if each.severity != "note")
-            warn(f"{type(self).__name__}: {words}", UtilityWarning)
 
 
 def extent(number: int, total: int) -> Severity:

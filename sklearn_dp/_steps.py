@@ -1,4 +1,4 @@
-"""Steps of compositions of scikit-learn: what is known of each, and how others are made harmless.
+"""Steps of compositions of scikit-learn: which are known, and how others are made harmless.
 
 **The claim.** A fitted composition is certified if each of its steps is known to be one of these.
 Then what each step gets for a row follows from that row, from parameters and from what the steps
@@ -16,9 +16,9 @@ before have released, so one row more is one row more in front of each private s
   columns, unless they are scikit-learn's selector, which looks at names and types.
 
 Everything else is a stranger, scikit-learn's steps without a state among them: they get all rows at
-once. Of a list they make an array of one type, which one row decides (an integer 2 has the
-reciprocal 0, a float has 0.5), and one finite row may make them, or the step behind, warn or fail.
-`privatize` puts `SingleRows` around those, and makes the compositions ours.
+once. One row decides the type of the array that they make of a list, and one finite row may make
+them, or the step behind, warn or fail. `privatize` puts `SingleRows` around those, and makes the
+compositions ours.
 """
 
 from collections.abc import Callable, Iterator
@@ -66,8 +66,8 @@ class PrivateStep:
 class SingleRows(Versioned, TransformerMixin, BaseEstimator):
     """A step that gets each row by itself, read as numbers or as a text, and no row in its fit.
 
-    It is fitted to a row of zeros, or not at all, so it learns nothing. A row that it fails at
-    counts as zeros, and infinite results as the largest number: no row shows but in its own result.
+    It is fitted to a row of zeros, so it learns nothing. A row that it fails at becomes zeros, and
+    infinite results become the largest number: no row shows but in its own result.
     """
 
     _learns_nothing = True
@@ -110,18 +110,19 @@ class SingleRows(Versioned, TransformerMixin, BaseEstimator):
             matrix = matrix.toarray() if issparse(matrix) else matrix
             return finite(X @ matrix if issparse(X) else products(X, matrix))
         rows = [self._blank[:0]]
+
+        def result(row: Any) -> Any:
+            made = _as_numbers(self.estimator_.transform(row))
+            if issparse(made) != issparse(self._blank) or made.shape != self._blank.shape:
+                raise ValueError("other columns than those of zeros")
+            return made
+
         with suppress_output(), own_streams() as start_stream, config_context(**_CHECKED):
             for row in self._rows(X):
                 start_stream(crc32(_bytes_of(row)))
-                made, error = attempt(self._of_row, row)
+                made, error = attempt(result, row)
                 rows.append(self._blank if error is not None else made)
         return vstack(rows, format="csr") if issparse(self._blank) else np.concatenate(rows)
-
-    def _of_row(self, row: Any) -> Any:
-        made = _as_numbers(self.estimator_.transform(row))
-        if issparse(made) != issparse(self._blank) or made.shape != self._blank.shape:
-            raise ValueError("other columns than those of zeros")
-        return made
 
     def _rows(self, X: Any) -> Iterator[Any]:
         if self._check_given(X) is None:
@@ -184,17 +185,14 @@ def _as_numbers(made: Any) -> Any:
 
 
 def _bytes_of(row: Any) -> bytes:
-    """Return the bytes that the stream of a row follows from; only code of users draws from one."""
+    """The bytes that the random stream of a row follows from."""
     if issparse(row):
         return row.data.tobytes() + row.indices.tobytes()
     return row.tobytes() if isinstance(row, np.ndarray) else b""
 
 
 def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] | None:
-    """Names and steps of a composition; None of others.
-
-    `fitted`: those that were fitted, which for a table of columns are copies.
-    """
+    """Names and steps of a composition, or None; `fitted`: copies, of a table of columns."""
     if isinstance(estimator, Pipeline):
         return list(estimator.steps)
     if isinstance(estimator, FeatureUnion):
@@ -252,7 +250,7 @@ def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
 
 
 def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
-    """Why nothing is known of a step, and what it is called, for each such step of a composition.
+    """Why nothing is known of a step, and its name, for each such step of a composition.
 
     A subclass is another type: it may do anything with the rows.
     """
@@ -329,8 +327,7 @@ def _label(kind: type, name: str) -> str:
 
 
 def follows_from_rows(step: Any) -> bool:
-    """True if a step of scikit-learn, given a row, makes what follows from it and parameters alone,
-    and keeps nothing of it. Of code of the user nobody knows that."""
+    """True if a step of scikit-learn is a function of a row and of parameters alone."""
     kind = type(step)
     if kind.__module__.startswith("sklearn.feature_extraction."):  # not loaded for others
         return kind.__name__ in _OF_TEXTS and _OF_TEXTS[kind.__name__](step)

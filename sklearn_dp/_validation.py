@@ -1,4 +1,4 @@
-"""What users may give for a parameter, with typed errors that name it and say what it may be.
+"""Checks of parameters, with typed errors that name them and say what they may be.
 
 Tables and targets are in :mod:`sklearn_dp._door`, weights in :mod:`sklearn_dp._weights`.
 """
@@ -12,11 +12,9 @@ from ._aggregate.one_cluster import MOST_POINTS
 from ._costs.budget import PrivacyBudget
 from ._costs.checks import check_delta, check_number, is_integer, is_real
 
+# More centers or columns are rejected as typos.
 MOST_CLUSTERS = 2**14
-"""More of anything that a table of centers has a row for is a slip of the pen."""
-
 MOST_FEATURES = 2**24
-"""The same of columns."""
 
 DEFAULT_EPSILON = 1.0
 """That of all signatures; a search has to know it to see that a step was left alone."""
@@ -24,7 +22,7 @@ DEFAULT_EPSILON = 1.0
 SQUARABLE = {"low": 1e-140, "high": 1e140}
 """Limits of a length whose square, in the steps of a grid, is a normal float."""
 
-# Less is a slip too: the answer would be nothing but noise.
+# Less is rejected, too: the answer would be nothing but noise.
 _LEAST_RHO = 1e-8  # shares of a few percent of it still have noise below 2**50 grid steps
 _LEAST_SHARE = 1e-9  # of any budget, for one step
 
@@ -32,22 +30,38 @@ _LEAST_SHARE = 1e-9  # of any budget, for one step
 def check_integer(value: Any, name: str, *, low: int | None = None, high: int | None = None) -> int:
     """An integer parameter within public limits, which are allowed, or an error that names it.
 
-    A bool is no integer, and neither is 3.0. A Python integer also for one of NumPy, whose
-    arithmetic could wrap.
+    Neither a bool nor 3.0 is one. Python's arithmetic does not wrap as that of NumPy's could.
     """
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer.")
     if (low is not None and value < low) or (high is not None and value > high):
-        limits = " and ".join(
-            text
-            for text in (
-                f"at least {low}" if low is not None else "",
-                f"at most {high}" if high is not None else "",
-            )
-            if text
-        )
-        raise ValueError(f"{name} must be {limits}.")
+        limits = ("at least", low), ("at most", high)
+        words = " and ".join(f"{side} {limit}" for side, limit in limits if limit is not None)
+        raise ValueError(f"{name} must be {words}.")
     return int(value)
+
+
+def check_auto(value: Any, name: str, *, low: int, high: int) -> None:
+    """Refuse anything but "auto" and an integer within public limits."""
+    if not isinstance(value, str):
+        check_integer(value, name, low=low, high=high)
+    elif value != "auto":
+        raise ValueError(f"{name} must be 'auto' or an integer.")
+
+
+def check_options(kinds: Mapping[str, type], parameter: str, choice: Any, options: Any) -> None:
+    """Refuse options that are not those of the choice of a parameter, and bad values in them."""
+    if options is None:
+        return
+    if choice not in kinds:
+        raise ValueError(
+            f"options must be None for {parameter}={choice!r}; only these have options: "
+            f"{', '.join(kinds)}."
+        )
+    kind: Any = kinds[choice]
+    if not isinstance(options, kind):
+        raise TypeError(f"options must be a {kind.__name__} for {parameter}={choice!r}.")
+    options.check()
 
 
 def check_pair(value: Any, high: int, words: str) -> tuple[int, int]:
@@ -89,11 +103,7 @@ def check_sklearn_seed(random_state: Any, name: str = "random_state") -> Any:
 
 
 def shares_of_one(numbers: Any, name: str) -> dict[str, float]:
-    """Positive numbers in proportion, with a sum of one: what each step gets of a budget.
-
-    An error, with the name of the parameter, for what is no positive number, and where a step would
-    get next to nothing.
-    """
+    """Positive numbers in proportion, with a sum of one: what each step gets of a budget."""
     numbers = {step: check_real(number, name) for step, number in numbers.items()}
     most = max(numbers.values())  # numbers near the largest float would add up to infinity
     total = sum(number / most for number in numbers.values())
@@ -104,10 +114,7 @@ def shares_of_one(numbers: Any, name: str) -> dict[str, float]:
 
 
 def names_of(names: Any, parameter: str) -> tuple[str, ...]:
-    """Names of steps as a tuple, or an error; a text is one name and no collection of names.
-
-    `parameter` is the one that holds them.
-    """
+    """Names of steps as a tuple, or an error; a text is not a collection of names."""
     several = isinstance(names, Collection) and not isinstance(names, str | bytes | Mapping)
     entries = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
     if not all(isinstance(name, str) for name in entries):
@@ -148,9 +155,7 @@ def check_n_points(value: Any) -> int | float:
 def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
     """The budget that the parameters ask for: that of `rho`, where it is set.
 
-    `epsilon` shows its default, 1.0, in signatures; beside `rho` that default, or None, means that
-    it was left out, and any other number is a contradiction. Errors name the parameter; delta is
-    positive.
+    With `rho`, an `epsilon` of None or 1.0, its default, was left out; others contradict it.
     """
     if is_real(delta) and delta != 0:
         check_delta("delta", delta)  # whose limits are those without zero

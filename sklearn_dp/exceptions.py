@@ -5,24 +5,16 @@ released values only.
 """
 
 __all__ = [
-    "BudgetExceededError",
-    "ConversionWarning",
-    "ExactStatisticsWarning",
-    "LedgerError",
-    "PartError",
-    "PrivacyWarning",
-    "SeededNoiseWarning",
-    "UtilityWarning",
-]
+    "BudgetExceededError", "ConversionWarning", "ExactStatisticsWarning", "LedgerError",
+    "PartError", "PrivacyWarning", "SeededNoiseWarning", "UtilityWarning",
+]  # fmt: skip
 
 
 class BudgetExceededError(RuntimeError):
     """A charge would exceed what a session or a ledger is allowed to spend.
 
-    It is raised before anything is spent and before any data are read.
-
-    A fit with a smaller epsilon or a smaller delta may still be accepted. Charges are never
-    refunded.
+    It is raised before anything is spent and before any data are read. A fit with a smaller epsilon
+    or a smaller delta may still be accepted. Charges are never refunded.
 
     Parameters
     ----------

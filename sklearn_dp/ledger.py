@@ -61,11 +61,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """The commands and their options; each stores the function that runs it.
-
-    Each of these functions returns the text to print, so that errors of any of them end up in one
-    place, on the error stream, with an exit status of 1.
-    """
+    """The commands and their options; each stores the function that returns the text to print."""
     parser = argparse.ArgumentParser(
         prog="sklearn-dp ledger", description="Create, show and verify privacy ledgers."
     )
@@ -101,26 +97,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _create(arguments: argparse.Namespace) -> str:
-    """Make a file: the total and the rules, which nobody can change later."""
     budget = PrivacyBudget(epsilon=arguments.epsilon, delta=arguments.delta, rho=arguments.rho)
-    PrivacyLedger(
-        budget,
-        arguments.file,
-        unit=arguments.unit,
-        composition=arguments.composition,
-        relation=arguments.relation,
-    )
+    rules = {name: getattr(arguments, name) for name in ("unit", "composition", "relation")}
+    PrivacyLedger(budget, arguments.file, **rules)
     return f"{arguments.file}: {budget}"
 
 
 def _show(arguments: argparse.Namespace) -> str:
-    """Read a file, which is never made here."""
     ledger = PrivacyLedger(path=arguments.file)
     return json.dumps(_as_json(ledger), indent=2) if arguments.json else _as_text(ledger)
 
 
 def _verify(arguments: argparse.Namespace) -> str:
-    """Check a file; any problem is an error. That of reading it is that it was changed."""
+    """Check a file; any problem is an error."""
     state = PrivacyLedger(path=arguments.file).state()
     state.check()
     done = f"{arguments.file}: {len(state.charges)} charges, in {len(state.heads)} entries: intact"
@@ -139,12 +128,7 @@ def _verify(arguments: argparse.Namespace) -> str:
 
 
 def _as_json(ledger: PrivacyLedger) -> dict:
-    """Everything in a ledger, as what JSON can hold.
-
-    "path", "identity", "head", "total" (with null for what is not set), "unit", "composition",
-    "relation", "spent" and "remaining" (in the two costs that this composition counts), "keys" (of
-    each value the same two), "charges", "days" (stream, number and name of each that was begun).
-    """
+    """Everything in a ledger, as JSON can hold it: null for a part of the total that is not set."""
     state, names = ledger.state(), (*_HEADINGS, *_PAYERS)
     charges = [{name: getattr(charge, name) for name in names} for charge in state.charges]
     # JSON has no infinity: a missing bound is null.
@@ -173,10 +157,9 @@ def _as_json(ledger: PrivacyLedger) -> dict:
 
 
 def _as_text(ledger: PrivacyLedger) -> str:
-    """Return a few lines of totals, and a table of the charges, oldest first, for people.
+    """Return a few lines of totals and a table of the charges, oldest first.
 
-    What is spent is rounded up and what remains rounded down, but numbers are printed with six
-    digits, to the nearest. A program that decides by them should read the JSON.
+    Numbers are printed to the nearest of six digits; programs should read the JSON.
     """
     state = ledger.state()
     terms = state.terms
@@ -204,8 +187,7 @@ def _as_text(ledger: PrivacyLedger) -> str:
 
 
 def _amounts(costs: dict[str, float]) -> str:
-    """Costs by name, in one line.
-
+    """
     >>> _amounts({"epsilon": 0.75, "delta": 1e-6})
     'epsilon 0.75, delta 1e-06'
     """
@@ -213,8 +195,7 @@ def _amounts(costs: dict[str, float]) -> str:
 
 
 def _cell(value: object) -> str:
-    """A value of a table: words for flags, four digits for numbers.
-
+    """
     >>> _cell(True), _cell(0.123456), _cell("DPKMeans")
     ('yes', '0.1235', 'DPKMeans')
     """
@@ -224,8 +205,7 @@ def _cell(value: object) -> str:
 
 
 def _table(rows: list) -> list[str]:
-    """Lines of a table with columns as wide as their longest cell.
-
+    """
     >>> _table([("label", "rho"), ("DPKMeans", "0.5")])
     ['label     rho', 'DPKMeans  0.5']
     """

@@ -1,4 +1,4 @@
-"""What the server makes of the releases as published [1]_: ``FederatedDPKMeans(method="paper")``.
+"""The rounds of the server as published [1]_: ``FederatedDPKMeans(method="paper")``.
 
 The start is a clustering of the server's points with weights above their noise (step 2 of the
 paper's FedDP-Init), and averages are about the public center. In our benchmarks they have never

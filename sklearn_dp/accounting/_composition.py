@@ -1,4 +1,4 @@
-"""What several releases of the same data cost together, and what one costs a group."""
+"""The cost of several releases of the same data, and that of one for a group."""
 
 from __future__ import annotations
 

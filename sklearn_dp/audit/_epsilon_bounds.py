@@ -1,4 +1,4 @@
-"""What a privacy claim allows a test to achieve, and what a test that does better disproves.
+"""The power that a privacy claim allows a test, and the claims that a better test disproves.
 
 A test looks at what a fit shows and says "alarm" or not. Its rate of true alarms is the chance of
 an alarm on the data set with the record, its rate of false alarms that on the data set without it.

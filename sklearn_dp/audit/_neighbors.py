@@ -92,7 +92,7 @@ KINDS = (
     "random", "duplicate", "far", "farthest", "zero", "tiny", "released", "first", "last",
     "remove", "remove_first", "remove_last",
 )  # fmt: skip
-"""What a neighbor may have more or less than the data set; see `neighboring_pairs`."""
+"""The units by which neighbors differ; see `neighboring_pairs`."""
 
 _FARTHEST = 1.7e308  # sums of two overflow, and of both signs are no number
 _LARGEST_SCALE = 1e300  # of the data, for rows that must stay finite at a multiple of it

@@ -8,40 +8,25 @@ if TYPE_CHECKING:
     from ._dp_dbscan import DPDBSCAN
     from ._dp_k_tuple_kmeans import DPKTupleKMeans
     from ._dp_kmeans import DPKMeans
-    from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans
-    from ._dp_outlier_screen import DPOutlierScreen
+    from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
     from ._dp_topics import DPTopics, Topic
     from ._hierarchy import ClusterHierarchy, ClusterLevel
     from ._interior import IntPointResult, int_point
     from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, KTupleResult, aggregate_k_tuples
 
 __all__ = [
-    "ClusterHierarchy",
-    "ClusterLevel",
-    "DPDBSCAN",
-    "DPCoreset",
-    "DPKMeans",
-    "DPKTupleKMeans",
-    "DPOneCluster",
-    "DPOneClusterKMeans",
-    "DPOutlierScreen",
-    "DPTopics",
-    "FarBallsOptions",
-    "FriendlyCoreOptions",
-    "IntPointResult",
-    "KTupleResult",
-    "Topic",
-    "aggregate_k_tuples",
+    "ClusterHierarchy", "ClusterLevel", "DPDBSCAN", "DPCoreset", "DPKMeans", "DPKTupleKMeans",
+    "DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen", "DPTopics", "FarBallsOptions",
+    "FriendlyCoreOptions", "IntPointResult", "KTupleResult", "Topic", "aggregate_k_tuples",
     "int_point",
-]
+]  # fmt: skip
 
 _HOMES = {
     "_dp_coreset": ("DPCoreset",),
     "_dp_dbscan": ("DPDBSCAN",),
     "_dp_k_tuple_kmeans": ("DPKTupleKMeans",),
     "_dp_kmeans": ("DPKMeans",),
-    "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans"),
-    "_dp_outlier_screen": ("DPOutlierScreen",),
+    "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen"),
     "_dp_topics": ("DPTopics", "Topic"),
     "_hierarchy": ("ClusterHierarchy", "ClusterLevel"),
     "_interior": ("IntPointResult", "int_point"),

@@ -1,15 +1,15 @@
-"""What the clusterers with centers share: everything after `fit`.
+"""Everything after the fit of clusterers with centers.
 
-A center, a weight and a radius are releases, and what is made of them and of rows (labels,
-distances, a score) is post-processing that costs nothing. But what it tells about private rows is
-not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_score` adds noise.
+Labels, distances and scores of rows are post-processing of released centers, which costs nothing.
+But of private rows they are not private: `labels_` stays in memory, and only
+:meth:`BaseDPCenters.private_score` adds noise.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,10 +60,9 @@ from .._rows.nearest import UnitRows, nearest_point, nearest_seen, squares_to_ne
 from .._rows.rows import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
-from .._sklearn_compat import kmeans_of, with_callbacks
+from .._sklearn_compat import kmeans_of
 from .._status import Message, Status
 from .._validation import SQUARABLE
-from .._weights import with_max_weight
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.2  # of the budget, for these units; at the most, where the rows are few
@@ -85,17 +84,14 @@ def unit_entries(domain: Domain | None, n_features: int, rho: float) -> tuple[Pl
     return column_entries(math.nextafter(_UNITS * rho, 0.0))
 
 
-def told_of_narrow(
+def note_narrow(
     status: Status, columns: Columns, width: float, names: Sequence[object], what: str
 ) -> Status:
     """The status, with the columns that are far narrower than `what`, of a released width.
 
-    >>> import numpy as np
     >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
-    >>> print(told_of_narrow(Status(), columns, 5e3, ["age", "salary"], "the ball"))
+    >>> print(note_narrow(Status(), columns, 5e3, ["age", "salary"], "the ball"))
     the ball is far wider than some columns, so it says nothing about them: age
-    >>> told_of_narrow(Status(), columns, 50.0, ["age", "salary"], "the ball")
-    ()
     """
     if status:
         return status
@@ -112,8 +108,7 @@ def is_narrow(columns: Columns, width: float) -> np.ndarray:
 
 
 class ColumnsOfCenters:
-    """The units of the columns in one fit, and the centers refined in them, but for a single
-    center."""
+    """The units of the columns in one fit, and the centers refined in them."""
 
     def __init__(self, domain: Domain | None, n_features: int, one_center: bool) -> None:
         self._one = one_center
@@ -137,8 +132,7 @@ class ColumnsOfCenters:
         return (*scales, refinement_entry(self.refined * rho))
 
     def look(self, session: PrivacySession, table: TableRows) -> Callable[[float], None] | None:
-        """Return the function that releases the units, at a released number of rows, and waives
-        the rest."""
+        """Return a function of the released number of rows, which releases the units."""
 
         def release(size: float) -> None:
             profile = look_at_columns(session, table, size)
@@ -166,7 +160,7 @@ class ColumnsOfCenters:
             refined = refined_centers(session, table, columns, known, result.square, size)
             result = _pool_weights(result, refined)
         else:
-            refined = alike(result, self.columns if self.scales else None)
+            refined = unrefined(result, self.columns if self.scales else None)
             refined = refined._replace(unknown=self.columns is None and centers.shape[1] > 1)
         refined = refined._replace(constant=refined.constant | self.single)
         if self.scales:  # without bounds nothing limits what the noise hides beside one value
@@ -177,8 +171,7 @@ class ColumnsOfCenters:
 
 
 def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResult:
-    """Return the weights of clusters, the inverse-variance mean of two releases, and how many rows
-    have moved since."""
+    """Replace the weights of clusters by the inverse-variance mean of two releases."""
     if released.numbers is None:
         return result
     numbers, numbers_sd = released.numbers
@@ -194,11 +187,8 @@ def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResul
     return replace(result, weights=weights, weights_sd=noise, weights_drift=gone)
 
 
-def alike(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
-    """Centers that were not refined; by default columns have the same part of the spread.
-
-    That is so where nothing tells more.
-    """
+def unrefined(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
+    """Centers that were not refined; by default columns have the same part of the spread."""
     (_, d), quality = result.centers.shape, result.quality
     assert quality is not None and result.centers_sd is not None
     if columns is None:
@@ -236,7 +226,7 @@ class Euclidean:
         return distances(X, centers)
 
     def length(self, distance: float) -> float:
-        """The Euclidean length that a distance is of."""
+        """The Euclidean length of a distance."""
         return distance
 
     def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> KMeans | Pipeline:
@@ -251,11 +241,9 @@ class Cosine(Euclidean):
     largest = 1.0
 
     def domain(self, n_features: int) -> Domain:
-        """The unit sphere."""
         return Sphere.of(n_features)
 
     def rows(self, X: Any) -> Any:
-        """Directions of rows; sparse ones stay sparse."""
         if not isinstance(X, SparseRows) or not X.width:
             return UnitRows(X)
         table = X.entries(slice(0, len(X)))
@@ -263,7 +251,6 @@ class Cosine(Euclidean):
         return SparseRows(table)
 
     def centers(self, means: np.ndarray) -> np.ndarray:
-        """Directions of means."""
         return unit_rows(means)
 
     def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -271,7 +258,6 @@ class Cosine(Euclidean):
         return self.cost * np.square(distances(X, centers))
 
     def length(self, distance: float) -> float:
-        """That of the difference of two directions."""
         return float(np.sqrt(distance / self.cost))
 
     def to_sklearn(self, centers: np.ndarray, released: dict[str, Any]) -> Pipeline:
@@ -284,13 +270,10 @@ class Cosine(Euclidean):
         return make_pipeline(normalizer, kmeans_of(centers, **released))
 
 
-_METRICS: dict[str, Euclidean] = {"euclidean": Euclidean(), "cosine": Cosine()}
-
-
 def metric_of(name: Any) -> Euclidean:
     """The metric that a user asks for by its name."""
-    check_choice("metric", name, tuple(_METRICS))
-    return _METRICS[name]
+    check_choice("metric", name, ("euclidean", "cosine"))
+    return Cosine() if name == "cosine" else Euclidean()
 
 
 # -- centers ---------------------------------------------------------------------------------------
@@ -303,7 +286,7 @@ CENTERS_WITH_ERRORS = {
     "inertia_": (0.0, np.inf),
     "size_": (0.0, np.inf),
 }
-"""What the k-means estimators release with a standard error, and the range that it can be in."""
+"""Attributes of the k-means estimators that have a standard error, and their ranges."""
 
 
 class BaseDPCenters(
@@ -317,45 +300,14 @@ class BaseDPCenters(
     _feature_axes = {"cluster_centers_": 1}
 
     n_clusters: Any  # an integer; those that choose the number take more
-    criterion = "auto"
-    """What a number of clusters is chosen by: a parameter of some."""
-    metric = "euclidean"
-    """What a distance is: a parameter of some."""
+    criterion = "auto"  # a parameter of those that choose the number of clusters
+    metric = "euclidean"  # a parameter of DPKMeans
 
     _chooses_number = False
     radius_: float
     bound_: float
     rows_beyond_: float
     cluster_centers_: np.ndarray
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Compute private cluster centers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Some estimators take tables in parts,
-            such as collections of Dask: `labels_` then is one, too.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to the same person. The guarantee then covers adding or
-            removing all rows of a group, and every group has the same total weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups)
 
     if not TYPE_CHECKING:
 
@@ -375,10 +327,13 @@ class BaseDPCenters(
         self._asked_number()
 
     def _asked_number(self):
-        """The number of clusters, or the candidates for it; public."""
+        """The number of clusters, or the candidates for it."""
         if not self._chooses_number:
             return check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
         return check_number_of_clusters(self.n_clusters, "n_clusters", self.criterion)
+
+    def _columns(self, n_features):
+        return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
 
     @property
     def n_clusters_(self) -> int:
@@ -387,10 +342,7 @@ class BaseDPCenters(
         return len(self.cluster_centers_)
 
     def _set_centers(self, centers, weights):
-        """Store centers by decreasing weight.
-
-        Both `centers` (k, d) and `weights` (k,) are released; noise may have made weights negative.
-        """
+        """Store released centers (k, d) by decreasing weight (k,); noise makes some negative."""
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
@@ -399,15 +351,12 @@ class BaseDPCenters(
         return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
-        """Store what an engine released: an `EngineResult`, with its standard errors.
+        """Store an `EngineResult` and its centers, refined column by column (`columns`).
 
-        A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
+        A whole unit of it weighs `unit_weight`.
         """
-        self.radius_, self.messages_, self.n_iter_ = (
-            result.radius,
-            result.status,
-            result.n_iterations,
-        )
+        self.radius_, self.messages_ = result.radius, result.status
+        self.n_iter_ = result.n_iterations
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
         if result.beyond is not None:
@@ -419,15 +368,12 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        messages = told_by_column(self.messages_, columns, codes, names)
-        self.messages_ = told_of_inertia(messages, quality)
-        self.messages_, cut = self._outside(result, columns, names)
+        messages = told_of_inertia(told_by_column(result.status, columns, codes, names), quality)
+        self.messages_, cut = self._outside(messages, result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
-        noise, since = (
-            unit_weight * result.weights_sd[order],
-            unit_weight * result.weights_drift[order],
-        )
+        noise = unit_weight * result.weights_sd[order]
+        since = unit_weight * result.weights_drift[order]
         self._weights_errors = noise, since  # for later days, in which both fade by their own laws
         self.cluster_weights_std_error_ = np.hypot(noise, since)
         self.cluster_centers_std_error_ = columns.std_error[order]
@@ -435,12 +381,12 @@ class BaseDPCenters(
         self.cluster_centers_status_ = codes[order]
         self.column_status_ = codes_by_column(codes)
 
-    def _outside(self, result, columns, names):
-        """The status that knows of rows beyond public bounds, and the columns that these cut."""
+    def _outside(self, status, result, columns, names):
+        """The status, with rows beyond public bounds, and the columns that these cut."""
         d, quality, size = len(names), result.quality, max(result.size, 1.0)
         domain = self._domain(d)
         if domain is None or isinstance(domain, Sphere):
-            return self.messages_, np.zeros(d, dtype=bool)
+            return status, np.zeros(d, dtype=bool)
         real = result.weights > 3 * result.weights_sd
         centers, errors = columns.centers[real], columns.std_error[real]
         # Of columns that have no spread of their own, what is typical.
@@ -448,7 +394,7 @@ class BaseDPCenters(
         spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
         share = quality.outside / size, quality.outside_sd / size
         sure = centers, errors, spread, columns.beyond
-        return told_of_outside(self.messages_, domain, *sure, share, names)
+        return told_of_outside(status, domain, *sure, share, names)
 
     @property
     def _distance(self):
@@ -457,10 +403,6 @@ class BaseDPCenters(
     def _compared(self, X):
         """Rows that a user gave, as they are compared with the centers."""
         return self._distance.rows(self._validate_predict(X))
-
-    def _nearest(self, X):
-        """Index of the nearest center of each row, none of no rows."""
-        return nearest_point(X, self.cluster_centers_)
 
     @property
     def _n_features_out(self):
@@ -480,7 +422,7 @@ class BaseDPCenters(
         labels : ndarray of int32 of shape (n_samples,)
             Rows of `cluster_centers_`.
         """
-        return self._nearest(self._compared(X))
+        return nearest_point(self._compared(X), self.cluster_centers_)
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
@@ -496,11 +438,9 @@ class BaseDPCenters(
         distances : ndarray of shape (n_samples, n_clusters)
             Of each row, which do not depend on the other rows, bit for bit.
         """
-        return for_rows(
-            lambda rows: self._distance.distances(rows, self.cluster_centers_),
-            self._compared(X),
-            self._n_features_out,
-        )
+        rows = self._compared(X)
+        to_centers = partial(self._distance.distances, centers=self.cluster_centers_)
+        return for_rows(to_centers, rows, self._n_features_out)
 
     @row_guard
     def score(
@@ -559,9 +499,8 @@ class BaseDPCenters(
         rho : float, optional
             Cost in zero-concentrated DP. Give it in place of `epsilon`.
         ledger : None, False, str, path or PrivacyLedger, optional
-            What it is charged to. None: the ledger of the estimator, if it has one, which for the
-            result of a search or a segment is that of the whole; False: none, which is for rows
-            that no ledger keeps account of.
+            None: the ledger of the estimator, which for the result of a search or a segment is
+            that of the whole. False: none, for rows that no ledger keeps account of.
         max_distance : float, optional
             Public: longer distances are capped at this one. `radius_` by default, or 1 for cosine
             distances; between 1e-140 and 1e140.
@@ -607,8 +546,15 @@ class BaseDPCenters(
             table = TableRows.in_memory(valid, self._units(valid, groups))
         else:
             table = TableRows(source.opened(getattr(self, "n_jobs", None)))
-        lengths = metric.length(cap), metric.domain(self.n_features_in_)
-        return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
+        # Squares of float32 may overflow. Rows farther than `reach` from the middle are moved to
+        # that sphere: there, too, no center is nearer than the cap, so their cost does not change.
+        centers, length = self.cluster_centers_.astype(np.float64), metric.length(cap)
+        middle = centers.mean(axis=0)
+        reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + length
+        within = metric.domain(self.n_features_in_)
+        grid = GridRows.quantize(table, Domain(middle, reach), within)
+        answer = grid.ask(CappedSum(np.rint((centers - middle) / grid.unit), length))
+        return -metric.cost * float(session.release("score", answer)[0])
 
     def to_sklearn(self) -> KMeans | Pipeline:
         """The released centers as an estimator of scikit-learn.
@@ -628,67 +574,3 @@ class BaseDPCenters(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class BaseWeightedCenters(BaseDPCenters):
-    """Base class of those k-means estimators whose rows may have weights."""
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compute private cluster centers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped. `DPKMeans` reads sparse rows as CSR, chunk by
-            chunk, and gives the bits of their dense copy; others refuse them.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Weight of each row, not negative, and capped at `max_weight`; `messages_` tell if that
-            cuts off much. An array needs a `max_weight`; a single number for all rows is public. A
-            weight is as private as its row. Weights are rounded down to multiples of `max_weight`
-            / 2**20, and a row of weight 0 is treated as absent. A row of weight 2 is not two
-            rows: what one row adds is limited by one weight.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups, sample_weight)
-
-
-def noisy_cost(session, table, centers, cap, within=None):
-    """Release the noisy sum of squared distances to the nearest center, each at most cap squared.
-
-    The plan of the session holds "score"; `cap` is public or released. Rows are moved into the
-    public domain `within` first.
-    """
-    centers = centers.astype(np.float64)  # squares of those of float32 may overflow
-    middle = centers.mean(axis=0)
-    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
-    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
-    # cap, so what they count does not change.
-    rows = GridRows.quantize(table, Domain(middle, reach), within)
-    answer = rows.ask(CappedSum(np.rint((centers - middle) / rows.unit), cap))
-    return float(session.release("score", answer)[0])

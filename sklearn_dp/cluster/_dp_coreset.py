@@ -1,11 +1,6 @@
-"""A released coreset of the rows: weighted points that any estimator may be run on.
+"""A released coreset of the rows: weighted points that any estimator may be run on."""
 
-The releases are those of :mod:`sklearn_dp._aggregate.kmeans.private_coreset`. Everything after a
-fit is a function of them, and of randomness that hides nothing: it costs nothing, however often it
-is done.
-"""
-
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +8,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.look import columns_of
-from .._aggregate.columns.outside import (
-    OF_CLUSTERS,
-    RowsBeyond,
-    outside_entries,
-    told_of_beyond,
-)
+from .._aggregate.columns.outside import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
 from .._aggregate.shared.axes import normal_points
 from .._base import (
@@ -35,8 +25,7 @@ from .._intervals import StandardErrors
 from .._privacy._randomness import sampling_rng
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
-from ._centers import told_of_narrow, unit_entries
+from ._centers import note_narrow, unit_entries
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -48,10 +37,9 @@ _BATCH = 2**16  # rows that are drawn at a time
 class DPCoreset(StandardErrors, BaseDPEstimator):
     """Release weighted points that represent the rows, for any further analysis.
 
-    You pay for one fit. The points, their weights and the cells that they come from are private, so
-    you may fit any estimator with `sample_weight` on them, with any parameters, as often as you
-    like. :meth:`predict` carries labels of the points over to rows. For methods without weights,
-    :meth:`sample` draws synthetic rows.
+    You pay for one fit. Then you may fit any estimator with `sample_weight` to the points, with any
+    parameters, as often as you like. :meth:`predict` carries labels of the points over to rows. For
+    methods without weights, :meth:`sample` draws synthetic rows.
 
     Parameters
     ----------
@@ -64,16 +52,14 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
-        finding a radius.
+        Public radius of a ball around the origin, or a box of scalars or arrays (n_features,). Rows
+        outside are clipped. None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -86,8 +72,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     basis_ : ndarray of shape (n_axes, n_features) or None
         Released axes of the cells, with 4 features or more. None: the axes are the coordinates.
     residual_variance_ : float
-        Released variance of the rows in each direction orthogonal to the axes; 0 if there is no
-        such direction.
+        Released variance of the rows in each direction orthogonal to the axes, or 0.
     size_, size_std_error_ : float
         Released number of units, and the standard deviation of its noise. (Points and weights have
         no standard errors, because their noise decides which cells are shown.)
@@ -101,9 +86,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         The worth of the answer in one word.
     messages_ : tuple of Message
         What limits it: the `code`, `text`, `columns`, `action` and `severity` of each. They name
-        columns that are far narrower than the cells, for example because their units differ: the
-        points say nothing about these columns. Without `bounds` they say how many rows may lie
-        beyond `bound_`.
+        columns that are far narrower than the cells, about which the points say nothing. Without
+        `bounds` they say how many rows may lie beyond `bound_`.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -124,8 +108,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     `labels[coreset.predict(X)]` describes private rows; do not publish it.
 
     Rows in cells that do not stand out from the noise are in no point, so the weights sum to less
-    than `size_`. Some points with small weights are pure noise. Gaps in the data that are narrower
-    than two or three cells (`resolution_`) are not visible.
+    than `size_`. Some points with small weights are pure noise. Gaps narrower than two or three
+    cells (`resolution_`) are not visible.
 
     References
     ----------
@@ -169,34 +153,6 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Release the points.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to the same person. The guarantee then covers adding or
-            removing all rows of a group, and every group has the same total weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-        """
-        return self._fit_validated(X, groups)
-
     def _check_parameters(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
 
@@ -220,7 +176,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self.resolution_ = float(np.median(coreset.widths.max(axis=1)))
         names = self._column_names
         words = "a cell (resolution_)"
-        self.messages_ = told_of_narrow(coreset.status, columns, self.resolution_, names, words)
+        self.messages_ = note_narrow(coreset.status, columns, self.resolution_, names, words)
         self.messages_ = told_of_beyond(self.messages_, beyond.shares, names, most=OF_CLUSTERS)
         self._region = coreset.domain  # public or released: where samples may lie
 
@@ -246,9 +202,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     ) -> np.ndarray:
         """Draw synthetic rows from the released cells, at no cost in privacy.
 
-        A point is drawn with probability proportional to its weight, then a row is drawn uniformly
-        from a box around it, as wide as its cell. In directions without cells, normal noise with
-        the released variance is added.
+        A point is drawn by its weight, then a row uniformly from a box around it, as wide as its
+        cell. In directions without cells, normal noise with the released variance is added.
 
         Parameters
         ----------
@@ -271,18 +226,15 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
             chosen = np.searchsorted(ends[:-1], rng.random(n) * ends[-1], side="right")
         except MemoryError:
             raise ValueError("n_samples: that many rows do not fit into memory.") from None
+        basis, spread = self.basis_, np.full(X.shape[1], np.sqrt(self.residual_variance_))
         for rows in gen_batches(n, _BATCH):
-            X[rows] = self._around(chosen[rows], rng)
+            widths = self.widths_[chosen[rows]]
+            offsets = (rng.random(widths.shape) - 0.5) * widths
+            if basis is not None:
+                noise = normal_points(rng, len(widths), spread)
+                offsets = offsets @ basis + (noise - noise @ basis.T @ basis)
+            X[rows] = self._region.clip_points(self.points_[chosen[rows]] + offsets)
         return X
-
-    def _around(self, chosen: np.ndarray, rng: Any) -> np.ndarray:
-        """A row around each of the chosen points."""
-        offsets = (rng.random((len(chosen), self.widths_.shape[1])) - 0.5) * self.widths_[chosen]
-        if self.basis_ is not None:
-            offsets = offsets @ self.basis_ + _off_axes(
-                len(chosen), self.basis_, self.residual_variance_, rng
-            )
-        return self._region.clip_points(self.points_[chosen] + offsets)
 
     def to_frame(self) -> "DataFrame":
         """The points with their weights as a pandas DataFrame (needs pandas).
@@ -305,9 +257,3 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "density_estimator"
         return tags
-
-
-def _off_axes(n, basis, variance, rng):
-    """Normal offsets (n, d) in the directions off the axes (q, d): `variance` in each of d - q."""
-    offsets = normal_points(rng, n, np.full(basis.shape[1], np.sqrt(variance)))
-    return offsets - offsets @ basis.T @ basis

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from sklearn.base import ClusterMixin
 
 from .._aggregate.columns.look import column_entries, look_at_columns
 from .._aggregate.density import DenseCells, dense_cells, grid_over, nearest_cluster
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
 from .._costs.plan import Mechanism, PlanEntry
@@ -22,9 +22,7 @@ from .._privacy._session import PrivacySession
 from .._queries.grid_cells import GridCells
 from .._queries.table_rows import TableRows
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
 from .._status import Message, Severity, Status
-from .._weights import with_max_weight
 
 _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
@@ -35,20 +33,22 @@ _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
 
-class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
+class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
     """Density-based clustering (DBSCAN) with differential privacy.
 
     A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
     rows around them are dense, dense cells within `eps` of each other form a cluster, and rows
-    within `eps` of a dense cell belong to the nearest one. Clusters may have any shape, and their
-    number is found. It is meant for up to four features: a grid over more has too many cells.
+    within `eps` of a dense cell belong to the nearest one. It is meant for up to four features: a
+    grid over more has too many cells.
 
     Parameters
     ----------
     eps : float, default=0.5
         Radius of a neighborhood, in units of the columns: as in
         :class:`~sklearn.cluster.DBSCAN`. It is public; do not compute it from the data. Scale
-        columns of different units first, for instance with :class:`~sklearn_dp.PublicScaler`.
+        columns of different units first, for instance with :class:`~sklearn_dp.PublicScaler`. A fit
+        raises a ValueError if a grid over the bounds would need more than 2**20 cells for it, or if
+        there are more than 60 features.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
@@ -64,17 +64,15 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         Ledger with the total budget of many fits; charged before the data are read.
     min_samples : float, default=5
         Number of rows (with `sample_weight`, their weight) within `eps` that make a place dense.
-        Where noise alone would reach it, `min_samples_` is larger. It does not grow by itself with
-        the number of rows: for twice the rows, twice as many are within `eps`.
+        Where noise alone would reach it, `min_samples_` is larger. For twice the rows, twice as
+        many are within `eps`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`.
+        Public: weights are capped at this, and the noise is that for a row of this weight. None:
+        an array of weights is refused.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -101,8 +99,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         20 fits at most.
     labels_ : ndarray of int of shape (n_samples,)
         The cluster of each training row, -1 for noise: not private, and not part of pickles.
-    trustworthy_ : bool
-        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -146,9 +142,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
     _replaces = "DBSCAN"
     _leaves_out_rows_outside = True
     _with_errors = {"cluster_sizes_": (0.0, math.inf), "size_": (0.0, math.inf)}
-    _length_released = (
-        "core_cells_", "core_labels_", "cluster_sizes_", "cluster_sizes_std_error_"
-    )  # fmt: skip
+    _length_released = "core_cells_", "core_labels_", "cluster_sizes_", "cluster_sizes_std_error_"
 
     def __init__(
         self,
@@ -218,49 +212,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         cells = PlanEntry.gaussian(_CELLS, sum_down([rho, -look]), words, max_rho=rho)
         return (*column_entries(look), cells)
 
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the density of the rows of `X`, and find its clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Dense, finite rows.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Weight of each row, from 0 (the row does not count) to `max_weight`. It is as private as
-            the row.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. The rows of a unit share
-            its weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If `eps` is so small that the grid over the bounds would have more than 2**20 cells, or
-            if there are more than 60 features.
-
-        Warns
-        -----
-        UtilityWarning
-            If released values show that the noise hides clusters.
-        """
-        return self._fit_validated(X, groups, sample_weight)
-
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Find the cluster of each row: that of the nearest dense cell within `eps`.
@@ -275,7 +226,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         labels : ndarray of int of shape (n_samples,)
             -1 for rows in no cluster. The labels of private rows are not private.
         """
-        return self._labels(self._validate_predict(X))
+        rows = self._validate_predict(X)
+        return self._labeled_by()(rows)
 
     def _grid(self, n_features: int, sd: float, least: float = 0.0) -> GridCells:
         """The public grid for this noise."""
@@ -306,11 +258,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         progress("density")
         found = dense_cells(grid, noisy[:-1], sd, float(self.eps), least)
         known = np.ones(table.n_features, dtype=bool) if look is None else look.known
-        self._keep(found, grid, weight)
-        self.messages_ = self._in_words(found, grid, known, float(noisy[-1]), sd)
-
-    def _keep(self, found: DenseCells, grid: GridCells, weight: float) -> None:
-        """The fitted attributes; a whole unit weighs `weight`."""
         self.core_cells_, self.core_labels_ = found.centers, found.labels
         self.cell_side_, self.n_clusters_ = grid.side, found.n_clusters
         self.cluster_sizes_ = weight * found.sizes
@@ -318,22 +265,19 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
         self.size_ = weight * max(found.size, 0.0)
         self.size_std_error_ = weight * found.size_sd
         self.min_samples_ = weight * found.least
+        self.messages_ = self._judged(found, grid, known, float(noisy[-1]), sd)
 
-    def _in_words(
+    def _judged(
         self, found: DenseCells, grid: GridCells, known: np.ndarray, outside: float, sd: float
     ) -> Status:
-        """What limits the answer."""
+        """Return the messages about the answer."""
         if not known.all():
-            words, names = (
-                "too few rows: the noise hides the range of these columns",
-                self._column_names,
-            )
+            words = "too few rows: the noise hides the range of these columns"
             action = "pass bounds=, or use more rows or a larger epsilon"
+            names = self._column_names
             return Status().add_columns("few_rows", words, names, ~known, action, "all")
         if grid.side > _WIDEST * self.eps:
-            words = (
-                "the range of the columns is too wide for this eps: no clusters can be told apart"
-            )
+            words = "the range of the columns is too wide to tell clusters apart with this eps"
             action = f"use an eps of at least {_ENOUGH * grid.side:.2g}, or pass narrower bounds="
             return Status([Message("no_clusters", words, (), action, "all")])
         total, raised = found.size + outside, self.min_samples_ > self.min_samples
@@ -357,13 +301,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseDPEstimator):
             status = status.add(Message("rows_beyond_bounds", words, (), "use wider bounds"))
         return status
 
-    def _labels(self, X: np.ndarray) -> np.ndarray:
-        return nearest_cluster(X, self.core_cells_, self.core_labels_, float(self.eps))
-
     def _labeled_by(self):
-        return partial(
-            nearest_cluster,
-            centers=self.core_cells_,
-            labels=self.core_labels_,
-            radius=float(self.eps),
-        )
+        cells = {"centers": self.core_cells_, "labels": self.core_labels_}
+        return partial(nearest_cluster, **cells, radius=float(self.eps))

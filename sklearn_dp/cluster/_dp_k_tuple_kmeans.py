@@ -5,42 +5,42 @@
    makes a k-tuple of centers of each block.
 3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
    agree on, or that there are none.
-4. Lloyd iterations on all rows refine them: :mod:`._k_tuples`, which also has what answers
-   where steps 2 and 3 cannot.
+4. Lloyd iterations on all rows refine them.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.engine import engine_entries, last_entries
-from .._aggregate.kmeans.fit_context import Candidates
+from .._aggregate.kmeans.engine import engine_entries, fit_engine, last_entries
+from .._aggregate.kmeans.fit_context import Candidates, Context
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
-from .._aggregate.shared.centering import Weights, noise_sd
+from .._aggregate.kmeans.private_coreset import BlockKMeans, choose_separately, separate_entries
+from .._aggregate.kmeans.result import build_result
+from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.centering import Size, Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike
 from .._costs.checks import check_choice
-from .._costs.plan import Mechanism, PlanEntry
+from .._costs.plan import PlanEntry
 from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
 from .._queries.blocks import BlockFits, fit_blocks
+from .._queries.handles import GridRows
 from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters
-from ._k_tuples import (
-    FarBallsOptions,
-    FriendlyCoreOptions,
-    TupleContext,
-    aggregator_settings,
-    centers_of,
-    clipped,
-)
+from .._status import Status
+from .._validation import check_auto
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
+from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
@@ -52,7 +52,7 @@ _PUBLIC = "tuples, then public"
 _CHOICE = "choice/"
 
 
-class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
+class DPKTupleKMeans(StandardErrors, BaseWeighted, BaseDPCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
@@ -75,17 +75,15 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
-        finding a radius.
+        Public radius of a ball around the origin, or a box of scalars or arrays (n_features,). Rows
+        outside are clipped. None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. The fits of blocks do not
-        use weights. None: an array of weights is refused.
+        Public: weights are capped at this, and the noise is that for a row of this weight. The fits
+        of blocks do not use weights. None: an array of weights is refused.
     n_tuples : int or "auto", default="auto"
         Number of blocks; public, at least 2. "auto": the number that the aggregator needs at this
         budget. If a friendly core needs more than 1000, the plan has no tuples at all, only the
@@ -95,9 +93,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         two first test that far balls partition nearly all tuples. "k_averages" then averages the
         points in each ball, and needs hundreds of thousands of tuples; "noisy_centers" adds noise
         to a single tuple, and needs clusters that are hundreds of times farther apart than the
-        tuples differ. Both look at each tuple only a few times, whereas a friendly core compares
-        all pairs; up to 5000 tuples neither outperformed "friendly_core" in our benchmarks, and
-        "auto" is "friendly_core".
+        tuples differ. "auto" is "friendly_core", which compares all pairs of tuples; neither of the
+        others outperformed it in our benchmarks with up to 5000 tuples.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         How blocks are formed: each row is in one block, or Poisson(1/2) copies of it are in as many
         blocks. In the latter case, a row with many copies costs more than the aggregator alone, and
@@ -118,21 +115,14 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         Number of blocks fitted at the same time, through joblib: by processes, because threads
         share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, messages_, \
-privacy_report_ :
-        See :class:`DPKMeans`.
-    n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
-        See :class:`DPKMeans`.
-    inertia_, inertia_std_error_, explained_, explained_std_error_ : float
-        See :class:`DPKMeans`.
-    cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
-        See :class:`DPKMeans`.
-    cluster_centers_status_, column_status_ : ndarray of str
+    cluster_centers_, cluster_weights_, cluster_centers_std_error_, cluster_weights_std_error_, \
+cluster_centers_status_, column_status_, n_clusters_, n_clusters_criterion_, labels_, radius_, \
+bound_, rows_beyond_, size_, size_std_error_, inertia_, inertia_std_error_, explained_, \
+explained_std_error_, status_, messages_, privacy_report_ :
         See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Algorithm branch selected by the released values.
@@ -246,11 +236,7 @@ privacy_report_ :
         check_choice("aggregator", self.aggregator, ("auto", *AGGREGATORS))
         check_choice("fallback", self.fallback, ("coreset", "public"))
         check_choice("sampling", self.sampling, ("disjoint", "with_replacement"))
-        if isinstance(self.n_tuples, str):
-            if self.n_tuples != "auto":
-                raise ValueError("n_tuples must be 'auto' or an integer.")
-        else:
-            check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
+        check_auto(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
         stage = self._stage(self._target(), n_features)[0]
@@ -297,10 +283,10 @@ privacy_report_ :
             engine = partial(engine_entries, bounds_known=bounded, quality=True, n_clusters=asked)
             return (*engine(engine_rho, n_features), *last)
         last = columns.entries(math.nextafter((1 - _TUPLE_SHARE) * rho, 0.0))
-        entries = [_gaussian("count", _COUNT_SHARE * rho, "one unit")]
+        entries = [PlanEntry.gaussian("count", _COUNT_SHARE * rho, "one unit")]
         if not bounded:
             words = "one unit in the histogram of norms"
-            entries.append(_gaussian("bound", _BOUND_SHARE * rho, words))
+            entries.append(PlanEntry.gaussian("bound", _BOUND_SHARE * rho, words))
         if isinstance(asked, Candidates):
             entries += separate_entries(_CHOICE_SHARE * rho, n_features, asked, _CHOICE)
         rest = sum_down([rho, *(-entry.rho for entry in (*entries, *last))])
@@ -313,76 +299,110 @@ privacy_report_ :
         entries += _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK)
         return (*entries, *last)
 
-    def _columns(self, n_features):
-        one = self._asked_number() == 1
-        return ColumnsOfCenters(self._domain(n_features), n_features, one)
-
     # -- fit --------------------------------------------------------------------------------------
 
     def _fit_table(self, table, session, progress):
         stage, rho = self._stage(session.plan.target, table.n_features)
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
-        domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
-        context = TupleContext(session, table, domain, self._asked_number(), progress)
-        columns = self._columns(table.n_features)
+        domain, asked, choice = self._domain(table.n_features), self._asked_number(), None
+        columns, units = self._columns(table.n_features), table.units
         look = columns.look(session, table)
         if not stage.size:
-            result, refined = columns.finish(session, table, context.coreset(on_size_released=look))
-            return self._store(result, refined, unit_weight)
-        context, status, norms = context.bounded("bound")
+            calls = {"callback": progress, "on_size_released": look}
+            result = fit_engine(session, table, domain, asked, **calls)
+            result, refined = columns.finish(session, table, result)
+            return self._store(result, refined, units.unit_weight)
+        domain, status, norms = known_or_paid(session, "bound", table, domain)
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = numbered(table)
-        size, totals = released_numbers(session, "count", numbers, table.units)
-        weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
-        status = Weights.of(totals, sd).told(status)
+        size, totals = released_numbers(session, "count", numbers, units)
+        weight, count_rho = float(totals[0]), _COUNT_SHARE * rho
+        status = Weights.of(totals, 2.0 * noise_sd(count_rho)).told(status)
         if look is not None:
             look(weight)
-        context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
+        if isinstance(asked, Candidates):
+            cost = {"prefix": _CHOICE, "rho": _CHOICE_SHARE * rho}
+            choice = choose_separately(session, table, domain, asked, **cost)
+            progress("number of clusters")
+            asked = choice.n_clusters
+        # One of the paths of the plan answers: by the released number, then by released centers.
+        engine = partial(fit_engine, session, table, domain, asked, callback=progress)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
-        if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
-            result = context.coreset()
+        if copies < self.n_tuples_ * _ROWS_PER_CENTER * asked:
+            result = engine()
         else:
-            result = self._fit_tuples(table, context, stage, numbers, weight)
+            start = self._start(session, table, domain, asked, stage, numbers, progress)
+            if start is None:
+                result = engine(prefix="fallback/")
+            else:
+                result = _refined(session, table, domain, start, weight, progress)
         if not result.status:
-            result = dataclasses.replace(result, status=status)
-        result = context.judged(result.chosen(choice), norms, weight, _COUNT_SHARE * rho)
+            result = replace(result, status=status)
+        # Where rows have weights of their own, their weight has a quarter of the budget.
+        sd = noise_sd(count_rho) * (2.0 if units.own_weights else 1.0)
+        result = result.chosen(choice).bounded(norms, domain, weight, sd)
         result, refined = columns.finish(session, table, result)
-        return self._store(result, refined, unit_weight)
+        return self._store(result, refined, units.unit_weight)
 
-    def _fit_tuples(self, table, context, stage, numbers, weight):
-        """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""
-        domain = context.domain
-        tuples = self._inner_fits(table, numbers, context.session, domain, context.n_clusters)
-        context.progress("inner fits")
-        centers = stage.run(context.session, tuples, domain.center, domain.radius)
-        context.progress("aggregation")
-        if centers is None and self.fallback == "coreset":
-            self.path_ = _FALLBACK
-            return context.coreset("fallback/")
-        self.path_ = _TUPLES if centers is not None else _PUBLIC
-        return context.refined(context.public_centers() if centers is None else centers, weight)
+    def _start(self, session, table, domain, k, stage, numbers, progress):
+        """Centers (k, d) that the tuples agree on, or public ones, about that of the domain.
 
-    def _inner_fits(self, table, numbers, session, domain, n_clusters):
-        """The k-tuples of the blocks, as points: one for each, whatever happens in it.
-
-        NaN where a block has fewer than k rows, or its fit failed in any way. Rows are clipped to
-        the domain before a fit; the session gives blocks and seeds, and releases nothing here.
+        None: a coreset is to be used.
         """
+        # One tuple for each block, NaN where it has fewer than k rows or its fit failed in any way.
+        # The session gives blocks and seeds, and releases nothing here.
         fits = BlockFits(
-            BlockKMeans(n_clusters) if self.inner is None else self.inner,
+            BlockKMeans(k) if self.inner is None else self.inner,
             self.n_tuples_,
             centers_of,
-            (n_clusters, table.n_features),
-            min_rows=n_clusters,
+            (k, table.n_features),
+            min_rows=k,
             prepare=partial(clipped, domain),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return fit_blocks(session, table, fits, numbers)
+        tuples = fit_blocks(session, table, fits, numbers)
+        progress("inner fits")
+        centers = stage.run(session, tuples, domain.center, domain.radius)
+        progress("aggregation")
+        if centers is not None or self.fallback == "coreset":
+            self.path_ = _FALLBACK if centers is None else _TUPLES
+            return centers
+        self.path_ = _PUBLIC
+        points = session.rng("public centers").random((k, table.n_features)) - 0.5
+        return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
 
 
-def _gaussian(name, rho, sensitivity):
-    return PlanEntry(name, Mechanism.GAUSSIAN, rho, sensitivity=sensitivity)
+def _refined(session, table, domain, centers, size, progress):
+    """Noisy Lloyd iterations on all rows, whose number `size` was released: an `EngineResult`."""
+    rows, prefix = GridRows.quantize(table, domain), "refine/"
+    context = Context(
+        session=session,
+        rows=rows,
+        n_clusters=len(centers),
+        prefix=prefix,
+        size=Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, prefix))),
+        radius=rows.limit,
+        callback=progress,
+    )
+    final = lloyd(context, np.rint(centers / rows.unit))
+    return build_result(context, final, domain, Status(), n_leaves=None, bounds=domain)
+
+
+def centers_of(estimator):
+    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    if isinstance(estimator, Pipeline):
+        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
+    centers = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if centers is None else centers
+
+
+def clipped(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    longest = math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
+    # Few blocks have a row outside of a ball; the others stay as they are.
+    within = domain.low is None and longest < domain.radius
+    return rows if within else domain.clip_points(rows)
 
 
 def _on_path(entries, *paths):
-    return [dataclasses.replace(entry, paths=paths) for entry in entries]
+    return [replace(entry, paths=paths) for entry in entries]

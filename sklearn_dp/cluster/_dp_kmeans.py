@@ -15,10 +15,14 @@ from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._costs.rounding import sum_down
 from .._days import BaseByDays
 from .._intervals import StandardErrors
-from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters, ColumnsOfCenters, alike
+from ._centers import (
+    CENTERS_WITH_ERRORS,
+    BaseDPCenters,
+    unrefined,
+)
 
 
-class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
+class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
@@ -47,15 +51,14 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
-        Criterion for choosing the number of clusters. "gap": the gap statistic of the released
-        coreset. "bic": a criterion for round clusters, on noisy Lloyd iterations with surplus
-        centers; if clusters are not round, the most likely number is larger than the range allows.
-        "silhouette": how much closer rows are to their own center than to the next one, on the same
-        iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
-        if "bic" asks for more clusters than the range allows. If two criteria differ, or the
-        largest number allowed was chosen, `messages_` say that the number is unclear. It has no
-        effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass
-        "silhouette": other criteria mistake the curvature of the sphere for clusters.
+        Criterion for choosing the number of clusters, unless `n_clusters` is an integer. "gap": the
+        gap statistic of the released coreset. "bic": a criterion for round clusters, on noisy Lloyd
+        iterations with surplus centers; clusters that are not round are split. "silhouette": how
+        much closer rows are to their own center than to the next one, on the same iterations.
+        "auto": "gap" with up to 5 features; with more "bic", or "silhouette" if "bic" asks for more
+        clusters than the range allows. If two criteria differ, or the largest number allowed was
+        chosen, `messages_` say that the number is unclear. With ``metric="cosine"`` and up to 5
+        features, pass "silhouette": others mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine": spherical k-means, for embeddings of texts and other rows whose length has no
         meaning. Each row and each released center is scaled to length 1, separately.
@@ -64,19 +67,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         every center. There is no `partial_fit`. See Notes.
     init : array-like of shape (n_clusters, n_features), optional
         Initial centers. They are not protected, so they must be public or released by an earlier
-        fit, such as last year's or one for all regions. The budget for finding initial centers is
-        then spent on the Lloyd iterations, which do not merge or split clusters (as with an array
-        in scikit-learn). None: initial centers are found privately.
+        fit, such as last year's. The budget for finding initial centers is then spent on the Lloyd
+        iterations, which do not merge or split clusters. None: they are found privately.
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have. It is public; take it from the design of
-        the survey, for example. Larger weights are capped at `max_weight`, and the noise is that
-        for a row with this weight. None: an array of weights is refused. It has no effect without
-        `sample_weight`.
+        Public, for example from the design of the survey: weights are capped at this, and the noise
+        is that for a row of this weight. None: an array of weights is refused.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -92,12 +91,11 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
-        Standard error of each coordinate as an estimate of the center of its cluster, computed from
-        released counts and spreads, in the unit of the column. It covers privacy noise, sampling
+        Standard error of each coordinate as an estimate of the center of its cluster, from released
+        counts and spreads, in the unit of the column. It covers privacy noise, sampling
         variability, about how far one more iteration would move the center, and the clipping of far
-        rows as far as released distances and squares show it: a few rows in a long tail may be
-        hidden in their noise. Infinite if, without bounds, only a single value is visible in the
-        column.
+        rows that stand out from the noise of distances and squares. Infinite if, without bounds,
+        only a single value is visible in the column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have since moved to other
         centers.
@@ -121,15 +119,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
         Without `bounds`: upper bound, at 95% confidence, for the number of units (or total weight)
-        beyond `bound_`, computed from released values. These units are clipped, so their true cost
-        is unknown: even rows too few to stand out from the noise may cost more than all others. If
-        rows beyond do stand out from the noise, `messages_` say so.
+        beyond `bound_`. These units are clipped, so their true cost is unknown: even rows too few
+        to stand out from the noise may cost more than all others. If rows beyond do stand out,
+        `messages_` say so.
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
-        For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
-        of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
-        lie beyond one; "constant" where a single value is visible; or "unknown" where noise hides
-        the spread of the column, or the rows are too few to find the units of fewer than eight
-        columns. With a ball or a box of similar sides, columns are assumed to have similar scales.
+        For each coordinate "ok"; "noise" where its standard error is half of the spread of the
+        column or more, or the cluster may be empty; "bound" where it is at a bound, or rows lie
+        beyond one; "constant" where a single value is visible; or "unknown" where noise hides the
+        spread of the column, or the rows are too few to find the units of fewer than eight columns.
+        With a ball or a box of similar sides, columns are assumed to have similar scales.
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int
@@ -159,21 +157,20 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
     rows is private. An empty data set is refused, as everywhere in scikit-learn; any other
-    size returns a result.
+    size returns a result. Sparse rows are read as CSR, chunk by chunk, with the result of their
+    dense copy, bit for bit.
 
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
-    unit of its column, as narrowly as its clusters turn out to be. A single center, which is the
-    mean of the table, is always refined this way, unless the bounds are a ball: a
-    skewed column is then not clipped where that would be a bias.
+    unit of its column. A single center, the mean of the table, is always refined this way, unless
+    the bounds are a ball: a skewed column is then not clipped where that would be a bias.
 
     With ``metric="cosine"`` the distance of a row x from a center c is 1 - cosine, which is half of
     the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
-    length 1. The means that they end with are scaled to length 1; standard errors are those of
-    directions (delta method), and of random ones where the noise hides a center. Scaled rows
-    are clipped to length 1 on the grid: no guarantee relies on how they were scaled.
+    length 1, and their means are scaled to length 1; standard errors are those of directions (delta
+    method). Scaled rows are clipped to length 1 on the grid: no guarantee relies on the scaling.
 
     A chosen number of clusters is a release. It is computed from earlier releases, and what a fit
     may spend does not depend on it.
@@ -257,9 +254,6 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             raise ValueError("init must have the shape (n_clusters, n_features).")
         return start
 
-    def _columns(self, n_features):
-        return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
-
     _by_column = ("bounds", "init")
 
     def _no_days(self):
@@ -322,4 +316,4 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         stream = today.days.state or StreamState.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
         columns = self._columns(table.n_features)
-        self._store(result, alike(result, columns.columns if columns.refined else None), weight)
+        self._store(result, unrefined(result, columns.columns if columns.refined else None), weight)

@@ -1,28 +1,19 @@
-"""A small ball that holds many of the points, with differential privacy.
+"""Small balls that hold many of the points, with differential privacy.
 
 The search is :func:`sklearn_dp._aggregate.one_cluster.search.fit_one_cluster`: a radius first, then
-a center for it, then how many points the ball holds. :class:`BaseDPBall` turns the parameters of
-an estimator into its settings; the estimators that look for several balls derive from it, too.
-
-A ball holds part of its cluster, and what is left of that must not be found again. So its points
-are those as far out as the cluster reaches: up to the first of some rings with few points in it, by
-noisy counts. Where there is none, or where rows are as dense beyond the ball, that is the first.
+a center for it, then how many points the ball holds.
 """
 
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.columns.look import columns_of
-from .._aggregate.columns.outside import (
-    OF_CLUSTERS,
-    RowsBeyond,
-    outside_entries,
-    told_of_beyond,
-)
+from .._aggregate.columns.outside import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
@@ -48,26 +39,25 @@ from .._costs.checks import check_choice
 from .._costs.plan import Mechanism, PlanEntry
 from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
+from .._privacy._domain import safe_norms
 from .._privacy._session import PrivacySession
 from .._queries.balls import Beyond, RingCounts
 from .._queries.group_points import points_of
 from .._queries.handles import GridRows
 from .._queries.pairs import MOST_RADII
-from .._rows.single_rows import distances, row_guard
-from .._sklearn_compat import with_callbacks
+from .._rows.single_rows import distances, for_rows, row_guard
 from .._status import Status, extent
 from .._validation import check_n_points
-from ._centers import BaseDPCenters, is_narrow, told_of_narrow, unit_entries
+from ._centers import BaseDPCenters, is_narrow, note_narrow, unit_entries
 
 _BOUND_SHARE = 0.05
-# Features between which "auto" pays for principal axes: boxes of a grid separate fewer, noise more.
-_PRINCIPAL = 8, 500
+_PRINCIPAL = 8, 500  # features between which "auto" pays for principal axes
 _MAJORITY = 0.5  # a fraction of the points that the mean of all of them leads to
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
 
 
 class BaseDPBall(BaseDPEstimator):
-    """Base class of what looks for small balls: parameters, plan, the points of a fit."""
+    """Base class of estimators that look for small balls."""
 
     n_points: Any
     radius_method: str
@@ -77,84 +67,43 @@ class BaseDPBall(BaseDPEstimator):
     sample_size: int
     n_init: int
 
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Find the ball.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Dense, finite. Rows outside `bounds` are clipped. Of parts a sample of about
-            `sample_size` rows at the most is collected where the fit is; the rows of each group
-            come together in one worker, by a shuffle.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit is treated as one
-            point, the mean of its rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            If the remaining budget of `ledger` is too small. The data have not been read.
-
-        Warns
-        -----
-        UtilityWarning
-            If the releases show that the ball is of little use.
-        """
-        return self._fit_validated(X, groups)
-
-    def _check_parameters(self, n_features):
-        self._check_search(n_features)
-
     def _wanted(self):
         """t, or a fraction of the released number of points."""
         return check_n_points(self.n_points)
 
-    def _check_search(self, n_features):
-        """Refuse bad settings of the search by name; bounds decide which radii are possible."""
+    def _check_parameters(self, n_features):
         self._wanted()
         for name, known in (("radius_method", RADIUS_METHODS), ("center_method", CENTER_METHODS)):
             check_choice(name, getattr(self, name), ("auto", *known))
         check_choice("radius_grid", self.radius_grid, ("log", "linear"))
         check_integer(self.sample_size, "sample_size", low=1, high=2**20)
         check_integer(self.n_init, "n_init", low=1, high=64)
-        if self.min_radius is not None:
-            check_real(self.min_radius, "min_radius", low=1e-100, high=1e100)
-            domain = self._domain(n_features)
-            if domain is not None:
-                if self.min_radius > 2 * domain.radius:
-                    raise ValueError("min_radius must not exceed the diameter of bounds.")
-                least = self.min_radius * (MOST_RADII - 2)
-                if self.radius_grid == "linear" and least < 2 * domain.radius:
-                    raise ValueError("min_radius is too small for a linear grid over bounds.")
+        if self.min_radius is None:
+            return
+        check_real(self.min_radius, "min_radius", low=1e-100, high=1e100)
+        if (domain := self._domain(n_features)) is not None:
+            if self.min_radius > 2 * domain.radius:
+                raise ValueError("min_radius must not exceed the diameter of bounds.")
+            least = self.min_radius * (MOST_RADII - 2)
+            if self.radius_grid == "linear" and least < 2 * domain.radius:
+                raise ValueError("min_radius is too small for a linear grid over bounds.")
 
     def _search(self, n_features):
-        """The public settings of the search; what "auto" means is public, too."""
+        """The settings of the search: functions of public facts, "auto" too."""
         radius, center, least = self.radius_method, self.center_method, self.min_radius
+        if center == "auto":
+            wanted, (few, most) = self._wanted(), _PRINCIPAL
+            center = "pca" if few < n_features <= most else "grid"
+            if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
+                center = "clip"
         return Search(
             radius_method="exponential" if radius == "auto" else radius,
-            center_method=self._route(n_features) if center == "auto" else center,
+            center_method=center,
             grid=self.radius_grid,
             min_radius=None if least is None else float(least),
             sample_size=int(self.sample_size),
             n_init=int(self.n_init),
         )
-
-    def _route(self, n_features):
-        """The center method that "auto" is: a function of public facts, for most tables."""
-        wanted, (few, most) = self._wanted(), _PRINCIPAL
-        if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
-            return "clip"
-        return "pca" if few < n_features <= most else "grid"
 
     def _total(self, target):
         """The rho for everything, and the part of delta for failures."""
@@ -163,8 +112,7 @@ class BaseDPBall(BaseDPEstimator):
         return target.to_rho(gaussian=False, delta_failure=failure), failure
 
     def _bound_entries(self, rho, n_features):
-        """Return the entries of bounds and units of columns, where there are none, and the
-        remaining rho."""
+        """Entries for missing bounds and units of columns, and the remaining rho."""
         entries = list(unit_entries(self._domain(n_features), n_features, rho))
         if self.bounds is None:
             cost = _BOUND_SHARE * rho
@@ -172,19 +120,19 @@ class BaseDPBall(BaseDPEstimator):
         return entries, sum_down([rho, *(-entry.rho for entry in entries)])
 
     def _rows(self, table, session):
-        """Points of units on the grid of the public or paid domain, it, columns and a status."""
+        """Points of units on a grid, its public or paid domain, columns and a status."""
         table, domain = points_of(table), self._domain(table.n_features)
         columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
         return GridRows.quantize(table, domain), domain, columns, status
 
     def _told(self, status, columns, centers, radius, words, beyond=None):
-        """The status, with columns that bounds cut, or far narrower than balls of that radius. One
-        ball need not have the rows `beyond` the bounds, whose shares are for several."""
+        """The status, with columns that bounds cut, or far narrower than balls of that radius.
+        `beyond`: shares of the rows beyond the bounds, where there are several balls."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = self._column_names
         hidden, known = is_narrow(columns, width), (self._domain(len(names)), centers)
-        status = told_of_narrow(status, columns, width, names, words)
+        status = note_narrow(status, columns, width, names, words)
         if beyond is None:
             status, cut = told_of_balls(status, *known, hidden, radius, names)
         else:
@@ -195,9 +143,7 @@ class BaseDPBall(BaseDPEstimator):
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
-    """A small ball that holds at least about t of the points, with differential privacy.
-
-    The points in the ball may be a minority, far fewer than half, wherever other points are.
+    """A small ball that holds at least about t of the points, which may be a minority.
 
     Parameters
     ----------
@@ -223,17 +169,13 @@ default="auto"
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions if there are more than 8 features), then means of the points near it. "pca": the
-        same with a projection to four released principal axes, which separates clusters that are
-        close together in many features, if there are enough points to find the axes; otherwise the
-        axes are random. "clip": means of the points in ever smaller balls, the first of which is
-        the domain; it compares no pairs and is fast, but finds only the cluster to which the mean
-        of all points leads. "paper": the published GoodCenter, which did not outperform others
-        in our benchmarks: at 10,000 rows and epsilon = 1 its balls are as good in 10 features (1.01
-        of the best radius, both) and worse in 2 (1.10 to 1.06), in six to twelve times the seconds
-        (``doc/benchmarks/one_cluster.md``). "auto" is "grid" for up to 8 features. For more
-        features it is "clip" if `n_points` is a fraction of at least one half, because the mean of
-        all points leads to a majority; otherwise it is "pca" for up to 500 features, and "grid"
-        beyond.
+        same with four released principal axes, which separate clusters that are close together in
+        many features; the axes are random if there are too few points to find them. "clip": means
+        of the points in ever smaller balls, starting from the domain; it compares no pairs and is
+        fast, but finds only the cluster to which the mean of all points leads. "paper": the
+        published GoodCenter, slower and never better in ``doc/benchmarks/one_cluster.md``. "auto"
+        is "grid" for up to 8 features. For more features it is "clip" if `n_points` is a fraction
+        of at least one half, "pca" for up to 500 features, and "grid" beyond.
     radius_grid : {"log", "linear"}, default="log"
         Candidate radii: with ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
@@ -241,15 +183,16 @@ default="auto"
         2**11 for a linear grid).
     sample_size : int, default=32768
         Approximate maximum number of points whose pairwise distances are compared. Of more points,
-        a random sample is used: at least 8192 if allowed, with about 1000 of the t.
+        a random sample is used: at least 8192 if allowed, with about 1000 of the t. Of a table in
+        parts, the sample is collected where the fit is; a shuffle brings the rows of each group
+        together in one worker.
     n_init : int, default=1
         Number of independent restarts; the budget is split among them. The center with the most
         points around it is chosen privately. Useful with many clusters.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -265,7 +208,7 @@ default="auto"
     n_points_target_ : int
         `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool
-        Whether a ball was found: the same as `trustworthy_`.
+        The same as `trustworthy_`.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", "noise" for a column far narrower than the ball, "bound" where it is at `bounds`.
     status_ : {"ok", "caution", "unusable"}
@@ -360,7 +303,7 @@ default="auto"
 
     @row_guard
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Signed distance to the border of the ball: positive inside.
+        """Signed distance to the border of the ball, positive inside.
 
         Parameters
         ----------
@@ -377,9 +320,7 @@ default="auto"
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return 1 for rows inside the ball and 0 for rows outside.
-
-        Computed without noise: do not publish the result for private rows.
+        """Return 1 for rows inside the ball and 0 for rows outside; not private.
 
         Parameters
         ----------
@@ -423,11 +364,10 @@ _PART = 0.8  # of the points of a cluster of the mean size, that a ball holds
 
 
 class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
-    """Cluster centers by repeated search for a small ball.
+    """Cluster centers by repeated search for a small ball among the points that are not in one yet.
 
-    Each round finds a ball among the points that are not in a ball yet. Use it for compact clusters
-    among points that belong to no cluster; to partition all points, :class:`DPKMeans` is the better
-    choice.
+    Use it for compact clusters among points that belong to no cluster. To partition all points, use
+    :class:`DPKMeans`.
 
     Parameters
     ----------
@@ -440,9 +380,8 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
-        finding a radius.
+        Public radius of a ball around the origin, or a box of scalars or arrays (n_features,). Rows
+        outside are clipped. None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     n_points : int or float, optional
@@ -453,8 +392,7 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -489,8 +427,7 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group, which are treated as one point). Every round reads every point,
-    so the costs of the rounds add up: leaving out the points of earlier balls is not parallel
-    composition.
+    so the costs of the rounds add up.
 
     References
     ----------
@@ -547,7 +484,7 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
 
     def _check_parameters(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
-        self._check_search(n_features)
+        super()._check_parameters(n_features)
 
     def _wanted(self):
         return _PART / self.n_clusters if self.n_points is None else check_n_points(self.n_points)
@@ -585,14 +522,13 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
-        self.radii_ = radii[order]
-        self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
+        errors = np.array([ball.n_points_sd for ball in balls])
+        self.radii_, self.cluster_weights_std_error_ = radii[order], errors[order]
         steps = np.array([ball.center for ball in balls])
         centers = domain.clip_points(steps * rows.unit + domain.center)
-        real = weights > 3 * np.array([ball.n_points_sd for ball in balls])
+        real = weights > 3 * errors
         real = real if real.any() else ~real
         place = centers[real], float(np.median(radii[real]))
-        # What bounds cut is told of the balls that were found, whether or not all were.
         messages = self._told(Status(), columns, *place, "a typical ball", outside.shares)
         n_lost = sum(not each.trustworthy for each in statuses)
         severity = extent(n_lost or len(balls), len(balls))
@@ -602,7 +538,12 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
 
 
 def _reach(session: PrivacySession, rows: GridRows, ball: Ball, entry: str) -> float:
-    """The square of the distance from the center of a ball up to which points belong to it."""
+    """The squared distance from the center of a ball up to which points belong to its cluster.
+
+    A ball holds part of its cluster, and the rest must not be found again. So the cluster reaches
+    to the first ring with few points in it, by noisy counts; to the first of all where there is
+    none, or where rows are as dense beyond the ball.
+    """
     squares = np.floor(ball.square * np.square(_RADII))
     counts = session.release(entry, rows.ask(RingCounts(ball.center, squares)))
     inside, first, *rings = counts
@@ -610,3 +551,149 @@ def _reach(session: PrivacySession, rows: GridRows, ball: Ball, entry: str) -> f
         return float(squares[1])
     few = np.array(rings) < max(_EMPTY * ball.n_points, 2 * noise_sd(session.plan[entry].rho))
     return float(squares[1 + few.argmax()])  # of none, the first
+
+
+# -- dp outlier screen -----------------------------------------------------------------------------
+
+
+class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
+    """Find a ball that holds most of the data, privately, and map it to the ball of radius 1.
+
+    After ``transform`` the next private estimator of a `Pipeline` can use ``bounds=1.0``, with
+    noise that fits the ball. Rows outside the ball are moved to its boundary.
+
+    Parameters
+    ----------
+    n_points : int or float, default=0.9
+        Number of points that the ball should hold, or a fraction of their released number.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds; see :class:`DPOneCluster`.
+    ledger : str, path or PrivacyLedger, optional
+        Ledger with the total budget of many fits; charged before the data are read.
+    radius_method, center_method, radius_grid, min_radius, sample_size, n_init : optional
+        How the ball is found; see :class:`DPOneCluster`. `center_method` is "clip" by default: if
+        nearly all points are in the ball, their mean leads to it.
+    n_jobs : int, optional
+        Number of threads. Results are bitwise identical for any value.
+    random_state : int, RandomState instance or Generator, optional
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
+
+    Attributes
+    ----------
+    center_, radius_, n_points_in_, n_points_in_std_error_, n_points_target_, found_, status_, \
+messages_, privacy_report_ :
+        See :class:`DPOneCluster`.
+
+    See Also
+    --------
+    DPOneCluster : The ball itself, which may also hold a minority of the points.
+
+    Notes
+    -----
+    Guarantee: that of :class:`DPOneCluster`. Each row is transformed by a function of that row and
+    of released values, so a private estimator after this step keeps its guarantee, and the two
+    costs add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import DPKMeans, DPOutlierScreen
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> X[::50] = 1000.0
+    >>> screen = DPOutlierScreen(epsilon=0.5, bounds=2000.0)
+    >>> model = make_pipeline(screen, DPKMeans(3, epsilon=0.5, bounds=1.0)).fit(X)
+    >>> bool(screen.radius_ < 10)
+    True
+    """
+
+    def __init__(
+        self,
+        n_points: float = 0.9,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        radius_method: str = "auto",
+        center_method: str = "clip",
+        radius_grid: str = "log",
+        min_radius: float | None = None,
+        sample_size: int = 2**15,
+        n_init: int = 1,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        super().__init__(
+            n_points,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            bounds=bounds,
+            radius_method=radius_method,
+            center_method=center_method,
+            radius_grid=radius_grid,
+            min_radius=min_radius,
+            sample_size=sample_size,
+            n_init=n_init,
+            ledger=ledger,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
+    @row_guard
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Map rows to the ball of radius 1; rows outside the found ball are mapped to its boundary.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+            Offsets from the center in radii, of norm at most 1.
+        """
+
+        def scaled(rows):
+            offsets = rows - self.center_
+            return offsets / np.maximum(safe_norms(offsets), self._scale)[:, None]
+
+        return for_rows(scaled, self._validate_predict(X), self.n_features_in_)
+
+    @row_guard
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Map back from the ball of radius 1, for example cluster centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            In the units of the data; rows that were outside the ball stay on its boundary.
+        """
+
+        def original(rows):
+            return rows * self._scale + self.center_
+
+        return for_rows(original, self._validate_predict(X), self.n_features_in_)
+
+    @property
+    def _scale(self):
+        return self.radius_ or 1.0  # all points of a ball of radius 0 are at its center
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

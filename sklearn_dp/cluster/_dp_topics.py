@@ -40,10 +40,6 @@ from .._status import Code, Message, Status, extent
 from ._dp_kmeans import DPKMeans
 from ._hierarchy import total
 
-# -- keywords --------------------------------------------------------------------------------------
-# What topics are called, by noisy counts of words: no text is looked at again.
-
-
 _NO_TEXTS = "texts must hold a text, or a list of words, for each row of X."
 _IN_LABEL = 3  # keywords
 _CHANCE = 0.05  # that noise alone makes any keyword of a topic without rows
@@ -88,38 +84,11 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
     return [str(word) for word in listed]
 
 
-def listed_texts(texts: Any, n_rows: int) -> list[Any]:
-    """The texts as a list, each as it was given; an error quotes none of them."""
-    check_texts(texts)
-    entries = column(texts, "texts").tolist()
-    if len(entries) != n_rows:
-        raise ValueError(_NO_TEXTS)
-    return entries
-
-
-def check_texts(texts: Any) -> None:
-    """Refuse by its type alone what holds no texts, and no lists of words."""
-    if not is_column(texts) or kind_of(dtype_of(texts)) not in ("text", "object", "other"):
-        raise ValueError(_NO_TEXTS)
-
-
 def looks_like_texts(y: Any) -> bool:
     """True if a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
     if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
         y = y.tolist()
     return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
-
-
-def found_words(
-    codes: np.ndarray, values: np.ndarray, n_topics: int
-) -> tuple[list[str], np.ndarray]:
-    """The words of released pairs and their counts (n_topics, n_words), 0 where hidden."""
-    pairs = [pair_of(code) for code in codes.tolist()]
-    words = sorted({word for _, word in pairs})
-    column, counts = {word: i for i, word in enumerate(words)}, np.zeros((n_topics, len(words)))
-    for (topic, word), value in zip(pairs, values, strict=True):
-        counts[topic, column[word]] = value
-    return words, counts
 
 
 def described(
@@ -128,9 +97,8 @@ def described(
 ) -> list[Topic]:  # fmt: skip
     """Topics, by noisy counts (k, n_words) with errors (k,), and sizes (k,): post-processing.
 
-    A keyword's count is above what the share of the word in the other topics would make of it, by
-    more than noise and chance would do in any of the words. The first ones add most to the
-    divergence of the topic from the others.
+    A keyword's count exceeds what the share of the word in the other topics would make of it, by
+    more than noise and chance do in any word. Those that add most to the divergence come first.
     """
     others = np.maximum(counts.sum(axis=0) - counts, 0.0)
     share = others / np.maximum(sizes.sum() - sizes, 1.0)[:, None]
@@ -146,29 +114,20 @@ def described(
         order = np.argsort(-telling[k], kind="stable")[:n_keywords]
         order = order[np.isfinite(telling[k, order])].tolist()
         names, noisy = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
-        topics.append(
-            Topic(
-                ", ".join(names[:_IN_LABEL]) or f"topic {k}",
-                float(sizes[k]),
-                float(size_errors[k]),
-                names,
-                tuple(float(counts[k, i]) for i in order),
-                float(count_errors[k]),
-                "noise" if noisy else "ok" if names else "unnamed",
-            )
-        )
+        label = ", ".join(names[:_IN_LABEL]) or f"topic {k}"
+        size = float(sizes[k]), float(size_errors[k])
+        used = tuple(counts[k, order].tolist()), float(count_errors[k])
+        status = "noise" if noisy else "ok" if names else "unnamed"
+        topics.append(Topic(label, *size, names, *used, status))
     return topics
 
 
 def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
-    """The status: the trouble of topics, by their numbers, and of the clusters."""
+    """Return the messages about topics, by their numbers, and about the clusters."""
+    fewer, unnamed = "use fewer topics or a larger epsilon", "no keyword stands out from the noise"
     troubles: dict[str, tuple[Code, str, str]] = {
-        "noise": (
-            "noisy_topics",
-            "the size is mostly noise",
-            "use fewer topics or a larger epsilon",
-        ),
-        "unnamed": ("unnamed_topics", "no keyword stands out from the noise", ""),
+        "noise": ("noisy_topics", "the size is mostly noise", fewer),
+        "unnamed": ("unnamed_topics", unnamed, ""),
     }
     messages = []
     for short, (code, words, action) in troubles.items():
@@ -183,86 +142,6 @@ def status_of(topics: Sequence[Topic], clusters: Status) -> Status:
     return Status(messages)
 
 
-# -- merged topics ---------------------------------------------------------------------------------
-
-
-class MergedTopics:
-    """The method of `DPTopics` that merges its topics."""
-
-    def merge(self: Any, labels: ArrayLike | None = None) -> Any:
-        """Merge topics, by released values only: nothing is charged.
-
-        A large topic that the fit has split into several becomes one again. Sizes and counts of
-        words are added up, and the keywords are chosen again.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_topics,), optional
-            Integers: topics with equal ones are merged. Those of a :class:`ClusterLevel` merge by
-            its tree. None: topics are merged whose centers are closer to each other (average
-            linkage of cosine distances) than a text is to its own center, on average.
-
-        Returns
-        -------
-        model : DPTopics
-            A fitted copy with the merged topics, in ascending order of their labels. `self` is
-            unchanged.
-
-        Raises
-        ------
-        ValueError
-            If `labels` are not one integer for each topic.
-        """
-        check_is_fitted(self)
-        if labels is None:
-            labels = self._near_topics()
-        labels = integers(labels, "labels")
-        if labels is None or labels.shape != self.sizes_.shape:
-            raise ValueError("labels must hold one integer for each topic.")
-        labels = np.unique(labels, return_inverse=True)[1]
-        errors = np.array([topic.count_std_error for topic in self.topics_])
-        model = copy(self)
-        model.center_topics_ = labels[self.center_topics_].astype(np.int32, casting="same_kind")
-        model.sizes_, model.word_counts_, squares = (
-            total(each, labels)
-            for each in (
-                self.sizes_,
-                self.word_counts_,
-                np.square(np.column_stack([self.sizes_std_error_, errors])),
-            )
-        )
-        # Noises are independent, so their variances add up.
-        model.sizes_std_error_, errors = np.sqrt(squares).T
-        model.word_count_std_error_ = float(errors.max())
-        model.topics_ = described(
-            model.word_counts_,
-            errors,
-            model.sizes_,
-            model.sizes_std_error_,
-            model.words_,
-            model.n_keywords,
-        )
-        model.messages_ = status_of(model.topics_, model.estimator_.messages_)
-        return model
-
-    def _near_topics(self: Any) -> np.ndarray:
-        """Labels (n_topics,), equal where topics are nearer to each other than texts to theirs."""
-        of = self.estimator_
-        mass = np.maximum(of.cluster_weights_, 1.0)[:, None]
-        centers = unit_rows(total(mass * of.cluster_centers_, self.center_topics_))
-        if len(centers) == 1:
-            return np.zeros(1, dtype=np.int64)
-        within = max(of.inertia_ / max(of.size_, 1.0), 0.0)
-        apart = np.maximum(1 - centers @ centers.T, 0.0)
-        near = AgglomerativeClustering(
-            None, metric="precomputed", linkage="average", distance_threshold=within
-        )
-        return near.fit_predict(apart)
-
-
-# -- dp topics -------------------------------------------------------------------------------------
-
-
 _CLUSTERS, _SIZES, _KEYWORDS = "clusters", "sizes", "keywords"
 _SIZES_SHARE, _KEYWORDS_SHARE = 0.05, 0.35
 """Of rho; the clusters have the rest. See doc/benchmarks/topics.md."""
@@ -272,7 +151,7 @@ _MOST_WORDS = 2**20
 _FEW = 5  # features: with so few, only the silhouette chooses a number of directions
 
 
-class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
+class DPTopics(StandardErrors, BaseDPEstimator):
     """Topics of texts: clusters of their embeddings, with the words that distinguish each cluster.
 
     `DPKMeans` clusters the directions of the embeddings. Then the words of the texts are counted in
@@ -293,22 +172,20 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         Ledger with the total budget of many fits; charged before the data are read.
     vocabulary : list of str, optional
         Public words that may become keywords, from a glossary or a public collection, never from
-        the texts themselves. None: words are found, and released where so many units use them in a
-        topic that a word of a single unit stays hidden (`threshold_`).
+        the texts themselves. None: words are found, and released if enough units use them in a
+        topic (`threshold_`).
     stop_words : "english", list of str or None, default="english"
         Words that do not count if there is no `vocabulary`; a public list. "english": that of
         scikit-learn.
     keywords_per_text : int, default=8
-        How many words of a text count, public: the first so many different ones that may become
-        keywords. With `groups`, that many across all of a person's texts. The noise grows with the
-        square root of this number.
+        Public: so many different words of a text may become keywords, the first ones; with
+        `groups`, of all of a person's texts. The noise grows with the square root of this number.
     n_keywords : int, default=10
         Maximum number of keywords shown per topic. It costs nothing.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -328,14 +205,11 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     word_count_std_error_ : float
         Standard deviation of the noise of a count; of merged topics, the largest.
     threshold_ : int or None
-        Public: without a `vocabulary`, a word is released in a topic if its noisy count is at least
-        this.
+        Public: without a `vocabulary`, the least noisy count of a word that is released.
     estimator_ : DPKMeans
         The fitted clusters, with ``metric="cosine"``.
     center_topics_ : ndarray of int32 of shape (n_clusters,)
         The topic of each center of `estimator_`: its own, unless topics have been merged.
-    trustworthy_ : bool
-        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -359,8 +233,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     `groups`: all rows of a group), that is a text together with its embedding. It holds if the
     embedding of a text is a function of that text alone: a fixed model, hashing, or a random
     projection. Models that have learned from these texts (TF-IDF weights, singular value
-    decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that. The
-    words that count depend on the text alone as well.
+    decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that.
 
     The clusters have 60% of rho, the sizes 5% and the keywords 35%. A text is in one topic, by
     released centers, so one release holds the counts of all topics: it changes by at most the root
@@ -368,7 +241,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     delta is the probability that any word of a single unit is seen; the noise is then larger too,
     by about a tenth.
 
-    A keyword's count exceeds what the share of the word in the other topics would make of it, by
+    A keyword's count exceeds the one expected from the share of the word in the other topics, by
     more than noise and chance do in any of the words, with 95% confidence. The words of a text are
     read in lower case, without punctuation; lists of words are taken as they are, so phrases, stems
     or words in the order of their importance may be given.
@@ -424,7 +297,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     # -- parameters and plan --------------------------------------------------------------------
 
     def _listed(self) -> list[str] | None:
-        """The words of the vocabulary, or None."""
         if self.vocabulary is None:
             return None
         listed = checked_words(self.vocabulary, "vocabulary", " or None")
@@ -433,7 +305,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         return listed
 
     def _left_out(self) -> frozenset[str]:
-        """The stop words."""
         if isinstance(self.stop_words, str):
             if self.stop_words != "english":
                 raise ValueError("stop_words must be 'english', a list of words or None.")
@@ -529,15 +400,19 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         source = engine_of(X, groups)
         if texts is not None:
             in_memory(X, "texts")
-            check_texts(texts)
+            # By its type alone: a column of texts, or of lists of words.
+            if not is_column(texts) or kind_of(dtype_of(texts)) not in ("text", "object", "other"):
+                raise ValueError(_NO_TEXTS)
         if source is not None:
             return self._fit_parts(source)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         units = self._units(rows, groups)
         if texts is not None:
-            texts = listed_texts(texts, len(rows))
-            rows = with_texts(self._table(saturated(rows), units), texts)
+            entries = column(texts, "texts").tolist()
+            if len(entries) != len(rows):
+                raise ValueError(_NO_TEXTS)
+            rows = with_texts(self._table(saturated(rows), units), entries)
         return self._fit_session(rows, units, session)
 
     def _fit_table(self, table: Any, session: Any, progress: Any) -> None:
@@ -550,31 +425,24 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             delattr(model, name)
         model.n_jobs = None
         progress(_CLUSTERS)
-        n_topics, most = len(model.cluster_centers_), self.keywords_per_text
+        n_topics = len(model.cluster_centers_)
         table.apply(Topical(model.cluster_centers_))
         self.sizes_ = session.release(_SIZES, table.ask(TopicSizes(n_topics)))
         error = float(sigma_of(1.0, session.plan[_SIZES].rho))
         self.sizes_std_error_ = np.full(n_topics, error)
         progress(_SIZES)
-        self._release_words(table, session, n_topics, most)
+        self._release_words(table, session, n_topics)
         progress(_KEYWORDS)
         self.estimator_ = model
         self.center_topics_ = np.arange(n_topics, dtype=np.int32)
-        self.topics_ = described(
-            self.word_counts_,
-            np.full(n_topics, self.word_count_std_error_),
-            self.sizes_,
-            self.sizes_std_error_,
-            self.words_,
-            self.n_keywords,
-        )
-        self.messages_ = status_of(self.topics_, model.messages_)
+        self._describe(np.full(n_topics, self.word_count_std_error_))
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]
 
-    def _release_words(self, table: Any, session: Any, n_topics: int, most: int) -> None:
-        """How many units use each word in each topic."""
+    def _release_words(self, table: Any, session: Any, n_topics: int) -> None:
+        """Release the number of units that use each word in each topic."""
+        most = self.keywords_per_text
         listed, entry, self.threshold_ = self._listed(), session.plan[_KEYWORDS], None
         names, left_out = (tuple(map(str, each)) for each in (self._column_names, self._left_out()))
         known = None if listed is None else tuple(listed)
@@ -583,7 +451,12 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         if listed is None:
             rho, delta = entry.rho, entry.delta
             codes, counts = release_names(session, entry.name, answer, rho=rho, delta=delta)
-            self.words_, self.word_counts_ = found_words(codes, counts, n_topics)
+            pairs = [pair_of(code) for code in codes.tolist()]
+            self.words_ = sorted({word for _, word in pairs})
+            place = {word: i for i, word in enumerate(self.words_)}
+            self.word_counts_ = np.zeros((n_topics, len(place)))  # 0 where hidden
+            for (topic, word), count in zip(pairs, counts, strict=True):
+                self.word_counts_[topic, place[word]] = count
             self.threshold_ = stability_threshold(sigma, round_down(entry.delta / most))
         else:
             self.words_ = listed
@@ -606,3 +479,68 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         """
         rows = UnitRows(self._validate_predict(X))
         return self.center_topics_[nearest_point(rows, self.estimator_.cluster_centers_)]
+
+    def merge(self, labels: ArrayLike | None = None) -> Self:
+        """Merge topics, by released values only: nothing is charged.
+
+        Sizes and counts of words are added up, and the keywords are chosen again.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_topics,), optional
+            Integers: topics with equal ones are merged. Those of a :class:`ClusterLevel` merge by
+            its tree. None: topics are merged whose centers are closer to each other (average
+            linkage of cosine distances) than a text is to its own center, on average.
+
+        Returns
+        -------
+        model : DPTopics
+            A fitted copy with the merged topics, in ascending order of their labels. `self` is
+            unchanged.
+
+        Raises
+        ------
+        ValueError
+            If `labels` are not one integer for each topic.
+        """
+        check_is_fitted(self)
+        if labels is None:
+            labels = self._near_topics()
+        labels = integers(labels, "labels")
+        if labels is None or labels.shape != self.sizes_.shape:
+            raise ValueError("labels must hold one integer for each topic.")
+        labels = np.unique(labels, return_inverse=True)[1]
+        errors = np.array([topic.count_std_error for topic in self.topics_])
+        variances = np.square(np.column_stack([self.sizes_std_error_, errors]))
+        model = copy(self)
+        model.center_topics_ = labels[self.center_topics_].astype(np.int32, casting="same_kind")
+        model.sizes_, model.word_counts_ = (
+            total(self.sizes_, labels),
+            total(self.word_counts_, labels),
+        )
+        # Noises are independent, so their variances add up.
+        model.sizes_std_error_, errors = np.sqrt(total(variances, labels)).T
+        model.word_count_std_error_ = float(errors.max())
+        model._describe(errors)
+        return model
+
+    def _describe(self, count_errors: np.ndarray) -> None:
+        """Name the topics by the released counts, whose errors (n_topics,) are given."""
+        sizes = self.sizes_, self.sizes_std_error_
+        counts = self.word_counts_, count_errors
+        self.topics_ = described(*counts, *sizes, self.words_, self.n_keywords)
+        self.messages_ = status_of(self.topics_, self.estimator_.messages_)
+
+    def _near_topics(self) -> np.ndarray:
+        """Labels (n_topics,), equal where topics are nearer to each other than texts to theirs."""
+        of = self.estimator_
+        mass = np.maximum(of.cluster_weights_, 1.0)[:, None]
+        centers = unit_rows(total(mass * of.cluster_centers_, self.center_topics_))
+        if len(centers) == 1:
+            return np.zeros(1, dtype=np.int64)
+        within = max(of.inertia_ / max(of.size_, 1.0), 0.0)
+        apart = np.maximum(1 - centers @ centers.T, 0.0)
+        near = AgglomerativeClustering(
+            None, metric="precomputed", linkage="average", distance_threshold=within
+        )
+        return near.fit_predict(apart)

@@ -1,8 +1,4 @@
-"""A hierarchy of released clusters: the tree, its levels, and the errors of each level.
-
-Everything here is computed from released centers and weights and from their standard errors. It
-reads no rows and draws no noise, so nothing is charged (post-processing).
-"""
+"""A hierarchy of released clusters and its levels: post-processing, which costs nothing."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -23,9 +19,9 @@ from ._centers import metric_of
 def ward(points: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Merges (k - 1, 2) of points (k, d) with positive masses (k,), and their costs, ascending.
 
-    Nodes below k are points, and k + i is merge i. Two clusters that are nearest to each other may
-    be merged at once, whatever else is near (the costs are reducible): a chain of nearest
-    neighbors, each closer than the one before, ends at such a pair. No matrix of all pairs is kept.
+    Nodes below k are points, and k + i is merge i. The costs are reducible, so two clusters that
+    are nearest to each other may be merged at once: a chain of nearest neighbors ends at such a
+    pair. No matrix of all pairs is kept.
 
     >>> [each.tolist() for each in ward(np.array([[0.0], [10.0], [1.0]]), np.array([1, 1, 3.0]))]
     [[[0, 2], [1, 3]], [0.75, 68.45]]
@@ -80,11 +76,10 @@ def total(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def variances(
     parts: np.ndarray, pull: np.ndarray, means: np.ndarray, *, directions: bool
 ) -> np.ndarray:
-    """Return each point's part of the variance (k, d) of the mean of its group, or of its
-    direction.
+    """Each point's part of the variance (k, d) of the mean of its group, or of its direction.
 
-    `parts` (k, d) are its errors times its share of the mass, `pull` (k, d) is how far the error of
-    its mass moves the mean, and `means` (k, d) where that is.
+    `parts` (k, d): its errors times its share of the mass. `pull` (k, d): how far the error of its
+    mass moves the mean, which is at `means` (k, d).
     """
     square = np.square(parts)
     if directions:  # an error counts across the mean, and over its length
@@ -97,12 +92,9 @@ def variances(
 
 
 def added_loss(
-    mass: np.ndarray,
-    labels: np.ndarray,
-    apart: np.ndarray,
-    errors: np.ndarray | None,
-    noise: np.ndarray | None,
-) -> tuple[float, float | None]:
+    mass: np.ndarray, labels: np.ndarray, apart: np.ndarray,
+    errors: np.ndarray | None, noise: np.ndarray | None,
+) -> tuple[float, float | None]:  # fmt: skip
     """The sum of squares that merging adds, less what noise adds to it, and its standard error.
 
     `mass` (k,) of each point and the label of the merged one, from which it is `apart` (k, d), with
@@ -133,8 +125,7 @@ def least_size(weights: np.ndarray, noise: np.ndarray, k: int, confidence: float
 
     `weights` (m,) with normal errors `noise` (m,). Half of the probability to be wrong is for each
     of the k errors alone, half for all sets of them, the same for each size of a set. A union has
-    no fewer units than any part of it, so the best bound of its heaviest clusters counts: those
-    without weight, or whose weight below zero was set to zero, do no harm.
+    no fewer units than any part of it, so the best bound of its heaviest clusters is used.
     """
     order, m = np.argsort(-weights, kind="stable"), np.arange(1, len(weights) + 1)
     weights, noise, wrong = weights[order], noise[order], (1 - confidence) / 2 / k
@@ -170,11 +161,10 @@ class ClusterLevel:
         Standard errors of both; None where the fit has none.
     loss : float
         How much the sum of squared distances of the rows to their centers (of cosine distances)
-        grows by the merging, estimated from released numbers. Add it to `inertia_` of the fit. If
-        the centers have standard errors, what their noise adds is subtracted, where it is known.
+        grows by the merging, estimated from released numbers, without the part of known noise. Add
+        it to `inertia_` of the fit.
     loss_std_error : float or None
-        Its standard error. Infinite if it is due to coordinates whose error is; not if merged
-        centers agree in these, as they do in a column of one visible value.
+        Its standard error; infinite if merged centers differ in coordinates whose error is.
     hierarchy : ClusterHierarchy
         The tree that this is a level of.
     """
@@ -212,9 +202,9 @@ class ClusterLevel:
 class ClusterHierarchy:
     """Tree of released clusters, from the clusters of a fit up to a single one.
 
-    Use :meth:`from_estimator`. The tree is that of Ward's method for weighted points: the two
-    clusters are merged that add the least to the sum of squared distances. Cut it at any level, as
-    often as you like: nothing is charged.
+    Use :meth:`from_estimator`. Ward's method for weighted points merges the two clusters that add
+    the least to the sum of squared distances. Cut the tree at any level, as often as you like:
+    nothing is charged.
 
     Parameters
     ----------
@@ -251,13 +241,10 @@ class ClusterHierarchy:
     Guarantee: that of the fit. The tree, its levels and their errors are functions of what the fit
     released, and whatever is computed from a private result alone is as private as that result.
 
-    Merged centers have the standard error of a weighted mean whose centers and weights are both
-    noisy (delta method), including which rows a sample draws from each cluster. Errors of different
-    clusters are assumed to be independent, and small relative to the weights:
-    a cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
-
-    `DPCoreset` releases no standard errors of points and weights, because their noise decides which
-    cells are released. So the levels of its hierarchy have none.
+    Merged centers have the standard error of a weighted mean of noisy centers with noisy weights
+    (delta method), including sampling variability. Errors of different clusters are assumed to be
+    independent, and small relative to the weights: a cluster whose weight is mostly noise has
+    meaningless standard errors, as in the fit. Levels of a `DPCoreset` have none.
 
     References
     ----------
@@ -356,7 +343,7 @@ DPTopics
         raise TypeError(f"estimator: {type(estimator).__name__} releases no centers with weights.")
 
     def cut(self, n_clusters: int) -> ClusterLevel:
-        """Return the level of the tree that has a given number of clusters.
+        """Return the level of the tree with a given number of clusters.
 
         Parameters
         ----------
@@ -396,8 +383,8 @@ DPTopics
     def merge_small(self, min_size: float, *, confidence: float = 0.95) -> ClusterLevel:
         """Merge clusters until each one has a minimum size.
 
-        The cluster that is least sure to be large enough is merged with the cluster that Ward's
-        method finds nearest to it, and so on. The others stay as they are, so this is not a cut.
+        The cluster that is least sure to be large enough is merged with its nearest one by Ward's
+        method, and so on. The others stay as they are, so this is not a cut.
 
         Parameters
         ----------
@@ -414,17 +401,16 @@ DPTopics
         Raises
         ------
         ValueError
-            If the fit released no standard errors of weights, or if even a single cluster of all
-            units is not sure to be large enough.
+            If the fit released no standard errors of weights, or if not even all units together
+            are sure to be enough.
 
         Notes
         -----
         The true size of a cluster is the number of units that :meth:`ClusterLevel.predict` gives
         it; of `DPOneClusterKMeans`, the number in its balls. With `groups`, a unit whose rows are
-        in several clusters counts in part in each of them.
-
-        The confidence is that of normal errors of the weights, by Bonferroni's inequality over all
-        sets of clusters of the fit. So it holds although the noisy weights decide what is merged.
+        in several clusters counts in part in each of them. The confidence is that of normal errors,
+        by Bonferroni's inequality over all sets of clusters, so the noisy weights may decide what
+        is merged.
         """
         least = check_real(min_size, "min_size")
         level = check_real(confidence, "confidence", high=1.0)
@@ -458,7 +444,7 @@ DPTopics
         return self._level(groups)
 
     def _level(self, groups: list[list[int]]) -> ClusterLevel:
-        """Merged clusters, the heaviest first, with their errors."""
+        """Return merged clusters, the heaviest first, with their errors."""
         weights = np.array([self.weights[group].sum() for group in groups])
         order, labels = np.argsort(-weights, kind="stable"), np.empty(len(self.weights), np.int32)
         for label, number in enumerate(order.tolist()):
@@ -494,16 +480,9 @@ DPTopics
         if noise is not None:
             noise = _rescaled(np.sqrt(total(np.square(noise), labels)), self._heaviest)
         cost = self._distance.cost * self._heaviest * self._unit**2
-        return ClusterLevel(
-            labels,
-            centers * self._unit,
-            weights[order],
-            errors,
-            noise,
-            loss * cost,
-            None if loss_error is None else loss_error * cost,
-            self,
-        )
+        of_loss = None if loss_error is None else loss_error * cost
+        of_level = centers * self._unit, weights[order], errors, noise
+        return ClusterLevel(labels, *of_level, loss * cost, of_loss, self)
 
 
 def _scaled(errors: np.ndarray | None, unit: float) -> np.ndarray | None:

@@ -24,7 +24,7 @@ _SEARCH = Search(center_method="clip", replace=True)
 
 @dataclass(frozen=True)
 class IntPointResult:
-    """What :func:`int_point` releases.
+    """The result of :func:`int_point`.
 
     Parameters
     ----------
@@ -52,10 +52,9 @@ def int_point(
 ) -> IntPointResult:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    A private search for a small cluster yields such a number: the ball around the middle values is
-    divided into pieces, and the ends of the pieces are the candidates of an exponential mechanism.
-    This reduction shows why clusters can be found only in a bounded domain of finite resolution. It
-    also gives a private median.
+    A private search finds a small ball around the middle values. It is divided into pieces, whose
+    ends are the candidates of an exponential mechanism. So clusters can be found only in a bounded
+    domain of finite resolution.
 
     Parameters
     ----------
@@ -74,8 +73,7 @@ def int_point(
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Returns
     -------
@@ -118,17 +116,11 @@ def int_point(
     session = PrivacySession(
         PrivacyPlan(target, entries), random_state=random_state, ledger=ledger, label="int_point"
     )
-    column = _checked(values)[:, None]
-    table = TableRows.in_memory(column, Units(len(column)))
+    numbers = read_vector(values, "values")
+    if not np.isfinite(numbers).all():
+        raise ValueError("values must be a vector of finite numbers.")
+    table = TableRows.in_memory(saturated(numbers)[:, None], Units(len(numbers)))
     rows = GridRows.quantize(table, domain)
     point = _int_point.int_point(session, rows, n_points, _SEARCH)
     clipped = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
     return IntPointResult(float(clipped[0, 0]), session.report())
-
-
-def _checked(values):
-    """A vector of finite numbers, or an error that quotes none."""
-    numbers = read_vector(values, "values")
-    if not np.isfinite(numbers).all():
-        raise ValueError("values must be a vector of finite numbers.")
-    return saturated(numbers)

@@ -1,23 +1,13 @@
 """Private aggregation of k-tuples that are there already."""
 
-import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.engine import fit_engine
-from .._aggregate.kmeans.fit_context import Candidates, Context
-from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
-from .._aggregate.kmeans.private_coreset import choose_separately
-from .._aggregate.kmeans.result import build_result
-from .._aggregate.shared.bounds import known_or_paid
-from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_real
 from .._bounds import domain_of
@@ -27,16 +17,15 @@ from .._costs.plan import PrivacyPlan
 from .._costs.report import PrivacyReport
 from .._door import rows_of, schema
 from .._door_entries import lists_rows
-from .._privacy._domain import Domain
 from .._privacy._entries import dtype_of, kind_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._queries.handles import GridRows
 from .._queries.separated_balls import LEAST_SEPARATION
 from .._queries.table_rows import TableRows
 from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from .._status import Message, Status
+from .._validation import check_options
 from ..exceptions import UtilityWarning
 
 
@@ -76,17 +65,9 @@ class FarBallsOptions:
     ----------
     separation : float, optional
         Distance, in radii, between the centers of the balls that must partition nearly all tuples;
-        more than 6. The default for "k_averages" is 7. For "noisy_centers" the default makes the
-        noise of a center about one seventh of its distance to the next one: a larger separation
-        means smaller balls and less noise, but the tuples must agree more closely.
-
-    Examples
-    --------
-    >>> from sklearn_dp import DPKTupleKMeans
-    >>> from sklearn_dp.cluster import FarBallsOptions
-    >>> options = FarBallsOptions(separation=50.0)
-    >>> DPKTupleKMeans(3, aggregator="noisy_centers", options=options).options.separation
-    50.0
+        more than 6. A larger separation means smaller balls and less noise, but the tuples must
+        agree more closely. The default is 7 for "k_averages"; for "noisy_centers" the noise of a
+        center is about one seventh of its distance to the next one.
     """
 
     separation: float | None = None
@@ -97,7 +78,7 @@ class FarBallsOptions:
             check_real(self.separation, "separation", low=LEAST_SEPARATION, high=1e6)
 
 
-_KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
+_KINDS: dict[str, type] = {
     "friendly_core": FriendlyCoreOptions,
     "k_averages": FarBallsOptions,
     "noisy_centers": FarBallsOptions,
@@ -105,23 +86,9 @@ _KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
 
 
 def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
-    """The fields of the options of an aggregator; options of another one are refused.
-
-    "auto" takes no options: what it stands for depends on the budget. Of None, nothing: the
-    defaults of the tuple stage, whose arguments these are, are those of the options.
-    """
-    if options is None:
-        return {}
-    kind = _KINDS.get(aggregator)
-    if kind is None:
-        raise ValueError(
-            f"options must be None for aggregator={aggregator!r}; only these have options: "
-            f"{', '.join(_KINDS)}."
-        )
-    if not isinstance(options, kind):
-        raise TypeError(f"options must be a {kind.__name__} for aggregator={aggregator!r}.")
-    options.check()
-    return asdict(options)
+    """The options of an aggregator as arguments of the tuple stage, which has their defaults."""
+    check_options(_KINDS, "aggregator", aggregator, options)
+    return {} if options is None else asdict(options)  # type: ignore[call-overload]
 
 
 # -- k tuples --------------------------------------------------------------------------------------
@@ -131,9 +98,9 @@ _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the c
 _DISAGREE = Message("no_agreement", "the tuples do not agree", severity="all")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class KTupleResult:
-    """What :func:`aggregate_k_tuples` releases.
+    """The result of :func:`aggregate_k_tuples`.
 
     Parameters
     ----------
@@ -151,7 +118,7 @@ class KTupleResult:
 
     @property
     def status(self) -> str:
-        """The worth of the answer in one word: "ok" or "unusable"."""
+        """One word: "ok" or "unusable"."""
         return self.messages.word
 
 
@@ -196,8 +163,7 @@ def aggregate_k_tuples(
     options : FriendlyCoreOptions or FarBallsOptions, optional
         Options of the chosen aggregator; see :class:`DPKTupleKMeans`.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Returns
     -------
@@ -252,10 +218,10 @@ def aggregate_k_tuples(
 
 
 def _checked(tuples):
-    """An array of three axes; its shape is public, but "add or remove" keeps its length private.
+    """An array (t, k, d), whose shape is that of an array, or of most tuples of a list.
 
-    Told from the type of an array, or from most tuples of a list. Each tuple is read on its own, as
-    NaN where it is no k points of d numbers: such a tuple agrees with no other.
+    Each tuple is read on its own, as NaN where it is not k points of d numbers: it agrees with no
+    other. The shape is public, but "add or remove" keeps t private.
     """
     words = "tuples must be a numeric array of shape (t, k, d)."
     shape = getattr(tuples, "shape", None)
@@ -273,7 +239,7 @@ def _checked(tuples):
 
 
 def _shape(points):
-    """Public, of a tuple: the numbers of its points and of their coordinates; () for others."""
+    """The numbers of points of a tuple and of their coordinates, which are public; or ()."""
     try:
         return len(points), schema(points, "tuples").n_features
     except (TypeError, ValueError):
@@ -281,10 +247,7 @@ def _shape(points):
 
 
 def _plan(shape, target, aggregator, relation, options):
-    """The tuple stage and its plan, from public facts.
-
-    `shape` is (t, k, d); t is a public fact unless tuples come and go.
-    """
+    """The tuple stage and its plan, from public facts; `shape` is (t, k, d)."""
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
     check_choice("relation", relation, ("replace", "add or remove"))
@@ -296,135 +259,11 @@ def _plan(shape, target, aggregator, relation, options):
         raise ValueError("tuples: at least 2 are needed.")
     failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
     share = target.to_rho(gaussian=False, delta_failure=failure) * (1 - 1e-12)
-    stage = TupleStage(
-        share,
-        failure,
-        k,
-        d,
-        aggregator if fixed else "friendly_core",
-        t if fixed else 2,
-        relation=relation,
-        **settings,
-    )
+    kind, size = (aggregator, t) if fixed else ("friendly_core", 2)
+    stage = TupleStage(share, failure, k, d, kind, size, relation=relation, **settings)
     # A single step needs no conversion: all of epsilon and delta are its own.
-    alone = dataclasses.replace(stage, delta=target.delta, epsilon=target.epsilon)
+    alone = replace(stage, delta=target.delta, epsilon=target.epsilon)
     stage = alone if target.epsilon is not None and alone.whole else stage
     stage.check()
-    return stage, PrivacyPlan(
-        target,
-        stage.entries(),
-        "group",
-        ("a group is the origin of one tuple",),
-        relation,
-    )
-
-
-# -- tuple routes ----------------------------------------------------------------------------------
-# Three things can: the k-means engine on all rows (:meth:`TupleContext.coreset`), Lloyd iterations
-# from centers that the tuples agree on (:meth:`TupleContext.refined`), and the same from public
-# centers (:meth:`TupleContext.public_centers`). Which of them does is decided by public facts, by
-# the released number of units, and by whether the aggregation has released centers.
-
-
-@dataclass(frozen=True)
-class TupleContext:
-    """The rows of a fit, and what may be released of them."""
-
-    session: PrivacySession
-    rows: TableRows
-    domain: Domain | None  # public or paid for; None before it is
-    n_clusters: Any  # `Candidates` as long as the number has not been chosen
-    progress: Callable[[str], Any]  # called with the name of each step when it is done
-
-    def bounded(self, entry):
-        """Return the context with a domain, which `entry` pays for where there is none; status and
-        norms."""
-        domain, status, norms = known_or_paid(self.session, entry, self.rows, self.domain)
-        return replace(self, domain=domain), status, norms
-
-    def judged(self, result, norms, weight, rho):
-        """A result with what a released bound leaves open.
-
-        `norms` are those of `bounded`; `weight`, of all units, was released for `rho`.
-        """
-        assert self.domain is not None
-        # Where rows have weights of their own, their weight has a quarter of the budget.
-        sd = noise_sd(rho) * (2.0 if self.rows.units.own_weights else 1.0)
-        return result.bounded(norms, self.domain, weight, sd)
-
-    def numbered(self, prefix, rho):
-        """Return the context with a number of clusters, and the choice of it; None where it is
-        given.
-
-        The plan entries of the choice have this prefix and are worth `rho`.
-        """
-        if not isinstance(self.n_clusters, Candidates):
-            return self, None
-        assert self.domain is not None
-        choice = choose_separately(
-            self.session, self.rows, self.domain, self.n_clusters, prefix=prefix, rho=rho
-        )
-        self.progress("number of clusters")
-        return replace(self, n_clusters=choice.n_clusters), choice
-
-    def coreset(self, prefix="", on_size_released=None):
-        """Run the k-means engine, with the plan entries of a prefix."""
-        return fit_engine(
-            self.session,
-            self.rows,
-            self.domain,
-            self.n_clusters,
-            prefix=prefix,
-            callback=self.progress,
-            on_size_released=on_size_released,
-        )
-
-    def public_centers(self):
-        """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
-        assert self.domain is not None
-        rng = self.session.rng("public centers")
-        points = rng.random((self.n_clusters, self.rows.n_features)) - 0.5
-        return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
-
-    def refined(self, centers, size):
-        """Refine centers, released or public, by noisy Lloyd iterations on all rows.
-
-        The centers (k, d) are about that of the domain, `size` is the released number of units. The
-        aggregation has found them in blocks, which use a part of the rows each and a part of the
-        budget; iterations use the rest of it on all rows.
-        """
-        assert self.domain is not None
-        rows, prefix = GridRows.quantize(self.rows, self.domain), "refine/"
-        known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
-        context = Context(
-            session=self.session,
-            rows=rows,
-            n_clusters=self.n_clusters,
-            prefix=prefix,
-            size=known,
-            radius=rows.limit,
-            callback=self.progress,
-        )
-        final = lloyd(context, np.rint(centers / rows.unit))
-        return build_result(
-            context, final, self.domain, Status(), n_leaves=None, bounds=self.domain
-        )
-
-
-def centers_of(estimator):
-    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
-    if isinstance(estimator, Pipeline):
-        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
-    centers = getattr(estimator, "cluster_centers_", None)
-    return estimator.means_ if centers is None else centers
-
-
-def clipped(domain, rows):
-    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
-    # Few blocks have a row outside of a ball; the others stay as they are.
-    if (
-        domain.low is None
-        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
-    ):
-        return rows
-    return domain.clip_points(rows)
+    notes = ("a group is the origin of one tuple",)
+    return stage, PrivacyPlan(target, stage.entries(), "group", notes, relation)

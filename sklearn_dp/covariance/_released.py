@@ -1,4 +1,4 @@
-"""What is done with a released covariance: precision, distances, scores.
+"""Precision, distances and scores of a released covariance.
 
 All of it is post-processing: functions of the release and of the rows that are given. They cost
 nothing, and what they tell about private rows is not private.

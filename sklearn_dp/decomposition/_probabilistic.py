@@ -31,7 +31,7 @@ class BaseProbabilisticModel(BaseDPEstimator):
     whiten_: bool
 
     def _least_variance(self):
-        """What is not told from noise may be as large as it: no variance counts as less."""
+        """Return the least variance: what noise hides may be as large as the noise."""
         return max(self.noise_level_, _LEAST_VARIANCE)
 
     def _variances(self):

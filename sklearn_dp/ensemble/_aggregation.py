@@ -92,14 +92,13 @@ class Aggregation:
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """The rho for everything, and the part of delta for failures. A target in zCDP gives all of
-        its delta to failures; one in (epsilon, delta) needs some for the conversion. A mean within
-        public bounds has Gaussian releases only."""
+        """The rho for everything, and the part of delta for failures: all of it for a target in
+        zCDP, while one in (epsilon, delta) needs some for the conversion."""
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
         failure *= 1 - 1e-9
-        gaussian = self.kind == "mean" and self.bounds is not None
+        gaussian = self.kind == "mean" and self.bounds is not None  # and so are all releases
         return target.to_rho(gaussian=gaussian, delta_failure=failure), failure
 
     def size(self, target: PrivacyBudget, n_outputs: int) -> int:
@@ -118,46 +117,39 @@ class Aggregation:
         return int(min(max(wanted, _FEWEST_BLOCKS), _MOST_BLOCKS))
 
     def _search(self):
-        """Where most outputs agree, their mean leads to them."""
+        # Where most outputs agree, their mean leads to them.
         return Search(center_method="clip" if self.agreement >= 0.5 else "grid", replace=True)
 
     def entries(self, target: PrivacyBudget, n_outputs: int) -> tuple[PlanEntry, ...]:
         """Releases from the outputs of the blocks, of which one is replaced."""
         rho, failure = self.spending(target)
-        entries = [
-            PlanEntry(
-                "working blocks", Mechanism.GAUSSIAN, _WORKING_SHARE * rho, sensitivity="1 block"
-            )
-        ]
+        entries = [PlanEntry.gaussian("working blocks", _WORKING_SHARE * rho, "1 block")]
         if self.bounds is None:
             entries += unit_entries(rho, self.size(target, n_outputs), n_outputs)
-            entries.append(
-                PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho, sensitivity="1 block")
-            )
+            law, cost = Mechanism.EXPONENTIAL, _BOUND_SHARE * rho
+            entries.append(PlanEntry("bound", law, cost, sensitivity="1 block"))
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         if self.kind == "one_cluster":
             return (*entries, *one_cluster_entries(rest, failure, self._search()))
         if self.kind == "friendly_core":
             return (*entries, *tuple_entries(rest, failure))
-        return (
-            *entries,
-            PlanEntry("mean", Mechanism.GAUSSIAN, rest, sensitivity="1 block replaced"),
-        )
+        return (*entries, PlanEntry.gaussian("mean", rest, "1 block replaced"))
 
     # -- releases -------------------------------------------------------------------------------
 
     def run(self, session, outputs, n_blocks):
-        """Release the aggregate of the outputs of a public number of blocks, a handle of points;
-        the plan holds `entries`. The row of a block whose fit did not work is not finite."""
+        """Release the aggregate of the outputs of a public number of blocks, a handle of points.
+
+        The row of a block whose fit did not work is not finite.
+        """
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())
         d = outputs.n_features
-        columns = (
-            release_units(session, outputs, n_working)
-            if self.bounds is None
-            else Columns.of(domain_of(self.bounds, d), d)
-        )
+        if self.bounds is None:
+            columns = release_units(session, outputs, n_working)
+        else:
+            columns = Columns.of(domain_of(self.bounds, d), d)
         columns.read(outputs)
         domain = self._output_domain(session, outputs, n_blocks, columns)
         by = getattr(self, f"_by_{self.kind}")
@@ -178,9 +170,8 @@ class Aggregation:
                 status = Status([_LOST_UNITS])
             elif error is not None:
                 status = hidden_units(error, bool(columns.origin.any()))
-        return Aggregate(
-            vector, n_working, status, sd, None if error is None else error * columns.scale
-        )
+        error = None if error is None else error * columns.scale
+        return Aggregate(vector, n_working, status, sd, error)
 
     def _output_domain(
         self, session: PrivacySession, outputs: TableRows, n_blocks: int, columns: Columns
@@ -215,12 +206,8 @@ class Aggregation:
         rows, rho = GridRows.quantize(outputs, domain), session.remaining("mean")
         region = Region(np.zeros(rows.n_features), rows.limit)
         mean = ball_mean(session, "mean", rows, region, rho, replace=True)
-        # All outputs are within the bounds: an error of half of these says nothing of them.
-        error, spread = float(np.linalg.norm(mean.error)) * rows.unit, domain.radius
-        least = mean.size - 2 * mean.size_sd
-        status = hidden_in_noise(
-            "their bounds", error, spread, self.budget, mean.size, least, units="blocks"
-        )
+        error = float(np.linalg.norm(mean.error)) * rows.unit
+        status = self._judged(error, domain, mean.size, mean.size - 2 * mean.size_sd)
         return mean.mean * rows.unit + domain.center, status, mean.error * rows.unit
 
     def _by_friendly_core(self, session, outputs, n_blocks, domain):
@@ -232,17 +219,15 @@ class Aggregation:
             action = "use more blocks or a larger epsilon"
             return domain.center, _useless("few_blocks", "no core found", action), None
         error = np.full(len(average.mean), average.sd)
-        # As above; the released size is a lower bound already, and at least one.
-        status = hidden_in_noise(
-            "their bounds",
-            float(np.linalg.norm(error)),
-            domain.radius,
-            self.budget,
-            average.size,
-            average.size,
-            units="blocks",
-        )
+        length = float(np.linalg.norm(error))
+        # The released size is a lower bound already, and at least one.
+        status = self._judged(length, domain, average.size, average.size)
         return average.mean + domain.center, status, error
+
+    def _judged(self, error, domain, size, least):
+        """All outputs are within the bounds: an error of half of these says nothing of them."""
+        known = error, domain.radius, self.budget, size, least
+        return hidden_in_noise("their bounds", *known, units="blocks")
 
 
 def _useless(code: Code, text: str, action: str = "") -> Status:
@@ -295,8 +280,7 @@ def _enough(rho: float, n_choices: int) -> int:
 
 
 def blocks_for_units(rho: float, n_outputs: int, n_blocks: float) -> float:
-    """`n_blocks`, or as many as units take: at most three times as many. More blocks have fewer
-    rows each. Where it takes still more, there are no units."""
+    """`n_blocks`, or as many as units take, up to three times as many."""
     for choices in (3 * n_outputs, n_outputs):
         enough = _enough(rho, choices)
         if enough <= 3 * n_blocks:
@@ -344,8 +328,10 @@ def release_units(session: PrivacySession, outputs: TableRows, n_working: float)
 
 def hidden_units(error: np.ndarray, spreads: bool) -> Status:
     """The status of outputs with an error in their units: spreads over the blocks, or magnitudes.
-    The noise is about the same in all columns. Above one spread it tells less than a block does. A
-    magnitude is up to twice the size of most outputs: half of it may be all of an output."""
+
+    Above one spread it tells less than a block does. A magnitude is up to twice the size of most
+    outputs: half of it may be all of an output.
+    """
     part = float(np.median(error))
     if part <= (1.0 if spreads else 0.5):
         return Status()

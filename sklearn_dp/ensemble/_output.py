@@ -1,8 +1,7 @@
 """The numbers that are read off fitted estimators, and put on a fresh one.
 
-How many numbers there are, and in which shapes, has to be public: the plan depends on it. So an
-estimator is fitted once to dummy rows (:func:`probe`), and every output of another shape counts as
-a fit that did not work.
+Their number and shapes must be public, since the plan depends on them. So an estimator is fitted
+once to dummy rows (:func:`probe`), and a fit with an output of another shape is a failed fit.
 """
 
 import math
@@ -30,13 +29,12 @@ _USUAL = (
     ("mean_", "scale_"),
     ("location_", "covariance_"),
 )
-"""What an estimator is read off by where the user names nothing: the first that it has."""
+"""The default output of an estimator is the first of these that it has."""
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows. Blocks are made of rows;
-    with the target among them, it needs no blocks of its own. `classes`: labels of a classifier,
-    whose places are what the last column holds."""
+    """An estimator that takes the target from the last column of its rows; for a classifier, the
+    places of labels among `classes`."""
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -67,8 +65,8 @@ def labels_of(classes):
 def target_column(y, n, labels=None):
     """A target of `n` rows as numbers, or one error for all that may be wrong with it.
 
-    One error, so that no message quotes a target. With public `labels` of a classifier the numbers
-    are their places; other labels are -1, since refusing them would tell that they are there.
+    With public `labels` of a classifier the numbers are their places; other labels are -1, since
+    an error would reveal that they are there.
 
     >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
     array([ 1.,  0., -1.])
@@ -80,7 +78,10 @@ def target_column(y, n, labels=None):
     if labels is None:
         numbers, wrong = floats(given)
     else:
-        entries = [_only(each) for each in given.tolist()]
+        # A column may be a list of lists, of one label each.
+        entries = [
+            each[0] if type(each) is list and len(each) == 1 else each for each in given.tolist()
+        ]
         numbers, wrong = places_among(entries, labels.tolist()).astype(float), set()
     if wrong or len(numbers) != n or not np.isfinite(numbers).all():
         raise ValueError(
@@ -88,11 +89,6 @@ def target_column(y, n, labels=None):
             "one for each row of X."
         )
     return numbers
-
-
-def _only(label):
-    """A column may be a list of lists, of one label each."""
-    return label[0] if type(label) is list and len(label) == 1 else label
 
 
 @dataclass(frozen=True)
@@ -124,63 +120,54 @@ class Output:
         values = [np.asarray(getattr(fitted, name), dtype=np.float64) for name in self.names]
         if tuple(value.shape for value in values) != self.shapes:
             raise ValueError("another shape")
-        return np.concatenate(
-            [
-                (_fix_signs(value) if name in self.signs else value).ravel()
-                for name, value in zip(self.names, values, strict=True)
-            ]
-        )
+        named = zip(self.names, values, strict=True)
+        parts = [_fix_signs(value) if name in self.signs else value for name, value in named]
+        return np.concatenate([part.ravel() for part in parts])
 
     def hidden(self, vector, error, *, bounded):
-        """The status of released outputs, of which the noise may hide most. They have no size to be
-        compared with but their own errors. A location may well be 0, and within public bounds any
-        noise may hide it: then nothing of it can be relied on."""
+        """Return the status of released outputs, which are compared with their own errors."""
         if bounded and (np.abs(vector) < _TOLD * error).all():
             text = "mostly noise: no output can be told from zero"
             action = "use closer output_bounds, more rows or a larger epsilon"
             return Status([Message("mostly_noise", text, (), action, "all")])
-        of_coef = np.repeat(
-            [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
-        )
+        sizes = [math.prod(shape) for shape in self.shapes]
+        of_coef = np.repeat([name == "coef_" for name in self.names], sizes)
         noisy = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
-        if 2 * np.count_nonzero(noisy) <= noisy.size:
+        number = int(np.count_nonzero(noisy))
+        if 2 * number <= noisy.size:
             return Status()
         shape = self.shapes[self.names.index("coef_")]
         places = [f"coef_[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]
         text = (
-            f"mostly noise: {np.count_nonzero(noisy)} of the {noisy.size} coefficients cannot be "
+            f"mostly noise: {number} of the {noisy.size} coefficients cannot be "
             f"told from zero ({in_short(names_at(places, noisy))}), so predictions may be far off"
         )
         action = "use more rows, fewer columns or a larger epsilon"
-        severity = extent(int(np.count_nonzero(noisy)), noisy.size)
-        return Status([Message("mostly_noise", text, (), action, severity)])
+        return Status([Message("mostly_noise", text, (), action, extent(number, noisy.size))])
 
     def write(self, fitted, vector):
         """Set the attributes of a fresh estimator."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        for name, shape, part in zip(
-            self.names, self.shapes, np.split(vector, ends[:-1]), strict=True
-        ):
+        parts = np.split(vector, ends[:-1])
+        for name, shape, part in zip(self.names, self.shapes, parts, strict=True):
             setattr(fitted, name, float(part[0]) if shape == () else part.reshape(shape))
 
 
 def _fix_signs(rows):
     """Each row with the sign that makes its product with a fixed direction positive.
 
-    Outputs of blocks agree only if their signs do. A rule of the row alone, as "the largest entry
-    is positive", flips between blocks where two entries are about as large; for a fixed direction
-    only rows that are nearly orthogonal to it flip.
+    Outputs of blocks must agree, and only rows that are nearly orthogonal to it flip between
+    blocks. If the largest entry decided, rows with two large entries would.
     """
     direction = np.cos(np.arange(rows.shape[-1]) * _GOLDEN_ANGLE)  # public, far from any axis
     return rows * np.where(rows @ direction < 0, -1.0, 1.0)[..., None]
 
 
 def probe(trainable, n_columns, names, signs, n_classes=None):
-    """The output of an estimator, from a fit to rows that have nothing to do with the data.
+    """The output of an estimator, in public shapes: from a fit to dummy rows.
 
-    So its shapes are public. `n_columns` are those of the rows, with a target as the last of them;
-    without `names` it is the first of `_USUAL` that a fit has. The targets of a classifier are 0 to
-    `n_classes` - 1. ValueError: such a fit does not tell the output, or rows are too wide for it.
+    `n_columns` includes a target, the last column; of a classifier, it is 0 to `n_classes` - 1.
+    Without `names` the output is the first of `_USUAL` that a fit has.
     """
     if n_columns > _MOST_COLUMNS:
         raise ValueError(

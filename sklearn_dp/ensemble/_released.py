@@ -1,8 +1,7 @@
-"""Methods of a released estimator: what it makes of rows.
+"""Methods of a released estimator: functions of released attributes and of rows, at no cost.
 
-All of them are post-processing: functions of the released attributes and of the rows they are
-given, without noise and without a charge. They stand under `row_guard`, and their answers are
-finite, because an overflow of one row must not show in a warning or in the answer for another one.
+They stand under `row_guard`, and their answers are finite, because an overflow of one row must not
+show in a warning or in the answer for another one.
 """
 
 import math
@@ -30,7 +29,7 @@ _OF_A_FIT = {
     "confidence_interval": _ERRORS,
     "summary": _ERRORS,
 }
-_FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
+_FARTHEST = 1e37  # entries of rows are clipped: estimators in single precision refuse larger ones
 
 
 def _delegated(method):
@@ -63,7 +62,7 @@ class _Unavailable:
 
 
 def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
-    """The estimator, changed, with its attributes released; a method that needs more says so."""
+    """The estimator, changed: methods that need attributes that were not released say so."""
     complete_kmeans(estimator)
     rows = np.zeros((1, n_features))  # public
     name = type(estimator).__name__
@@ -103,18 +102,8 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
     @property
     def _with_errors(self):  # type: ignore[override]
-        """Which attributes have standard errors: the output with some aggregators only."""
         output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
         return {**output, "n_working_": (0.0, math.inf)}
-
-    def _keep(self, result):
-        """The fitted attributes of an `Aggregate`."""
-        self.output_, self.messages_ = result.vector, result.status
-        self.n_working_, self.n_working_std_error_ = result.n_working, result.n_working_sd
-        # A fit before this one may have had it.
-        self.__dict__.pop("output_std_error_", None)
-        if result.error is not None:
-            self.output_std_error_ = result.error
 
     def _inner(self) -> Any:
         raise TypeError("a subclass must give the estimator that it fits")
@@ -126,13 +115,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _ask(self, method, X, *others):
-        """Return the output of a method of the released estimator for rows, or what it needs and
-        does not have. Of each alone: its bits are not those of the rows beside it, as a private
-        step behind it needs.
-
-        Entries of `X` are moved to 1e37 at most: scikit-learn's estimators that work in single
-        precision refuse larger ones.
-        """
+        """Return the output of a method of the released estimator, of each row alone."""
         X = saturated(self._validate_predict(X), _FARTHEST)
         plain = copy(self.estimator_)
         vars(plain).pop("feature_names_in_", None)  # rows are in its order by now, without names

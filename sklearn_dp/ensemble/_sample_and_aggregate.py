@@ -1,9 +1,4 @@
-"""Any estimator, made private: fits on random blocks, and a private aggregate of the results.
-
-The parts: :mod:`._output` reads numbers off the fits and puts the released ones on a fresh
-estimator; :mod:`._aggregation` makes one private vector of those of all blocks; :mod:`._released`
-has the methods of the released estimator.
-"""
+"""Any estimator, made private: fits on random blocks, and a private aggregate of the results."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
 from .._aggregate.tuples.stage import before_sampling
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._bounds import domain_of
 from .._columns import NUMBERS
 from .._costs.accounting import approx_dp_zcdp, pure_dp_epsilon
@@ -32,6 +27,7 @@ from .._privacy._units import unit_of
 from .._queries.blocks import BlockFits, fit_blocks
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
+from .._validation import check_auto
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
@@ -89,8 +85,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9) copies
         of each row go to the blocks: eight in nine rows are not used, in return for less noise. It
-        did not outperform "disjoint" in our benchmarks: the errors of a regression are 6.7 times as
-        large at 10,000 rows, and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
+        did not outperform "disjoint" in ``doc/benchmarks/sample_and_aggregate.md``.
     classes : array-like, optional
         Public labels, required for a classifier. Rows with other labels, or none, are left out.
     fix_signs : tuple of str, default=()
@@ -99,8 +94,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Number of blocks fitted at the same time, through joblib: by processes, because threads
         share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -113,11 +107,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Of a classifier: its public labels, sorted.
     n_blocks_ : int
     output_std_error_ : ndarray of shape (n_outputs,)
-        Standard error of `output_` for the noise, as an estimate of the same without noise: with
-        ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core" that
-        of the outputs in the core, if one was found. With "one_cluster" it is an upper estimate
-        for the middle of symmetric outputs; of skewed ones, the ball is where most of them are. It
-        does not include sampling variability.
+        Standard error of `output_` for the noise alone: with ``aggregator="mean"`` of the mean of
+        the clipped outputs, with "friendly_core" of that of the core, if one was found. With
+        "one_cluster" it is an upper estimate for the middle of symmetric outputs; of skewed ones,
+        the ball is where most of them are. It does not include sampling variability.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float
@@ -139,14 +132,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     that. A block that fails, or is too small, has no output.
 
     The published algorithm draws n/9 rows with replacement. With ``sampling="with_replacement"``
-    each row has a Poisson number of copies of mean 1/9 instead, which is the law of these draws
-    where n is not public, and needs no bound on n. N copies change at most N outputs; averaged over
-    N, an aggregation that is (e, d)-DP for one output is ((exp(e) - 1) / 9, d (exp((exp(e) - 1) /
-    9) - 1) / (exp(e) - 1))-DP for one row: at most (0.2, 0.13 d) for e = 1, where the published
-    lemma says (2/3, 0.87 d). The plan then consists of that one step. The published statement of
-    accuracy, corrected, requires an aggregation with e <= alpha / 144 and n / m >= 18 t / alpha +
-    186624 log(12 / beta) / alpha^2 for blocks of m rows, alpha / 2 being the `agreement`: hundreds
-    of thousands of blocks. Disjoint blocks are almost always the better choice.
+    each row has a Poisson number of copies of mean 1/9 instead, the law of these draws for unknown
+    n. N copies change at most N outputs; averaged over N, an aggregation that is (e, d)-DP for one
+    output is ((exp(e) - 1) / 9, d (exp((exp(e) - 1) / 9) - 1) / (exp(e) - 1))-DP for one row: at
+    most (0.2, 0.13 d) for e = 1, where the published lemma says (2/3, 0.87 d). The plan then
+    consists of that one step. The published statement of accuracy, corrected, needs hundreds of
+    thousands of blocks. Disjoint blocks are almost always the better choice.
 
     References
     ----------
@@ -215,15 +206,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _kinds(self):
-        """Return the kinds that a target may declare: numbers, or those of the public labels."""
+        """The kinds that a target may declare: numbers, or those of the public labels."""
         if not is_classifier(self._inner()) or self.classes is None:
             return NUMBERS
         words: dict[type, str] = {str: "text", bytes: "bytes"}
-        return ("object", *{words.get(type(each), "number") for each in self._labels().tolist()})
-
-    def _labels(self) -> np.ndarray:
-        """The public labels of a classifier."""
-        return labels_of(self.classes)
+        labels = labels_of(self.classes).tolist()
+        return ("object", *{words.get(type(label), "number") for label in labels})
 
     def _trainable(self):
         """Return the estimator that is fitted to the rows of a block."""
@@ -247,16 +235,13 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if self.output is not None and not self.output:
             raise ValueError("output must name at least one attribute.")
         check_real(self.agreement, "agreement", high=1.0)
-        if not isinstance(self.n_blocks, str):
-            check_integer(self.n_blocks, "n_blocks", low=2, high=2**20)
-        elif self.n_blocks != "auto":
-            raise ValueError("n_blocks must be 'auto' or an integer.")
+        check_auto(self.n_blocks, "n_blocks", low=2, high=2**20)
         if is_classifier(self._inner()) and (self.classes is None or len(self.classes) < 2):
             raise ValueError("classes must list the public labels of a classifier.")
         check_no_ledger(self._inner(), "estimator")
 
     def _probe(self, n_features):
-        """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
+        """The output, in public shapes."""
         n_columns, labels = n_features + self._needs_target(), self._public_labels()
         n_classes = None if labels is None else len(labels)
         return probe(self._trainable(), n_columns, self.output, self.fix_signs, n_classes)
@@ -266,12 +251,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         return Aggregation(self.aggregator, *shared, *budget)
 
     def _step_cost(self, target):
-        """The epsilon and delta of the whole, where one step is all of the plan."""
+        """The epsilon and delta of a plan of one step."""
         epsilon = pure_dp_epsilon(target.rho) if target.epsilon is None else target.epsilon
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):
-        """Return the budget that may be spent where neighbors differ in the output of one block."""
+        """The budget for neighbors that differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
         epsilon, delta = self._step_cost(target)
@@ -295,9 +280,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     @with_callbacks
     @row_guard
-    def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
         """Fit to blocks and release the aggregate.
 
         Parameters
@@ -335,7 +318,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     def _public_labels(self):
         """Those of a classifier; None for others."""
-        return self._labels() if is_classifier(self._inner()) else None
+        return labels_of(self.classes) if is_classifier(self._inner()) else None
 
     def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> InputInParts:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
@@ -360,36 +343,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         output, target = self._probe(n_features), self._block_target(session.plan.target)
         aggregation = self._aggregation(session.budget_for)
         self.n_blocks_ = aggregation.size(target, output.size)
-        results = self._inner_fits(table, session, output, n_features)
-        progress("inner fits")
-        step = self._step(session, aggregation, target, output.size)
-        result = aggregation.run(step, results, self.n_blocks_)
-        if not result.status and result.error is not None:
-            bounded = self.output_bounds is not None
-            status = output.hidden(result.vector, result.error, bounded=bounded)
-            result = replace(result, status=status)
-        self._keep(result)
-        self.estimator_ = self._released(output, n_features)
-        progress("aggregation")
-
-    def _step(self, session, aggregation, target, n_outputs):
-        """The session of the aggregation.
-
-        With copies, a unit may be in any number of blocks. The aggregation then is one step with
-        a plan of its own, private for one block at `target`; what it costs for a unit follows
-        from the law of the number of copies (`before_sampling`), and is what the plan of the fit
-        charges for that step.
-        """
-        if self.sampling == "disjoint":
-            return session
-        epsilon, delta = self._step_cost(session.plan.target)
-        plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
-        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
-
-    def _inner_fits(self, table, session, output, n_features):
-        """The outputs of the blocks, as points; all NaN where a fit did not work. The target, if
-        there is one, is the last column of the table. The session is that of the blocks and of
-        seeds for the fits; nothing is released here."""
+        # The outputs of the blocks, as points, all NaN where a fit did not work. The session gives
+        # blocks and seeds, and releases nothing here.
         fits = BlockFits(
             self._trainable(),
             self.n_blocks_,
@@ -398,7 +353,33 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
             prepare=partial(clip_features, self._domain(n_features), n_features),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return fit_blocks(session, table, fits)
+        results = fit_blocks(session, table, fits)
+        progress("inner fits")
+        step = self._step(session, aggregation, target, output.size)
+        result = aggregation.run(step, results, self.n_blocks_)
+        if not result.status and result.error is not None:
+            bounded = self.output_bounds is not None
+            status = output.hidden(result.vector, result.error, bounded=bounded)
+            result = replace(result, status=status)
+        self.output_, self.messages_ = result.vector, result.status
+        self.n_working_, self.n_working_std_error_ = result.n_working, result.n_working_sd
+        if result.error is not None:
+            self.output_std_error_ = result.error
+        self.estimator_ = self._released(output, n_features)
+        progress("aggregation")
+
+    def _step(self, session, aggregation, target, n_outputs):
+        """The session of the aggregation.
+
+        With copies, a unit may be in any number of blocks. The aggregation then is one step with
+        a plan of its own, private for one block at `target`. The plan of the fit charges its cost
+        for a unit, which follows from the law of the number of copies (`before_sampling`).
+        """
+        if self.sampling == "disjoint":
+            return session
+        epsilon, delta = self._step_cost(session.plan.target)
+        plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
+        return nested(session, "blocks", plan, epsilon=epsilon, delta=delta)
 
     def _released_parts(self):
         return [((), self.estimator_)] if isinstance(self.estimator_, Guaranteed) else []
@@ -411,16 +392,14 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if hasattr(self, "feature_names_in_"):
             fitted.feature_names_in_ = self.feature_names_in_
         if is_classifier(fitted):
-            fitted.classes_ = np.unique(self._labels())
+            fitted.classes_ = np.unique(labels_of(self.classes))
         if "components_" in output.names:
             fitted.n_components_ = output.shapes[output.names.index("components_")][0]
         return completed(fitted, output.names, n_features)
 
     def __sklearn_tags__(self):
         tags, estimator = super().__sklearn_tags__(), self._inner()
-        if not isinstance(
-            estimator, BaseEstimator
-        ):  # `fit` asks no more than a method of that name
+        if not isinstance(estimator, BaseEstimator):  # a `fit` method is enough
             return tags
         inner = get_tags(estimator)
         tags.estimator_type = inner.estimator_type

@@ -230,7 +230,7 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
 
 
 METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")
-"""What a fit may do: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
+"""Ways of a fit: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
 
 _LEAST_BOUND = 1e-6  # of a client's vector: more than a step of the longest one
 _FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows

@@ -1,4 +1,4 @@
-"""What a budget buys, where it goes, and how sure an answer is: curves and pictures.
+"""Curves and pictures of the accuracy that a budget buys, its use, and the errors of an answer.
 
 Nothing here is charged. Curves are fitted on rows that are public or synthetic; budgets are read
 off plans, reports and ledgers; centers, hierarchies and topics are drawn as they were released. The

@@ -1,4 +1,4 @@
-"""What a private answer is worth at each epsilon, found out before anything is spent.
+"""The accuracy of a private answer at each epsilon, estimated before anything is spent.
 
 Public rows are few, and private ones many: they see the same effect at budgets that are scaled. The
 noise of a Gaussian release has a standard deviation of sensitivity / mu, with mu = sqrt(2 rho), and

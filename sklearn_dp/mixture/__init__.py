@@ -1,6 +1,5 @@
 """Private mixtures."""
 
-from ._dp_gaussian_mixture import DPGaussianMixture
-from ._options import KTupleOptions, PartitionOptions
+from ._dp_gaussian_mixture import DPGaussianMixture, KTupleOptions, PartitionOptions
 
 __all__ = ["DPGaussianMixture", "KTupleOptions", "PartitionOptions"]

@@ -1,7 +1,8 @@
 """Differentially private Gaussian mixtures."""
 
 import math
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,17 +16,97 @@ from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
-from .._base import Bounds, LedgerLike, RandomStateLike
+from .._aggregate.tuples.stage import AGGREGATORS
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._costs.checks import check_choice, is_real
 from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
+from .._guarantee import check_no_ledger
 from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
-from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
-from ._options import KTupleOptions, PartitionOptions, options_of
+from .._validation import check_auto, check_options
 from ._released import BaseReleasedMixture
+
+
+@dataclass(frozen=True)
+class KTupleOptions:
+    """Options of ``DPGaussianMixture(method="k_tuples")``.
+
+    Parameters
+    ----------
+    n_tuples : int or "auto", default="auto"
+        Number of blocks; public. By default the number that the aggregator needs at this budget, or
+        none (only the coreset) if a friendly core needs more than 1000, at an epsilon below about
+        4. The coreset is also used with fewer than 20 rows for each block and component.
+    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
+        See :class:`~sklearn_dp.DPKTupleKMeans`.
+    inner : estimator, optional
+        Any clusterer with ``labels_`` or ``predict`` after `fit`, a function of its rows and its
+        ``random_state`` alone. By default k-means, on the first principal components if there are
+        more features than components.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import AgglomerativeClustering
+    >>> from sklearn_dp import DPGaussianMixture
+    >>> from sklearn_dp.mixture import KTupleOptions
+    >>> options = KTupleOptions(n_tuples=200, inner=AgglomerativeClustering(3))
+    >>> DPGaussianMixture(3, method="k_tuples", options=options, epsilon=8.0).method
+    'k_tuples'
+    """
+
+    n_tuples: int | str = "auto"
+    aggregator: str = "auto"
+    inner: Any = None
+
+    def check(self) -> None:
+        """Refuse bad values by name."""
+        check_choice("aggregator", self.aggregator, ("auto", *AGGREGATORS))
+        check_auto(self.n_tuples, "n_tuples", low=2, high=2**20)
+        if self.inner is not None and not hasattr(self.inner, "fit"):
+            raise TypeError("inner must be an estimator.")
+        check_no_ledger(self.inner, "inner")
+
+
+@dataclass(frozen=True)
+class PartitionOptions:
+    """Options of ``DPGaussianMixture(method="partition")``.
+
+    Parameters
+    ----------
+    balls : {"joint", "points"}, default="joint"
+        "joint" chooses balls around released candidates. "points" is the published method, with
+        balls around data points; it compares all pairs of a sample and needs budgets of several
+        units of epsilon. It did not outperform "joint" in our benchmarks: with 2000 rows of three
+        distant components "joint" finds all parts at an epsilon of 4, and "points" only at 64.
+    separation : float, default=1.5
+        How much larger than a ball the empty region around it must be; above 1. The paper has 5,
+        which only very distant components satisfy.
+    min_weight : float, optional
+        Smallest weight of a component; 1 / (2 n_components) by default. Half as many rows must be
+        on each side of a cut.
+    """
+
+    balls: str = "joint"
+    separation: float = 1.5
+    min_weight: float | None = None
+
+    def check(self) -> None:
+        """Refuse bad values by name."""
+        check_choice("balls", self.balls, ("joint", "points"))
+        check_real(self.separation, "separation", low=1.0, high=1e3)
+        if self.min_weight is not None:
+            check_real(self.min_weight, "min_weight", high=1.0)
+
+
+_OPTIONS: dict[str, Any] = {"k_tuples": KTupleOptions, "partition": PartitionOptions}
+
+
+def options_of(method: str, options: object) -> Any:
+    """The options of a method, with its defaults for None; None where it has none."""
+    check_options(_OPTIONS, "method", method, options)
+    return _OPTIONS[method]() if options is None and method in _OPTIONS else options
 
 
 class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDays):
@@ -34,9 +115,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     A private partition isolates the components. Rounds of private expectation maximization then
     release the counts, sums and second moments of all components at the cost of one. Each component
     is whitened by what has been released about it and clipped in that norm, so the noise is
-    proportional to its own covariance. Columns are put into units of their released spreads first;
-    those in which many rows share a value, such as flags, codes and amounts that are mostly zero,
-    count less in the search for components.
+    proportional to its own covariance. Columns are scaled by their released spreads first; columns
+    in which many rows share a value, such as flags and codes, have less weight in the search.
 
     Parameters
     ----------
@@ -70,23 +150,17 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
         small ball after the other in the other half. If the releases show that a method finds no
         components, a private coreset replaces it. "auto" is "coreset": neither other method
-        outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
-        the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
-        standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;
-        "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
-        "coreset" has 0.011.
+        outperformed it in our benchmarks (``doc/benchmarks/mixture.md``).
     max_weight : float, optional
-        The largest `sample_weight` that a unit may have; public. Larger weights are capped at
-        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`.
+        Public: weights are capped at this, and the noise is that for a row of this weight. None:
+        an array of weights is refused. Only "coreset" takes weights.
     options : KTupleOptions or PartitionOptions, optional
         Options of `method` if it is "k_tuples" or "partition".
     n_jobs : int, optional
         Number of threads, and of blocks of "k_tuples" fitted at the same time through joblib.
         Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -114,10 +188,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     n_iter_ : int
         Number of rounds of private expectation maximization.
     means_std_error_, covariances_std_error_, weights_std_error_
-        Standard errors of the three, of the same shapes: they cover the noise, the sampling of the
-        units and, if these are not normal, the possible bias of clipping, treating the component of
-        each unit as known. Infinite if nothing was found, or if, without bounds, only a single
-        value is visible in the column.
+        Standard errors of the three, of the same shapes: they cover noise, sampling and, for data
+        that are not normal, the possible bias of clipping, if the component of each unit is known.
+        Infinite if nothing was found, or without bounds in a column of a single visible value.
     converged_ : bool
         The same as `trustworthy_`: by the releases, all components stand out from the noise.
     column_status_ : ndarray of str of shape (n_features,)
@@ -165,9 +238,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     private rows are not private: do not publish them, and do not use them to choose `n_components`.
 
     Measured at epsilon of 1 and 4 with 2 to 20 features: full covariances within a total variation
-    distance of 0.2 need about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component;
-    errors do not depend on the separation of the means above four standard deviations, and are up
-    to three times as large at three.
+    distance of 0.2 need about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component, if
+    means are at least four standard deviations apart; errors are up to three times larger at three.
 
     References
     ----------
@@ -194,9 +266,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     _replaces = "GaussianMixture"
     _centers = "means_"
-    # of `DPBySegment`: whether the plan is that of a fit that starts from a mixture of other rows,
-    # and that mixture, as released
-    _of_others: Any = None
+    _of_others: Any = None  # in `DPBySegment`: a released mixture of other rows to start from
     _earlier_days: MixtureDays | None = None
     _with_errors = {
         "means_": (-math.inf, math.inf),
@@ -252,9 +322,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     def _asked_number(self):
         """The number of components, or the candidates for it; public."""
-        return check_number_of_clusters(
-            self.n_components, "n_components", self.criterion, high=2**10
-        )
+        asked = self.n_components, "n_components", self.criterion
+        return check_number_of_clusters(*asked, high=2**10)
 
     @property
     def n_components_(self) -> int:
@@ -264,26 +333,17 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     @property
     def _feature_axes(self):  # type: ignore[override]
-        return {
-            "means_": 1,
-            "covariances_": {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2),
-        }
+        axes = {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2)
+        return {"means_": 1, "covariances_": axes}
 
     def _settings(self):
-        """All of it public, what "auto" means too."""
+        """Settings of the fit, which are public; "auto" too."""
         method = "coreset" if self.method == "auto" else self.method
-        return Settings(
-            self._asked_number(),
-            self.covariance_type,
-            method,
-            options_of(method, self.options),
-            self.bounds is not None,
-            is_real(self.bounds),
-        )
+        how = self._asked_number(), self.covariance_type, method, options_of(method, self.options)
+        return Settings(*how, self.bounds is not None, is_real(self.bounds))
 
     def _budget(self, target, settings):
-        """Entries of what is counted first, rho for the rest, and the part of delta for
-        failures."""
+        """Entries of the first counts, rho for the rest, and the part of delta for failures."""
         failure = failure_delta(target.delta, settings, whole=target.rho is not None)
         gaussian = settings.method == "coreset" or settings.n_components == 1
         rho = target.to_rho(gaussian=gaussian, delta_failure=failure)
@@ -299,50 +359,13 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
             return (*first, *moment_entries(rho))
         return (*first, *mixture_entries(rho, failure, n_features, settings))
 
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release a Gaussian mixture of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
-            taken too where `method` is "coreset" or "auto".
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
-            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Only
-            where `method` is "coreset" or "auto".
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : DPGaussianMixture
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If components are mostly noise. It depends on released values only.
-        """
+    def _fit_validated(self, X, groups, sample_weight=None):
         if sample_weight is not None:
             self._check_weighted()
-        return self._fit_validated(X, groups, sample_weight)
+        return super()._fit_validated(X, groups, sample_weight)
 
     def _check_weighted(self):
-        """Tuples and balls are made of whole rows: what they count has no place for a weight."""
+        """Refuse weights with tuples and balls, which are made of whole rows."""
         check_choice("method", self.method, ("auto", *METHODS))
         if self.method not in ("auto", "coreset"):
             raise ValueError("sample_weight: only method='coreset' takes weights of rows.")

@@ -1,10 +1,7 @@
-"""What is done with a released mixture: labels, densities, scores, synthetic rows.
+"""Labels, densities, scores and synthetic rows of a released mixture: post-processing, at no cost.
 
-All of it is post-processing: functions of the released parameters and of the rows that are given.
-They cost nothing, and what they tell about private rows is not private.
-
-Densities are those of rows about each component. scikit-learn subtracts squares of rows and means
-instead, which leaves nothing of a component that is narrow beside its distance from the origin.
+Densities are computed from rows minus means. scikit-learn subtracts squares of rows and means: no
+digits are left for a component that is narrow relative to its distance from the origin.
 """
 
 import math
@@ -48,8 +45,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     _outside: RowsBeyond
 
     def _store(self, result, domain, unit_weight, n_rounds):
-        """Store a `MixtureResult`, of rows in a public domain, or None; a unit of it weighs
-        `unit_weight`."""
+        """Store a `MixtureResult` of rows in a public domain or None, and of units of a weight."""
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
@@ -62,10 +58,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             as_matrices(axes, scales, self.covariance_type)
             for axes, scales in zip(result.axes, result.scales, strict=True)
         ]
-        parts: Any
-        if self.covariance_type == "tied":
-            parts = shapes[0]
-        else:
+        parts: Any = shapes[0]
+        if self.covariance_type != "tied":
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
@@ -88,19 +82,16 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             means = np.where(few, domain.center, self.means_), self.means_std_error_
         self.messages_ = at_bounds(self.messages_, domain, *means, self._column_names)
         self.messages_ = told_of_beyond(self.messages_, shares, self._column_names)
-        words = (
-            "the values of these columns are too large for double precision to resolve their spread"
-        )
+        words = "double precision cannot resolve the spread of such large values in these columns"
         action, names = "subtract a constant from them", self._column_names
         coarse = Status().add_columns("coarse_values", words, names, result.coarse, action, "part")
         self.messages_ = coarse or self.messages_
         self.converged_ = self.messages_.trustworthy
 
     def _keep_errors(self, errors, size, unknown):
-        """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
+        """Set standard errors, infinite for `unknown` (k, d) columns; return spreads (k, d).
 
-        `errors` are those of the components, in their order; the released `size` is positive.
-        Those of `unknown` (k, d) columns are infinite.
+        `errors`: of the components, in their order. The released `size` is positive.
         """
         form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
         seconds = np.where(unknown, np.inf, [error.second for error in errors])
@@ -154,7 +145,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         return mixture
 
     def _mixture(self):
-        """Without names of features, for rows that have been validated."""
+        """Return scikit-learn's mixture, without names of features."""
         mixture = GaussianMixture(len(self.weights_), covariance_type=self.covariance_type_)
         for name in (*_NUMBERS, "n_features_in_", "converged_", "n_iter_"):
             value = copy(getattr(self, name))
@@ -322,8 +313,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
 
 
 def _half_squares(rows: np.ndarray, parts: list[tuple[np.ndarray, Any]]) -> np.ndarray:
-    """Half of the squared whitened lengths (n, k) of rows about some means: of each row alone, as
-    sums go one column after the other."""
+    """Half of the squared whitened lengths (n, k) of rows about some means, of each row alone."""
     squares = np.zeros((len(rows), len(parts)))
     for j, (mean, factor) in enumerate(parts):
         offsets = rows - mean
@@ -343,5 +333,5 @@ def _log_sums(parts: np.ndarray) -> np.ndarray:
 
 
 def _exponentials(values: np.ndarray) -> np.ndarray:
-    """By scipy, which takes one number after the other: bits of numpy's may differ by lane."""
+    """Exponentials by scipy; the bits of numpy's may depend on a number's neighbors."""
     return exp2(values * math.log2(math.e))

@@ -100,7 +100,7 @@ _OWN = {
     "random_state": (None,),
     "delta": (1e-6,),
 }
-"""What the search sets itself, and what it may be in the steps: left alone."""
+"""Parameters that the search sets itself; in the steps they must be left alone."""
 _SPLIT = ("epsilon", "rho", "delta")
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""

@@ -1,4 +1,4 @@
-"""What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
+"""The charge of a search of scikit-learn's, or of one fit of a pipeline, beforehand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from ._candidates import Step, listed, widths_after
 
 @dataclass(frozen=True)
 class Preflight:
-    """What all fits of a search cost together, or those of the steps of a pipeline.
+    """The cost of all fits of a search together, or of the steps of a pipeline.
 
     Parameters
     ----------

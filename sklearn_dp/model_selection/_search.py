@@ -30,7 +30,7 @@ from .._sklearn_compat import (
     of_rows,
     with_callbacks,
 )
-from .._status import Message, Status, Told
+from .._status import Message, Status
 from .._validation import check_integer, check_sklearn_seed
 from ..ensemble import SampleAndAggregate
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
@@ -62,9 +62,7 @@ def _of_best(name: str, returned: str) -> Any:
     return available_if(_answer_has(name))(of_rows(method, name, "best estimator", returned))
 
 
-class BaseDPSearch(
-    Told, Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
-):
+class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``."""
 
     _candidates: Callable[[], list[dict[str, Any]]]

@@ -1,8 +1,7 @@
 """Columns made comparable: by public bounds and categories at no cost, or by private statistics."""
 
 from ._dp_one_hot_encoder import DPOneHotEncoder
-from ._dp_quantiles import DPQuantiles
-from ._dp_robust_scaler import DPRobustScaler
+from ._dp_quantiles import DPQuantiles, DPRobustScaler
 from ._dp_standard_scaler import DPStandardScaler
 from ._public_encoder import PublicEncoder
 from ._public_scaler import PublicScaler

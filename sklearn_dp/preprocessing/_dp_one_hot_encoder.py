@@ -1,7 +1,7 @@
 """Categories found with differential privacy, and encoded as one column each."""
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,6 @@ from .._queries.names import CategoryCounts, row_of_each_unit
 from .._queries.vectors import UnitTotals
 from .._rows.categories import OTHER_TYPE, finder, in_order
 from .._rows.single_rows import row_guard
-from .._sklearn_compat import with_callbacks
 from .._status import Status
 
 _SIZE = 0.05  # of rho: the number of units
@@ -39,11 +38,10 @@ _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
-    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose
-    categories are not known in advance. A category is released with its noisy count if that count
-    reaches `threshold_`, which is high enough to hide a category of a single row. Rarer categories
-    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
-    nothing and hides none.
+    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`. A category is released
+    with its noisy count if that count reaches `threshold_`, which hides a category of a single row.
+    Rarer categories are encoded together, or as zeros. If the categories are known,
+    :class:`PublicEncoder` costs nothing and hides none.
 
     Parameters
     ----------
@@ -58,12 +56,10 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
-        How to encode a value that is not among the released categories: a last column of each
-        feature is 1 for it, or all its columns are 0. It is never an error, because an error would
-        reveal that a row is there.
+        A value that is not among the released categories is 1 in a last column of its feature, or
+        0 in all its columns. An error would reveal it.
     random_state : int, RandomState instance or Generator, optional
-        None: the noise comes from the operating system. Any other value makes the noise
-        reproducible and voids the guarantee against anyone who knows it.
+        For tests: a seed voids the guarantee against anyone who knows it. None: system noise.
 
     Attributes
     ----------
@@ -90,8 +86,6 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         For each column "ok"; "noise" if no category was found; "hidden" if more than half of the
         units may be in categories that were not released; or "type" if more than half have values
         that cannot be categories, such as dates, intervals, tuples and members of enumerations.
-    trustworthy_ : bool
-        Whether the answer can be used, within what `messages_` says.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -115,13 +109,11 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     this step keeps its guarantee, and the two costs add up. Which columns you pass is public; pass
     those that contain categories.
 
-    Each value is read separately, whatever else is in its column. A text is the category that it
-    spells: "1", "01" and the number 1 are three categories, as are 1, True and "True". 1 and 1.0
-    are the same. None, NaN and other missing values are the category None. Strings of more than
-    about 250 bytes are in no category. Columns of dates, intervals or bytes are refused: turn
-    them into text. `transform` also finds the categories of a table that has been read with other
-    types: a text that is not a category is treated as the number that it spells, and the other way
-    round.
+    Each value is read separately. "1", "01" and the number 1 are three categories, as are 1, True
+    and "True"; 1 and 1.0 are the same. None, NaN and other missing values are the category None.
+    Strings of more than about 250 bytes are in no category. Columns of dates, intervals or bytes
+    are refused: turn them into text. `transform` treats a text that is not a category as the number
+    that it spells, and the other way round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
@@ -176,42 +168,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         failure = target.delta * _FAILURE
         rho = target.to_rho(gaussian=False, delta_failure=failure) * _SAFE
+        law, words = Mechanism.STABILITY_HISTOGRAM, "1 unit in each column"
+        cost = rho * (1 - _SIZE), failure
         return (
-            PlanEntry("size", Mechanism.GAUSSIAN, rho * _SIZE, sensitivity="1 unit"),
-            PlanEntry(
-                "categories",
-                Mechanism.STABILITY_HISTOGRAM,
-                rho * (1 - _SIZE),
-                failure,
-                uses=n_features,
-                sensitivity="1 unit in each column",
-            ),
+            PlanEntry.gaussian("size", rho * _SIZE, "1 unit"),
+            PlanEntry("categories", law, *cost, uses=n_features, sensitivity=words),
         )
-
-    @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
-        """Release the categories of the columns of `X`.
-
-        Parameters
-        ----------
-        X : data frame or array-like of shape (n_samples, n_features)
-            Columns of strings, numbers or booleans; values may be missing.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default.
-
-        Returns
-        -------
-        self : DPOneHotEncoder
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If released values show that most units may be in no released category.
-        """
-        return self._fit_validated(X, groups)
 
     def _schema(self, X: Any) -> Schema:
         given = in_memory(X, self._requires_in_memory())
@@ -219,7 +181,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         return given
 
     def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
-        """All values as they are, an array of objects."""
+        """Return all values as they are, an array of objects."""
         # After a fit a row of another length is one of its own; before it, which are the odd?
         listed = not reset and lists_rows(X)
         given = Schema(self.n_features_in_) if listed else self._schema(X)
@@ -243,15 +205,13 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         self.count_std_error_ = sigma_of(1.0, rho)
         self.threshold_ = stability_threshold(self.count_std_error_, delta)
         self.size_, self.size_std_error_ = float(size), sigma_of(1.0, session.plan["size"].rho)
-        self._keep(
-            [each[0] for each in categories], [each[1] for each in categories], np.array(unread)
-        )
+        self.categories_ = [names for names, _ in categories]
+        self.counts_ = [counts for _, counts in categories]
+        self._judge(np.array(unread))
 
-    def _keep(
-        self, categories: list[np.ndarray], counts: list[np.ndarray], unread: np.ndarray
-    ) -> None:
-        """The fitted attributes, of what was released."""
-        self.categories_, self.counts_ = categories, counts
+    def _judge(self, unread: np.ndarray) -> None:
+        """Set the hidden shares and the status; `unread`: units in no category, of each column."""
+        counts = self.counts_
         size, error = max(self.size_, self.size_std_error_), self.size_std_error_
         n_known = np.array([each.sum() for each in counts])
         noise = np.sqrt([error**2 + len(each) * self.count_std_error_**2 for each in counts])
@@ -262,10 +222,6 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
         self.column_status_[unread > _HIDDEN * size] = "type"
-        self.messages_ = self._in_words()
-
-    def _in_words(self) -> Status:
-        """The status: the trouble of the columns."""
         codes, names = self.column_status_, self._column_names
         words = f"no category has enough units (about {self.threshold_}) in these columns"
         status = Status().add_columns("no_category", words, names, codes == "noise", "", "part")
@@ -277,7 +233,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             "enumeration) in these columns"
         )
         action, others = "turn them into text", codes == "type"
-        return status.add_columns("other_types", words, names, others, action, "part")
+        self.messages_ = status.add_columns("other_types", words, names, others, action, "part")
 
     @property
     def schema_(self) -> dict[Any, list]:
@@ -305,17 +261,15 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             For each feature a column of zeros and ones for each of its categories, and a last one
             for all others with ``handle_unknown="infrequent_if_exist"``.
         """
-        blocks = zip(self._validate_predict(X).T, self.categories_, strict=True)
-        return np.hstack([self._encoded(values, known) for values, known in blocks])
-
-    def _encoded(self, values: np.ndarray, categories: np.ndarray) -> np.ndarray:
-        # What is in no category, -1, has the column after the last one.
-        places = finder(categories)(values)
-        return np.eye(len(categories) + 1)[places, : len(categories) + self._others]
+        encoded = []
+        for values, known in zip(self._validate_predict(X).T, self.categories_, strict=True):
+            places = finder(known)(values)  # -1 for no category: the column after the last one
+            encoded.append(np.eye(len(known) + 1)[places, : len(known) + self._others])
+        return np.hstack(encoded)
 
     @property
     def _others(self) -> int:
-        """Columns of a feature beside its categories: that of all others, or none."""
+        """Number of columns of a feature for values in no category."""
         return int(self.handle_unknown == "infrequent_if_exist")
 
     @row_guard
@@ -361,12 +315,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """
         check_is_fitted(self)
         given = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        others = [_INFREQUENT] * self._others
-        names = [
-            f"{feature}_{value}"
-            for feature, values in zip(given, self.categories_, strict=True)
-            for value in (*values, *others)
-        ]
+        pairs, others = zip(given, self.categories_, strict=True), [_INFREQUENT] * self._others
+        names = [f"{feature}_{value}" for feature, known in pairs for value in (*known, *others)]
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self):

@@ -10,16 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.answer import codes_of_means, codes_of_scales, status_of
 from .._aggregate.columns.moments import fit_moments, moment_entries
-from .._base import BaseDPEstimator, Bounds, LedgerLike, OpenBounds, RandomStateLike
+from .._base import BaseWeighted, Bounds, LedgerLike, OpenBounds, RandomStateLike
 from .._costs.plan import PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._session import PrivacySession
 from .._queries.table_rows import TableRows
-from ._scaling import ColumnFit, Scaling
+from ._scaling import Scaling
 
 
-class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling, BaseDPEstimator):
+class DPStandardScaler(Replacing, OpenBounds, StandardErrors, Scaling, BaseWeighted):
     """Scale columns to zero mean and unit variance, by private means and standard deviations.
 
     The private counterpart of :class:`sklearn.preprocessing.StandardScaler`. In front of a private

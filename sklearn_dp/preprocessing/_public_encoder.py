@@ -28,7 +28,7 @@ from .._privacy._integers import exact_integers
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned
-from .._status import Code, Message, Status, in_short
+from .._status import Message, Status, in_short
 from .._validation import check_real
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _STANDS_OUT = 2.0  # standard errors that means have to differ by
 
 @dataclass(frozen=True)
 class _Number:
-    """A column of numbers: its range has the width `weight`, about 0; and whether one is known."""
+    """Two columns: whether a number is missing, and the number in a range of width `weight`."""
 
     name: Hashable
     weight: float
@@ -52,37 +52,36 @@ class _Number:
 
     @property
     def names(self) -> list[str]:
-        """Names of the encoded columns, and of those of the decoded table."""
+        """Names of the columns, encoded and decoded."""
         return [f"{self.name}_missing", str(self.name)]
 
     decoded = names
 
     @property
     def square(self) -> float:
-        """Squared length of the longest row of these columns, and of one that is not known."""
+        """Squared length of the longest row of these columns, and of an unknown one."""
         return (self.weight / 2) ** 2
 
     def encode(self, values: Any) -> np.ndarray:
-        """Values as rows: of what is no number, only that it is none."""
+        """Values as rows."""
         values = np.clip(floats(values)[0], self.low, self.high)
         rows = (values - self._middle) / self._width * self.weight
         unknown = np.isnan(rows)
         return np.stack([math.sqrt(self.square) * unknown, np.where(unknown, 0.0, rows)], axis=1)
 
     def unknown(self, rows: np.ndarray) -> np.ndarray:
-        """The share of values that are not known, in means of rows."""
+        """The share of unknown values, in means of rows."""
         return rows[:, 0] / math.sqrt(self.square)
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back: means of known values, in the units of the column and within its range, and
-        the share of others. NaN where hardly any value is known."""
+        """Shares of unknown values, and means of known ones in the units of the column (or NaN)."""
         unknown = np.clip(self.unknown(rows), 0.0, 1.0)
         known = np.where(1 - unknown < _HARDLY, np.nan, 1 - unknown)
         means = rows[:, 1] / self.weight * self._width / known + self._middle
         return np.stack([unknown, np.clip(means, self.low, self.high)], axis=1)
 
     def errors(self, rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Standard errors of what `decode` gives, from those of the rows (delta method)."""
+        """Standard errors of decoded rows, from those of the rows (delta method)."""
         unknown = errors[:, 0] / math.sqrt(self.square)
         known = np.maximum(1 - np.clip(self.unknown(rows), 0.0, 1.0), _HARDLY)
         means = np.hypot(errors[:, 1], rows[:, 1] / known * unknown) / known
@@ -95,7 +94,7 @@ class _Number:
         return ends[:, 0], ends[:, 1]
 
     def beyond(self, values: Any) -> np.ndarray:
-        """1.0 for each value outside of the range, which is moved to its end; 0.0 for others."""
+        """1.0 for each value outside of the range, 0.0 for others."""
         values = floats(values)[0]
         return ((values < self.low) | (values > self.high)).astype(np.float64)
 
@@ -110,8 +109,10 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Category:
-    """A column of categories: two of them are at the distance `weight`, their mean is at 0. All
-    coordinates of a row add up to 0, but for one that is not known, where they are the same."""
+    """A column for each category: two of them are at the distance `weight`, their mean is at 0.
+
+    The coordinates of a row add up to 0; those of an unknown value are equal.
+    """
 
     name: Hashable
     weight: float
@@ -130,11 +131,11 @@ class _Category:
 
     @property
     def square(self) -> float:
-        """Squared length of the longest row of these columns, and of one that is not known."""
+        """Squared length of the longest row of these columns, and of an unknown one."""
         return self.weight**2 * (1 - 1 / max(len(self.values), 2)) / 2
 
     def encode(self, values: Any) -> np.ndarray:
-        """Values as rows; what is not in the list is as far from all that is."""
+        """Values as rows; an unlisted one is equally far from all listed ones."""
         codes = exact_integers(finder(self.values)(values))
         known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
         rows[known] = -1 / len(self.values)
@@ -143,17 +144,17 @@ class _Category:
         return rows * (self.weight / math.sqrt(2))
 
     def unknown(self, rows: np.ndarray) -> np.ndarray:
-        """The share of values that are not known, in means of rows."""
+        """The share of unknown values, in means of rows."""
         return rows.mean(axis=1) / self._same
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back as the share of each category, and of what is not listed."""
+        """The share of each category, and of unlisted values."""
         unknown = self.unknown(rows)[:, None]
         listed = (rows - unknown * self._same) / self.weight * math.sqrt(2)
         return _nearest_shares(np.hstack([listed + (1 - unknown) / len(self.values), unknown]))
 
     def errors(self, rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Standard errors of what `decode` gives, before it is made to add up to 1."""
+        """Standard errors of decoded rows, before they are made to add up to 1."""
         n, scale = len(self.values), math.sqrt(2) / self.weight
         unknown = np.linalg.norm(errors, axis=1, keepdims=True) / n / self._same
         listed = np.hypot(errors * scale, unknown * (self._same * scale + 1 / n))
@@ -168,24 +169,23 @@ class _Category:
 
     @property
     def _same(self) -> float:
-        """Each coordinate of a row that is not known."""
+        """Each coordinate of an unknown value."""
         return math.sqrt(self.square / len(self.values))
 
 
 class EncodedBounds(float):
-    """The radius of all rows of some columns, which says what a fit within it has shown of them."""
+    """The radius of all encoded rows; it notes in a fitted model what does not fit the schema."""
 
     columns: tuple[_Number | _Category, ...]
 
     @classmethod
     def of(cls, columns: list[_Number | _Category]) -> Self:
-        """Those of a schema."""
         made = cls(math.sqrt(sum(column.square for column in columns)) * (1 + 1e-9))
         made.columns = tuple(columns)
         return made
 
-    def told_of_fit(self, model: Any) -> None:
-        """Say in the status of a fitted estimator what does not fit: all of it is released."""
+    def note_fit(self, model: Any) -> None:
+        """Add messages about columns to those of a fitted estimator, from releases."""
         released = _released_points(model, sum(len(column.names) for column in self.columns))
         if released is None:
             return
@@ -235,15 +235,16 @@ def _mismatch(
     column: _Number | _Category, points: np.ndarray, errors: np.ndarray, shares: np.ndarray
 ) -> Message | None:
     """A column of which hardly any value is known, or that is at an end of its range."""
-    name, unknown = column.name, float(shares @ column.unknown(points))
+    name, unknown = str(column.name), float(shares @ column.unknown(points))
     error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
     if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
         numbers = "check its type: numbers are written as 1234.5"
-        more = "check spelling and spaces" if isinstance(column, _Category) else numbers
-        return _unlike("unknown_values", name, f"no row had a known value of {name}", more)
+        action = "check spelling and spaces" if isinstance(column, _Category) else numbers
+        text = f"no row had a known value of {name}"
+        return Message("unknown_values", text, (name,), action, "part")
     if unknown - _SURELY * error > _MOST:
         text = f"{100 * unknown:.0f}% of the rows have no known value of {name}"
-        return _unlike("unknown_values", name, text, "check the schema")
+        return Message("unknown_values", text, (name,), "check the schema", "part")
     if isinstance(column, _Category) or column.low == column.high:
         return None
     mean = float(shares @ points[:, 1]) / max(1 - unknown, _HARDLY) / column.weight
@@ -252,20 +253,14 @@ def _mismatch(
     natural = (column.low if mean < 0 else column.high) == 0
     if 0.5 - abs(mean) < _AT_END + _SURELY * error and error < _KNOWN and not natural:
         text = f"{name} is at its bound in every row"
-        return _unlike("rows_at_bound", name, text, "check the unit")
+        return Message("rows_at_bound", text, (name,), "check the unit", "part")
     return None
-
-
-def _unlike(code: Code, name: object, text: str, action: str) -> Message:
-    """A column does not match its schema."""
-    return Message(code, text, (str(name),), action, "part")
 
 
 def _error_of_alike(
     column: _Number | _Category, points: np.ndarray, errors: np.ndarray, shares: np.ndarray
 ) -> float | None:
-    """The standard error of means of numbers that differ by no more than noise explains, in their
-    own units; else None. Nothing tells that such a column varies by more than this error."""
+    """The standard error of means of numbers, if they differ by no more than noise explains."""
     if isinstance(column, _Category) or len(points) < 2:
         return None
     values, noise = points[:, 1], float(shares @ np.square(errors[:, 1]))
@@ -277,9 +272,8 @@ def _error_of_alike(
 def _nearest_shares(values: np.ndarray) -> np.ndarray:
     """For each row, the nearest one of numbers from 0 whose sum is 1.
 
-    What `_Category.encode` makes of any value, in the units of shares, has that sum, and so have
-    means of it: noise is all that is taken away, and the nearest point of a convex set to a noisy
-    one is never farther from the true one.
+    Means of encoded values, as shares, have that sum. The set is convex, so the nearest point to a
+    noisy one is never farther from the true one.
     """
     finite_rows = np.clip(values, -1e300, 1e300)
     # What is 1 or more below the largest is 0 in the end.
@@ -301,18 +295,16 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     given, not learned, so the encoder costs nothing.
 
     Values that are not known (missing, not listed, text among numbers) are one more category, so
-    the means of known values are not affected. A fit with the `bounds` of the encoder knows the
-    schema: its `messages_` say so if hardly any value of a column was known, or if a number was at
-    an end of its range in all rows.
+    the means of known values are not affected. The `messages_` of a fit with `output_bounds` say if
+    hardly any value of a column was known, or if a number was at an end of its range in all rows.
 
     Parameters
     ----------
     schema : dict, Schema, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
-        arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of
-        as many columns. None in a list of categories stands for missing values, which are otherwise
-        treated as not listed.
+        arrays (or data frames of as many columns), use a list, or a dict in the order of the
+        columns. None in a list of categories stands for missing values.
     weights : dict, optional
         Weights of columns, 1 by default. They multiply distances.
 
@@ -330,13 +322,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     Notes
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
-    after this step keeps its guarantee. A string in a column does not change the other values. 1
-    and 1.0 are the same category; a text that is not in the schema is treated as the number, True
-    or False that it spells, and these are treated as the text. No row is refused, because an error
-    would reveal it: numbers are clipped to their range, and of values that are not in the schema
-    (another category, a missing value, text among numbers) the encoding says only that. Their
-    squared distance from known values is between a quarter and a half for numbers, and between a
-    half and 1 for categories. Columns of dates and intervals are refused.
+    after this step keeps its guarantee. 1 and 1.0 are the same category; a text that is not in the
+    schema is treated as the number, True or False that it spells, and the other way round. No row
+    is refused, because an error would reveal it: numbers are clipped to their range, and values
+    that are not in the schema are encoded as unknown. Their squared distance from known values is
+    between a quarter and a half for numbers, and between a half and 1 for categories. Columns of
+    dates and intervals are refused.
 
     References
     ----------
@@ -475,7 +466,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         return np.array([name for each in self._columns() for name in each.names], dtype=object)
 
     def _columns(self) -> list[_Number | _Category]:
-        """The columns of the schema, which has been checked."""
+        """Check the schema, and return its columns."""
         schema, weights = self.schema, {} if self.weights is None else self.weights
         if not isinstance(schema, Mapping):
             if not isinstance(schema, list | tuple):
@@ -495,13 +486,13 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         return [replace(column, name=name) for column, name in zip(columns, shown, strict=True)]
 
     def _names(self, X: Any, columns: list) -> list:
-        """The names by which a data frame is read: of a list, which has none, its own in order."""
+        """The names by which a data frame is read: its own in order, if the schema is a list."""
         names, own = [column.name for column in columns], list(getattr(X, "columns", ()))
         listed = not isinstance(self.schema, Mapping) and not hasattr(self, "feature_names_in_")
         return own if listed and len(own) == len(names) and not set(names) <= set(own) else names
 
     def _beyond(self, X: Any) -> list[np.ndarray]:
-        """For each column of numbers, which of its values are outside of its range: 1.0 or 0.0."""
+        """For each column of numbers, 1.0 for values outside of its range and 0.0 for others."""
         columns = self._columns()
         pairs = zip(columns, self._values(X, columns), strict=True)
         return [each.beyond(values) for each, values in pairs if isinstance(each, _Number)]
@@ -515,7 +506,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         return read_columns(X, *self._given(X, columns), ragged=True)
 
     def _given(self, X: Any, columns: list) -> tuple[Schema, list[int]]:
-        """Return the declared columns of a table, and where the columns of the schema are in it."""
+        """The declared columns of a table, and the places of the columns of the schema."""
         fitted = hasattr(self, "n_features_in_")  # then a row of a list is one of its own
         listed = lists_rows(X) and fitted
         given = Schema(len(columns)) if listed else in_memory(X)
@@ -546,7 +537,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
 
 
 def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
-    """A column of a schema: a tuple of two numbers is a range, a list has categories."""
+    """Check a column of a schema: a range (a tuple of two numbers), or a list of categories."""
     weight = check_real(weight, "weights", low=1e-100, high=1e100)
     if isinstance(kind, tuple) and len(kind) == 2 and all(map(is_real, kind)):
         try:

@@ -21,8 +21,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     """Scale columns from public bounds to a given range, at no privacy cost.
 
     Works like :class:`sklearn.preprocessing.MinMaxScaler`, but with given bounds, because a learned
-    minimum or maximum is the value of a single row. Nothing is released, so there is no budget, and
-    each row is transformed separately.
+    minimum or maximum is the value of a single row.
 
     Parameters
     ----------
@@ -127,7 +126,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         return domain.low, np.where(width > 0, width, 1.0), float(target[0]), float(target[1])
 
     def _check_given(self, X: Any) -> Any:
-        """The columns of a table that may be scaled; an error by its type alone."""
+        """The columns of a table, or an error by its type alone."""
         source = engine_of(X)
         given: Any = in_memory(X) if source is None else source.columns
         if source is None:
@@ -136,7 +135,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         return given
 
     def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
-        """Numeric rows, which may have values that are missing or infinite."""
+        """Numeric rows, with values that are missing or infinite."""
         given = in_memory(X)
         check_numbers(given)
         see_columns(self, X, given, reset=reset)
@@ -184,11 +183,11 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         if not hasattr(self, "n_features_in_"):
             return clone(self).fit(X).inverse_transform(X)
         low, width, start, end = self._ends()
-        return for_rows(
-            lambda rows: (rows - start) / (end - start) * width + low,
-            unnamed(self, X)._validated(X, reset=False),
-            self.n_features_in_,
-        )
+
+        def original(rows):
+            return (rows - start) / (end - start) * width + low
+
+        return for_rows(original, unnamed(self, X)._validated(X, reset=False), self.n_features_in_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

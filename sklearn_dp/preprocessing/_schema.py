@@ -100,7 +100,7 @@ def _fields(schema: Any) -> dict[Hashable, Any]:
 
 
 def _name(field: Mapping[str, Any]) -> Hashable:
-    """Return the name of a column in the head of the table: in CSVW that is its title."""
+    """The name of a column in the head of the table: in CSVW, its title."""
     title = field.get("titles", field.get("name"))
     while isinstance(title, Mapping | list) and title:  # titles by language, or several
         title = next(iter(title.values())) if isinstance(title, Mapping) else title[0]

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
@@ -33,8 +34,8 @@ from .._privacy._units import Units, unit_of
 from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
-from .._sklearn_compat import ParameterNames, Versioned, without_callbacks
-from .._status import Status, Told
+from .._sklearn_compat import Versioned, without_callbacks
+from .._status import Status
 from ..cluster import DPKMeans
 from ..mean import FriendlyMean
 from ..preprocessing import DPStandardScaler, PublicEncoder
@@ -64,7 +65,7 @@ def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return ends, np.array(numbers + [False] * sum(ranges))
 
 
-class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
+class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
     """Divide persons into segments and describe each of them, from a table and its public schema.
 
     Columns are balanced: each column of the table has about the same weight in distances, whatever
@@ -359,7 +360,7 @@ class DPProfile(Told, ProfileDisplays, Versioned, Guaranteed, ParameterNames):
             cluster_weights_=self.sizes_,
             messages_=Status(),
         )
-        self.encoder_.output_bounds.told_of_fit(released)
+        self.encoder_.output_bounds.note_fit(released)
         sizes, means = (self.sizes_, self.sizes_std_error_), (self.means_, self.means_std_error_)
         findings = Findings(self._balance, scales, *sizes, *means)
         shares = explained(findings, session.rng("made-up rows"))

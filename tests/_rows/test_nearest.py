@@ -5,15 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.nearest import nearest_point, squares_to_nearest
 from sklearn_dp._rows.single_rows import narrowed, row_guard, saturated
 from sklearn_dp._rows.sparse_rows import SparseRows
-from sklearn_dp.cluster._centers import noisy_cost
+from sklearn_dp.cluster import DPKMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -58,10 +53,7 @@ def test_labels_are_those_of_differences_in_any_company(dtype):
 def test_the_cost_is_that_of_capped_distances():
     """1 + 2, and 4 for the far row: the noise of rho = 1e8 has a deviation of 4 / sqrt(2e8)."""
     rows = np.array([[1.0, 0.0], [3.0, 1.0], [-9.0, 0.0]])
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=1.1e8, delta=1e-6), (PlanEntry("score", Mechanism.GAUSSIAN, 1e8),)
-    )
-    session = PrivacySession(plan, random_state=0)
-    assert noisy_cost(session, TableRows.in_memory(rows, Units(3)), CENTERS, 2.0) == (
-        pytest.approx(7.0, abs=0.01)
-    )
+    model = DPKMeans(2, bounds=10.0, init=CENTERS, random_state=0).fit(rows)
+    model.cluster_centers_ = CENTERS
+    given = {"epsilon": None, "rho": 1e8, "max_distance": 2.0, "random_state": 0}
+    assert model.private_score(rows, **given) == pytest.approx(-7.0, abs=0.01)

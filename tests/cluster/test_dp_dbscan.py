@@ -124,7 +124,7 @@ def test_noise_may_exceed_the_rows_within_the_bounds(size):
     counts = np.zeros(grid.shape)
     counts[20:30, 20:30] = 50.0
     found = replace(dense_cells(grid, counts.ravel(), 1.0, 0.1, 20.0), size=size)
-    told = model._in_words(found, grid, known, 60.0, 1.0)
+    told = model._judged(found, grid, known, 60.0, 1.0)
     (message,) = [each for each in told if each.code == "rows_beyond_bounds"]
     assert message.text.startswith("67%" if size == 30.0 else "100%")
 
@@ -146,7 +146,9 @@ def test_what_noise_hides_is_told():
     unsure = fitted(MOONS[:1000], min_samples=1)
     assert unsure.status_ == "caution" and "near that limit" in unsure.messages_[0].text
     wide = fitted(1e6 * MOONS, bounds=None)
-    assert wide.status_ == "unusable" and "too wide for this eps" in wide.messages_[0].text
+    assert (
+        wide.status_ == "unusable" and "too wide to tell clusters apart" in wide.messages_[0].text
+    )
 
 
 @pytest.mark.parametrize(

@@ -477,14 +477,14 @@ def test_a_block_that_charges_after_all_fails_alone_and_spends_nothing(monkeypat
             return super().fit(X, y) if np.any(X > 2.5) else self
 
     monkeypatch.setattr(module, "probe", lambda *given: Output(("coef_",), ((2,),), ()))
-    seen, original = [], SampleAndAggregate._inner_fits
+    seen, original = [], module.fit_blocks
 
     def inner_fits(*given):
         (part,) = parts_in_memory(results := original(*given))
         seen.append(part.source.read()[:].copy())
         return results
 
-    monkeypatch.setattr(SampleAndAggregate, "_inner_fits", inner_fits)
+    monkeypatch.setattr(module, "fit_blocks", inner_fits)
     options = {"output": ("coef_",), "output_bounds": 5.0, "n_blocks": 40, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions, PartitionOptions
-from sklearn_dp.mixture._options import options_of
+from sklearn_dp.mixture._dp_gaussian_mixture import options_of
 
 BAD = [
     (KTupleOptions(n_tuples=1), ValueError, "n_tuples"),

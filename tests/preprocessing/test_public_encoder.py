@@ -278,6 +278,6 @@ def test_no_mean_in_far_too_wide_a_range_is_ok_whatever_else_is_wrong(severity):
     model.messages_ = Status(
         [Message("missing_clusters", "clusters may be missing", (), "", severity)]
     )
-    model.bounds.told_of_fit(model)
+    model.bounds.note_fit(model)
     assert set(model.cluster_centers_status_[:, -1]) == {"unknown"}
     assert {each.code for each in model.messages_} == {"missing_clusters", "noisy_columns"}

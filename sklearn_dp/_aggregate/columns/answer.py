@@ -1,4 +1,4 @@
-"""What is said of the moments of columns: short codes, and a status in words, of released values.
+"""The status of the moments of columns: short codes and messages, from released values.
 
 * "ok".
 * "constant": nearly all rows have one value, as far as can be seen.
@@ -40,7 +40,7 @@ def codes_of_scales(moments: Moments) -> np.ndarray:
 
 
 def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
-    """What is said of both: where noise hides the spread, it is compared with the most there is."""
+    """The limits of both: where noise hides the spread, it is compared with the most there is."""
     codes[(moments.error > _HIDDEN * moments.spread) | _lost(moments)] = "noise"
     codes[moments.public & (moments.low == moments.high)] = "ok"  # public values
     if not moments.size > FEWEST * moments.size_sd:

@@ -62,7 +62,7 @@ _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
 
 class _Seen(NamedTuple):
-    """What a histogram tells of a column."""
+    """A column, as a histogram shows it."""
 
     center: float
     spread: float
@@ -90,7 +90,7 @@ _NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, POWER, False, 0.0, 0, False, False, 
 
 @dataclass(frozen=True)
 class Profile:
-    """What looks tell of columns (d,), in units of the table."""
+    """Columns (d,), as looks show them, in units of the table."""
 
     center: np.ndarray
     spread: np.ndarray
@@ -298,7 +298,7 @@ def _number(counts: dict[int, np.ndarray], sd: float) -> float:
 
 
 def _cost_of_a_level(session: PrivacySession, n_columns: int, size: float | None) -> float | None:
-    """What one histogram of so many columns costs; None if it could not succeed at this size."""
+    """The cost of one histogram of so many columns; None if it could not succeed at this size."""
     left = session.remaining(COLUMNS) * (1 - 1e-9)
     if not left > 0 or size is None:
         return left / 2 if left > 0 else None
@@ -317,7 +317,7 @@ def _clear(n_columns: int, n_bins: int) -> float:
 def _read(
     counts: np.ndarray, sd: float, edges: np.ndarray, clear: float, size: float, before: _Seen
 ) -> _Seen | None:
-    """What a histogram tells of a column; None where rows are spread too thin in its bins, so that
+    """A column, as a histogram shows it; None where rows are spread too thin in its bins, so that
     what a level before has told stays."""
     octaves = len(counts) > _BINS
     stand_out = _standing_out(counts, sd, clear)

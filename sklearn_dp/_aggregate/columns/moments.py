@@ -65,7 +65,7 @@ _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends e
 
 @dataclass(frozen=True)
 class Moments:
-    """What was released of columns (d,), in units of the table."""
+    """Released moments of columns (d,), in units of the table."""
 
     size: float  # number of rows or groups, or their weight, in units
     size_sd: float
@@ -266,7 +266,7 @@ def _mean_share(spreads: bool, d: int) -> float:
 
 
 def _many(d: int) -> float:
-    """What side results of so many columns get, as a part of what they get of a few."""
+    """The share of side results of so many columns, relative to that of a few."""
     return min(1.0, math.sqrt(_FEW / d))
 
 
@@ -394,7 +394,7 @@ def _told(
     first: _Mean,
     second: _Squares,
 ) -> Moments:
-    """What the releases say of all columns, those `at` some places being known."""
+    """All columns, by the releases, where those `at` some places are known."""
     size, drawn = count.size, count.weights.square / count.size
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
@@ -479,7 +479,7 @@ def _bias(
     taken: np.ndarray,
     spread: np.ndarray,
 ) -> np.ndarray:
-    """What the clip takes from means: from each a part of it, or what its own powers allow for, for
+    """The bias of clipped means: from each a part of it, or what its own powers allow for, for
     rows far out in it alone."""
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth = np.maximum(found.parts[0], 0.0), np.clip(found.parts[1], 0.0, 1.0)

@@ -56,7 +56,7 @@ _DOUBLES, _SINGLE, _STEPS = 4.0, 1e-5, 8.0
 
 @dataclass(frozen=True)
 class MixtureResult:
-    """What is released of a mixture, in the coordinates of the data."""
+    """A released mixture, in the coordinates of the data."""
 
     weights: np.ndarray  # (k,), positive, of sum 1, in decreasing order
     means: np.ndarray  # (k, d)

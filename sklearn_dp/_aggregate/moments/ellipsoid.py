@@ -20,7 +20,7 @@ from ..._status import Message, Status
 from ..shared.advice import Budget, hidden_in_noise, plain
 
 FORMS = ("full", "tied", "diag", "spherical")
-"""What is known of the shapes: anything, all the same, along the coordinate axes, balls."""
+"""Forms of the shapes: any, all the same, along the coordinate axes, balls."""
 
 NARROWEST = 1.0
 """Least standard deviation of a component in grid steps: a narrower one is a point.

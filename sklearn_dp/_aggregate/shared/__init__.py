@@ -1,1 +1,1 @@
-"""What the other rooms share: bounds, columns, quantiles, centering, weighted k-means, advice."""
+"""Shared by the other rooms: bounds, columns, quantiles, centering, weighted k-means, advice."""

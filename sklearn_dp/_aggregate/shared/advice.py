@@ -18,7 +18,7 @@ _ENOUGH = 0.2  # the part that a remedy leads to
 _KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
 
 CLIPPED = "a few rows far outside of the ranges that were found may have been clipped"
-"""What a fit says that has found ranges of columns."""
+"""The note of a fit that has found ranges of columns."""
 
 _NARROW = 0.15  # of the bounds: a radius below is a fact of the rows, which says nothing of others
 _PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
