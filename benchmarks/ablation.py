@@ -166,7 +166,8 @@ DELTA = {**setting.DELTA, **dict.fromkeys(_OWN, 1e-6)}
 
 def plain_update(state, observed, tuning, *, relax, low_signal=False):
     """The mean of this iteration alone, where the count is sure."""
-    n, sure = state.certain_counts(tuning.certain_count_sd)
+    n = state.certain_counts(tuning.certain_count_sd)
+    sure = state.counts > tuning.certain_count_sd * state.counts_sd
     seen = np.where(sure[:, None], observed.sums / n[:, None], 0.0)
     noise, length = np.square(observed.sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     d, radius = seen.shape[1], observed.clip.radius

@@ -38,7 +38,6 @@ from .fit_context import Context, Tuning
 from .lloyd_state import (
     DISTANCES,
     LloydContext,
-    LloydResult,
     LloydState,
     Observation,
     clip_radius,
@@ -64,8 +63,8 @@ def move_clusters(
     center is smaller by that.
     """
     tuning, d = context.tuning, context.rows.n_features
-    n, sure = state.certain_counts(tuning.certain_count_sd)
-    state.error = float(np.maximum(errors, 0.0).sum())
+    n = state.certain_counts(tuning.certain_count_sd)
+    sure = state.counts > tuning.certain_count_sd * state.counts_sd
     spread = np.maximum(errors / n - displacement, 0.0)
     state.update_spread(spread, errors_sd / n, tuning.memory)
     noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
@@ -74,10 +73,10 @@ def move_clusters(
     # Up to 3 features the tree has cells for each cluster. With more, a cell may hold several, and
     # its count would make two centers that share it expensive to merge, so use counts.
     fine = context.coreset is not None and context.coreset.axes.basis is None
-    state.likely = likely if fine else state.count
-    state.likely_sd = likely_sd if fine else state.count_sd
+    state.likely = likely if fine else state.counts
+    state.likely_sd = likely_sd if fine else state.counts_sd
     # A center on its way to a light cluster may be next to no leaf yet.
-    state.unseen = ~visible & (state.count < state.count_sd) if fine else ~visible
+    state.unseen = ~visible & (state.counts < state.counts_sd) if fine else ~visible
     excess = state.spread - np.median(state.spread)
     sd = n * np.sqrt(state.spread_variance)
     # About what dividing a typical round cluster in two would save; a pair that costs less shares
@@ -108,7 +107,7 @@ def move_clusters(
     state.idle = not noisy and cheapest_cost(state, tuning) < half
     state.precise = state.noise_share < tuning.precise_centers
     # A split would gain, and only the noise of a small count makes all mergers dear.
-    unsure = state.count < tuning.sure_count_sd * state.count_sd
+    unsure = state.counts < tuning.sure_count_sd * state.counts_sd
     gains = gain.mean > tuning.evidence * gain.sd
     state.blocked = bool(state.precise and unsure.any() and gains.any())
     return n_moves
@@ -232,7 +231,7 @@ class _Mergers:
         n = np.where(self._light, count - tuning.certain_count_sd * sd, count)
         # Cells tell little of a center on its way to its rows: they never make it cheaper than a
         # low count would.
-        n = np.maximum(n, state.count - state.count_sd)
+        n = np.maximum(n, state.counts - state.counts_sd)
         # No count and no cell: next to nothing, however far away.
         least = tuning.least_count * sd
         n = np.where(state.unseen, least, np.maximum(n, least))
@@ -263,11 +262,11 @@ class _Mergers:
 
 def _merge(state: LloydState, a: int, b: int) -> None:
     """Put the pair into slot a: the mean by counts, with the variance of a mean."""
-    weight = np.maximum(state.count[[a, b]], 1e-9)
+    weight = np.maximum(state.counts[[a, b]], 1e-9)
     weight = weight / weight.sum()
     state.centers[a] = weight @ state.centers[[a, b]]
     state.variance[a] = np.square(weight) @ state.variance[[a, b]]
-    state.count[a] = max(state.count[a], 0.0) + max(state.count[b], 0.0)
+    state.counts[a] = max(state.counts[a], 0.0) + max(state.counts[b], 0.0)
     state.forget([a])
 
 
@@ -277,7 +276,7 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
     their variance, so that the next Kalman update believes nearly all that it sees."""
     state.centers[free] = state.centers[j] - offset
     state.centers[j] = state.centers[j] + offset
-    state.count[[j, free]] = state.count[j] / 2
+    state.counts[[j, free]] = state.counts[j] / 2
     state.unseen[free] = False
     state.variance[[j, free]] = offset @ offset / len(offset) / part**2
     state.forget([j, free])
@@ -305,7 +304,7 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)
-    sd = float(np.mean(state.count_sd))
+    sd = float(np.mean(state.counts_sd))
     likely, _, visible = likely_counts(context, state)
     # A center where neither cells nor counts show a row must not cost two that are close.
     floor = np.where(visible, tuning.reduce_floor, tuning.least_count)
@@ -323,8 +322,8 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     state.counted = state.centers
     state.variance = np.square(share) @ state.variance
     old = member @ state.old_count, member @ state.old_count_variance
-    state.count = member @ state.count
-    state.count_sd = np.sqrt(member @ state.count_sd**2)
+    state.counts = member @ state.counts
+    state.counts_sd = np.sqrt(member @ state.counts_sd**2)
     state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
     state.spread, state.spread_variance = (
         np.zeros(context.n_clusters),
@@ -389,7 +388,7 @@ def lloyd(
     variance: np.ndarray | None = None,
     *,
     coreset: Coreset | None = None,
-) -> LloydResult:
+) -> LloydState:
     """Improve released centers (k0, d) by noisy Lloyd iterations, with all the budget that is left.
 
     They are in steps about the origin of the rows; k0 >= n_clusters, reduced to n_clusters along
@@ -409,7 +408,8 @@ def lloyd(
             break
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if state.moved else 1)
-    return state.result(iteration)
+    state.n_iterations = iteration
+    return state
 
 
 def lloyd_context(
@@ -438,7 +438,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     spread = asked and not last
     moves = state.precise and not last
     observed = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
-    state.farthest, state.excess = observed.clip.reach, observed.clip.excess
+    state.reach, state.excess = observed.clip.reach, observed.clip.excess
     state.counted = state.centers
     state.distances = observed.clip.norms(context.size.n)
     state.update_counts(observed.counts, observed.counts_sd, tuning.memory)

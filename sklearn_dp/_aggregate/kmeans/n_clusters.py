@@ -414,13 +414,13 @@ def release_surplus(
     n_iterations = 1 if small else tuning.few_iterations
     for iteration in range(n_iterations):
         _look(run, state, budget / n_iterations, relax=iteration > 0)
-    kept = state.count > tuning.evidence * state.count_sd
+    kept = state.counts > tuning.evidence * state.counts_sd
     statistics = (
         state.centers,
         state.variance,
-        state.count,
-        state.count_sd,
-        state.count * state.spread,
+        state.counts,
+        state.counts_sd,
+        state.counts * state.spread,
     )
     return SurplusCenters(*(values[kept] for values in statistics))
 
@@ -434,7 +434,7 @@ def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -
     assert observed.errors is not None
     state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
     _, displacement = update(state, observed, tuning, relax=relax, low_signal=run.size.small)
-    (errors, sd), (n, _) = observed.errors, state.certain_counts(tuning.certain_count_sd)
+    (errors, sd), n = observed.errors, state.certain_counts(tuning.certain_count_sd)
     spread = np.maximum(errors / n - displacement, 0.0)
     state.update_spread(spread, sd / n, tuning.memory)
 

@@ -28,7 +28,7 @@ from ..shared.centering import noise_sd
 from ..shared.narrow_bounds import ends_of
 from ..shared.noisy_norms import NoisyNorms
 from .fit_context import Run, SizedFacts, Tuning
-from .lloyd_state import LloydResult, certain_counts
+from .lloyd_state import LloydState
 
 QUALITY = "quality"
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
@@ -165,7 +165,7 @@ def told_of_inertia(status: Status, quality: Quality) -> Status:
 
 
 def far_limits(
-    final: LloydResult, n: float, count_sd: float, radius: float, tuning: Tuning
+    final: LloydState, n: float, count_sd: float, radius: float, tuning: Tuning
 ) -> np.ndarray:
     """From which distance on the rows of each cluster count as far from every center.
 
@@ -385,7 +385,7 @@ def beyond_cap(lengths: NoisyNorms, cap: float, limit: float, *, heavy: bool = F
 
 
 def taken_by_caps(
-    final: LloydResult, caps: np.ndarray, limit: float, tuning: Tuning, at_ends: AtEnds | None
+    final: LloydState, caps: np.ndarray, limit: float, tuning: Tuning, at_ends: AtEnds | None
 ) -> float:
     """About the most that caps (k,) take of the sum of squares, up to a limit of all distances; 0
     where no distances are known."""
@@ -394,7 +394,7 @@ def taken_by_caps(
         return rare
     # Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
     known, sure = np.isfinite(final.spread_variance), tuning.certain_count_sd
-    n, spread = certain_counts(final.counts, final.counts_sd, sure)[known], final.spread[known]
+    n, spread = final.certain_counts(sure)[known], final.spread[known]
     least = spread - sure * np.sqrt(final.spread_variance[known])
     heavy = bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
     return rare + beyond_cap(final.distances, float(np.median(caps)), limit, heavy=heavy)

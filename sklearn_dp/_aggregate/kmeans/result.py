@@ -28,7 +28,7 @@ from ..shared.centering import Size, noise_sd
 from ..shared.noisy_norms import NoisyNorms
 from .coreset import Line
 from .fit_context import Choice, Context, SizedFacts, Tuning
-from .lloyd_state import LloydResult, certain_counts, changed_sides
+from .lloyd_state import LloydState, changed_sides
 from .quality import (
     QUALITY,
     Quality,
@@ -282,8 +282,6 @@ class EngineResult:
     radius: float  # about which distance from their mean the data reach
     status: Status  # why the answer may be of little use
     n_iterations: int  # noisy Lloyd iterations
-    # noisy sum of squared distances, capped, after an early iteration; nan when not released
-    error: float
     # how far the rows are from these centers; None where the plan has no such release
     quality: Quality | None = None
     # (k,), standard error of each coordinate of a center: noise and sampling; (k, d) of directions
@@ -362,7 +360,7 @@ class Measured(NamedTuple):
 
 def build_result(
     context: Context,
-    final: LloydResult,
+    final: LloydState,
     domain: Domain,
     status: Status,
     *,
@@ -383,7 +381,7 @@ def build_result(
 
 def assembled(
     context: Context,
-    final: LloydResult,
+    final: LloydState,
     domain: Domain,
     status: Status,
     n_leaves: int | None,
@@ -405,7 +403,6 @@ def assembled(
         context.radius * unit,
         context.size.weights.told(messages),
         final.n_iterations,
-        final.error * unit**2,
         square=context.size.weights.square,
         size=context.size.n,
         size_sd=context.size.sd,
@@ -426,7 +423,7 @@ def assembled(
 
 def _signs(
     facts: SizedFacts,
-    final: LloydResult,
+    final: LloydState,
     points: np.ndarray,
     n_leaves: int | None,
     measurement: Measured | None,
@@ -466,7 +463,7 @@ def _signs(
 
 
 def _errors(
-    facts: SizedFacts, final: LloydResult, domain: Domain, measurement: Measured
+    facts: SizedFacts, final: LloydState, domain: Domain, measurement: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
     rows, unit, quality = facts.rows, facts.rows.unit, measurement.quality
@@ -483,7 +480,7 @@ def _errors(
 
 def measured(
     context: Context,
-    final: LloydResult,
+    final: LloydState,
     domain: Domain,
     n_leaves: int | None,
     bounds: Domain | None,
@@ -517,13 +514,13 @@ def measured(
     measurement = replace(measurement, taken=taken * rows.unit**2)
     # What noise is expected to have added to the sum of squares: where it moves the mean of n
     # rows by e, n |e|^2, which is n d times the variance of a coordinate.
-    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    counts = final.certain_counts(tuning.certain_count_sd)
     loss = final.centers.shape[1] * float(counts @ final.variance)
     return Measured(points, measurement, loss, lost)
 
 
 def shrink_to_mean(
-    final: LloydResult, n_leaves: int | None, tuning: Tuning
+    final: LloydState, n_leaves: int | None, tuning: Tuning
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise.
 
@@ -533,7 +530,7 @@ def shrink_to_mean(
     keeps.
     """
     centers, d = final.centers, final.centers.shape[1]
-    weights = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    weights = final.certain_counts(tuning.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)
@@ -551,7 +548,7 @@ def shrink_to_mean(
 
 
 def _middle(
-    final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
+    final: LloydState, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
 ) -> np.ndarray:
     """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise;
     `kept` is the part of their distances that the centers keep in the mean."""
@@ -573,7 +570,7 @@ def _steps(points: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray
 
 
 def _centers_sd(
-    final: LloydResult,
+    final: LloydState,
     inertia: float,
     inertia_sd: float,
     size: Size,
@@ -590,7 +587,7 @@ def _centers_sd(
     spread along it: in d - 1 dimensions.
     """
     d = max(1, final.centers.shape[1] - on_sphere)
-    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    counts = final.certain_counts(tuning.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
     own_precision = 1 / final.spread_variance
     prior = 1 / max(common**2 + noise**2, 1e-300)
@@ -624,7 +621,7 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
     return np.sqrt(along + sine / others * np.maximum(0.0, 1 - np.square(points)))
 
 
-def _uneven(final: LloydResult, tuning: Tuning) -> float:
+def _uneven(final: LloydState, tuning: Tuning) -> float:
     """The part of the sum of squares that clusters have beyond what they had if all were alike: as
     wide as the one in which the row in the middle is, by width. One that took in another is wide.
     """
