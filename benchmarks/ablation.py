@@ -43,6 +43,7 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     fit_context,
     lloyd,
     lloyd_state,
+    n_clusters,
 )
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
@@ -235,6 +236,7 @@ def tuned(**changes):
 def with_tuning(tuning):
     return (
         (engine, "TUNING", tuning),
+        (n_clusters, "TUNING", tuning),
         (fit_context, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 

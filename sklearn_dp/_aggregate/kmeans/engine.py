@@ -233,7 +233,7 @@ def engine_entries(
     """
     entries = first_entries(rho, n_features, TUNING, bounds_known=bounds_known, prefix=prefix)
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    choice = choice_entries(n_clusters, n_features, rest, rho, prefix, TUNING)
+    choice = choice_entries(n_clusters, n_features, rest, rho, prefix)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
     return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality))
 

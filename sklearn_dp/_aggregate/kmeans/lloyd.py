@@ -54,19 +54,14 @@ def move_clusters(
     state: LloydState,
     errors: np.ndarray,
     errors_sd: np.ndarray,
-    displacement: np.ndarray,
+    way: np.ndarray,
 ) -> int:
-    """Merge and split clusters by their spread, in place; returns the number of moves.
-
-    `errors` and `errors_sd` (k,), in squared steps, are of the centers before this iteration;
-    `displacement` (k,) is the squared way of each since: the mean squared distance to the new
-    center is smaller by that.
-    """
+    """Merge and split clusters by their spread, in place; returns the number of moves. The others
+    are as in :meth:`.lloyd_state.LloydState.update_spread`."""
     tuning, d = context.tuning, context.rows.n_features
     n = state.certain_counts(tuning.certain_count_sd)
     sure = state.counts > tuning.certain_count_sd * state.counts_sd
-    spread = np.maximum(errors / n - displacement, 0.0)
-    state.update_spread(spread, errors_sd / n, tuning.memory)
+    state.update_spread(errors, errors_sd, way, tuning)
     noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
     state.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
     likely, likely_sd, visible = likely_counts(context, state)
@@ -443,10 +438,10 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     state.distances = observed.clip.norms(context.size.n)
     state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last
-    drift, displacement = update(state, observed, tuning, relax=relax, low_signal=low)
+    drift, way = update(state, observed, tuning, relax=relax, low_signal=low)
     n_moves = 0
     if observed.errors is not None:
-        n_moves = move_clusters(context, state, *observed.errors, displacement)
+        n_moves = move_clusters(context, state, *observed.errors, way)
     if len(state.centers) > context.n_clusters:
         reduce_centers(context, state)
         return False

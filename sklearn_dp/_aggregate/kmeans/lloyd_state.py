@@ -141,10 +141,14 @@ class LloydState:
         self.old_count = variance * (counts / sd**2 + self.old_count / self.old_count_variance)
         self.old_count_variance = variance
 
-    def update_spread(self, spread: np.ndarray, sd: np.ndarray, memory: float) -> None:
-        """Average a release of the spread of the clusters, whose noise differs from one to the
-        other."""
-        old = self.spread_variance + np.square(memory * self.spread)
+    def update_spread(
+        self, errors: np.ndarray, errors_sd: np.ndarray, way: np.ndarray, tuning: Tuning
+    ) -> None:
+        """Average a release of the sums of squares (k,), in squared steps, about the centers as
+        they were before squared ways (k,): the mean squared distance is smaller by these."""
+        n = self.certain_counts(tuning.certain_count_sd)
+        spread, sd = np.maximum(errors / n - way, 0.0), errors_sd / n
+        old = self.spread_variance + np.square(tuning.memory * self.spread)
         weight = 1 / (1 / np.square(sd) + 1 / old)
         self.spread = weight * (spread / np.square(sd) + self.spread / old)
         self.spread_variance = weight
