@@ -44,6 +44,8 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     lloyd,
     lloyd_state,
     n_clusters,
+    quality,
+    result,
 )
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
@@ -236,7 +238,7 @@ def tuned(**changes):
 def with_tuning(tuning):
     return (
         (engine, "TUNING", tuning),
-        (n_clusters, "TUNING", tuning),
+        *((module, "TUNING", tuning) for module in (n_clusters, quality, result)),
         (fit_context, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 

@@ -243,8 +243,8 @@ def fit_day(
     since = np.hypot(since / total, np.sqrt(part * (1 - part) * max(fewer, 0.0))) * size
     result = replace(result, weights_drift=np.hypot(cast("Any", result.weights_drift), since))
     # Sampling is in the variance already.
-    sd = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
-    return replace(result, centers_sd=sd), stream
+    errors = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
+    return replace(result, centers_sd=errors), stream
 
 
 def _final(stream: StreamState, n: float) -> LloydState:

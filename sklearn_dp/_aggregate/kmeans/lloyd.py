@@ -99,7 +99,7 @@ def move_clusters(
         most=max(1, context.n_clusters // 2),
     )
     state.moved = state.moved or n_moves > 0
-    state.idle = not noisy and cheapest_cost(state, tuning) < half
+    state.idle = not noisy and _Mergers(state, tuning).cheapest()[1] < half
     state.precise = state.noise_share < tuning.precise_centers
     # A split would gain, and only the noise of a small count makes all mergers dear.
     unsure = state.counts < tuning.sure_count_sd * state.counts_sd
@@ -155,13 +155,14 @@ class _Halves:
         return np.argmin(scores, axis=1)
 
     def _direction(self, j: int) -> np.ndarray:
-        """A unit vector of shape (d,) for cluster j."""
-        if self._coreset is not None:
-            near = self._labels == j
+        """A unit vector of shape (d,) for cluster j: between the centers of a 2-means of its
+        points, or anywhere."""
+        if self._coreset is not None and np.count_nonzero(near := self._labels == j) > 1:
             points, weights = self._coreset.points[near], self._coreset.weights[near]
-            vector = split_direction(points, weights, self._rng)
-            if vector is not None:
-                return self._coreset.axes.lift(vector)
+            one, other = weighted_kmeans(points, weights, 2, self._rng, n_starts=5)
+            length = np.linalg.norm(other - one)
+            if length > 0:
+                return self._coreset.axes.lift((other - one) / length)
         guess = self._rng.random(self._centers.shape[1]) - 0.5
         return guess / np.linalg.norm(guess)
 
@@ -205,11 +206,6 @@ def merge_and_split(
         mergers.leave([j, *pair])
         done += 1
     return done
-
-
-def cheapest_cost(state: LloydState, tuning: Tuning) -> float:
-    """By how much the cheapest merger of a pair raises the cost."""
-    return _Mergers(state, tuning).cheapest()[1]
 
 
 class _Mergers:
@@ -277,18 +273,6 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
     state.forget([j, free])
 
 
-def split_direction(
-    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
-) -> np.ndarray | None:
-    """Unit vector between the centers of a 2-means of released points (m, q); None in one place."""
-    if len(points) < 2:
-        return None
-    pair = weighted_kmeans(points, weights, 2, rng, n_starts=5)
-    vector = pair[1] - pair[0]
-    length = np.linalg.norm(vector)
-    return vector / length if length > 0 else None
-
-
 def reduce_centers(context: LloydContext, state: LloydState) -> None:
     """From more centers than asked for to the number asked for: k-means of them, by their counts.
 
@@ -316,14 +300,12 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     state.centers[empty] = axes.lift(groups[empty])
     state.counted = state.centers
     state.variance = np.square(share) @ state.variance
-    old = member @ state.old_count, member @ state.old_count_variance
     state.counts = member @ state.counts
     state.counts_sd = np.sqrt(member @ state.counts_sd**2)
-    state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
-    state.spread, state.spread_variance = (
-        np.zeros(context.n_clusters),
-        np.full(context.n_clusters, np.inf),
-    )
+    state.old_count = member @ state.old_count
+    state.old_count_variance = np.where(empty, np.inf, member @ state.old_count_variance)
+    state.spread = np.zeros(context.n_clusters)
+    state.spread_variance = np.full(context.n_clusters, np.inf)
 
 
 # -- lloyd -----------------------------------------------------------------------------------------

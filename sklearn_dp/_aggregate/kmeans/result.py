@@ -27,7 +27,7 @@ from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from ..shared.noisy_norms import NoisyNorms
 from .coreset import Line
-from .fit_context import Choice, Context, SizedFacts, Tuning
+from .fit_context import TUNING, Choice, Context, SizedFacts
 from .lloyd_state import LloydState, changed_sides
 from .quality import (
     QUALITY,
@@ -91,9 +91,9 @@ class _Trouble(NamedTuple):
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
     severity: Severity = "all"
 
-    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> Message:
+    def with_remedy(self, signs: Diagnostics, budget: Budget) -> Message:
         """The problem, and what to do."""
-        times = _times_less_noise(signs, tuning)
+        times = _times_less_noise(signs)
         other = () if signs.n_clusters == 1 else self.other
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
@@ -102,55 +102,45 @@ class _Trouble(NamedTuple):
         return Message(self.code, self.text, (), action, self.severity)
 
 
-def in_words(signs: Diagnostics, status: Status, tuning: Tuning, budget: Budget) -> Status:
-    """The status: what was missing before (`status`), or what is now and what would help."""
+def in_words(signs: Diagnostics, status: Status, budget: Budget, *, points: bool = False) -> Status:
+    """The status: what was missing before (`status`), or what is wrong now and what would help.
+    `points`: of released points that are the answer themselves, without centers."""
     if status:
         return status
-    trouble = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
-    return status if trouble is None else status.add(trouble.with_remedy(signs, tuning, budget))
+    if points:
+        trouble = _trouble_of_points(signs)
+    else:
+        trouble = _early_trouble(signs) if signs.loss is None else _trouble(signs)
+    return status if trouble is None else status.add(trouble.with_remedy(signs, budget))
 
 
-def coreset_in_words(
-    signs: Diagnostics, status: Status, n_clusters: int, tuning: Tuning, budget: Budget
-) -> Status:
-    """The status of released points that are the answer themselves, without centers."""
-    if status:
-        return status
-    n_leaves = signs.n_leaves or 0
+def _trouble_of_points(signs: Diagnostics) -> _Trouble | None:
+    """Points are where noise is if they are of very few rows, or of few in many features."""
+    n_leaves, faint = signs.n_leaves or 0, signs.signal < TUNING.faint_signal
     if n_leaves == 0:
         text = "one point for all rows: no dense region stands out from the noise"
-        trouble = _Trouble("no_structure", text)
-    elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
+        return _Trouble("no_structure", text)
+    doubtful = signs.noise > TUNING.points_noise or n_leaves < 2 * signs.n_clusters
+    if signs.signal < TUNING.useless_signal or (faint and doubtful):
         text = "too few rows for this budget: the points are mostly noise"
-        trouble = _Trouble("few_rows", text)
-    elif n_leaves < n_clusters:
+        return _Trouble("few_rows", text)
+    if n_leaves < signs.n_clusters:
         text = f"fewer points than n_clusters were released: {n_leaves}"
-        trouble = _Trouble("few_points", text, severity="part")
-    else:
-        return status
-    return status.add(trouble.with_remedy(signs, tuning, budget))
+        return _Trouble("few_points", text, severity="part")
+    return None
 
 
-def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
-    """True if released points are where noise is: of very few rows, or of few in many features."""
-    faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
-    lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
-    return signs.signal < tuning.useless_signal or faint or lone
-
-
-def _early_trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
+def _early_trouble(signs: Diagnostics) -> _Trouble | None:
     """Without a released quality: what the start and the iterations show."""
-    if signs.signal < tuning.useless_signal:
+    if signs.signal < TUNING.useless_signal:
         return _Trouble(*_FEW_ROWS)
     if signs.n_leaves == 0:
         text = "no structure found: no dense region stands out from the noise"
         return _Trouble("no_structure", text)
-    if signs.noise_share > tuning.useless_noise:
-        return _Trouble(*_NARROW)
-    return None
+    return _Trouble(*_NARROW) if signs.noise_share > TUNING.useless_noise else None
 
 
-def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
+def _trouble(signs: Diagnostics) -> _Trouble | None:
     """With a released quality: what is wrong, or None.
 
     Where clusters are known to explain next to nothing, the answer is about as good as one center,
@@ -162,9 +152,9 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     if signs.one_center:
         text = "only one center was released: the noise would have hidden several"
         return _Trouble("one_center", text, figure="at least")
-    shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
-    unexplained = not shown and signs.explained_sd < tuning.unexplained_sd
-    if signs.loss > (tuning.useless_loss_alike if unexplained else tuning.useless_loss):
+    shown = signs.explained > TUNING.certain_count_sd * signs.explained_sd
+    unexplained = not shown and signs.explained_sd < TUNING.unexplained_sd
+    if signs.loss > (TUNING.useless_loss_alike if unexplained else TUNING.useless_loss):
         text = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
         figure = "about" if signs.loss < _NEARLY_ALL else "at least"
         return _Trouble("mostly_noise", text, figure=figure)
@@ -174,34 +164,34 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
         return _Trouble("missing_clusters", signs.missed, other, "none", "part")
     if unexplained:
         # About as good as one center, and nobody is in most of the clusters.
-        empty = signs.light >= tuning.rowless
+        empty = signs.light >= TUNING.rowless
         return _empty("no_clusters", "no clusters shown", signs) if empty else None
-    return _trouble_of_clusters(signs, tuning, shown)
+    return _trouble_of_clusters(signs, shown)
 
 
-def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Trouble | None:
+def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
     """Return what is wrong where clusters may be `shown`: nothing known says that
     there are none."""
     assert signs.loss is not None
-    if signs.noise_share > tuning.useless_noise:
+    if signs.noise_share > TUNING.useless_noise:
         return _Trouble(*_NARROW)
-    plain = signs.explained > tuning.sure_count_sd * signs.explained_sd
-    if signs.signal < tuning.useless_signal and not plain:
+    plain = signs.explained > TUNING.sure_count_sd * signs.explained_sd
+    if signs.signal < TUNING.useless_signal and not plain:
         return _Trouble(*_FEW_ROWS)
-    faint = signs.signal < tuning.faint_signal
+    faint = signs.signal < TUNING.faint_signal
     if signs.light > 0 and (faint or not shown):
         return _empty("empty_clusters", "mostly noise", signs)
-    if not shown and signs.loss > tuning.doubtful_loss:
+    if not shown and signs.loss > TUNING.doubtful_loss:
         text = "no evidence of clusters: the centers explain no more than noise would"
         return _Trouble("no_clusters", text)
-    partial = signs.explained - signs.explained_sd < tuning.partial
-    if plain and signs.light > 0 and signs.uneven > tuning.uneven:
+    partial = signs.explained - signs.explained_sd < TUNING.partial
+    if plain and signs.light > 0 and signs.uneven > TUNING.uneven:
         # Some centers have no visible rows; wide clusters probably absorbed others.
         more = ", and a few are much wider than the rest"
         return _empty("missing_clusters", "clusters may be missing", signs, more)
-    if plain and partial and signs.light >= tuning.rowless:
+    if plain and partial and signs.light >= TUNING.rowless:
         return _empty("missing_clusters", "clusters may be missing", signs)
-    if shown and faint and partial and signs.loss > tuning.doubtful_loss:
+    if shown and faint and partial and signs.loss > TUNING.doubtful_loss:
         text = (
             "some clusters may be missing: with so few rows, the centers explain only part of the "
             "spread"
@@ -223,33 +213,26 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
 
 
 def _part(part: float) -> str:
-    """A part in words.
-
-    >>> _part(0.301), _part(0.95)
-    ('about 30%', 'nearly all')
-    """
+    """A part in words."""
     return f"about {100 * part:.0f}%" if part < _NEARLY_ALL else "nearly all"
 
 
-def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
+def _times_less_noise(signs: Diagnostics) -> float:
     """How many times less noise leaves none of the signs of too much.
 
     All of them fall with the number of units and with the budget: the noise of a number of units,
     that of a center in radii of the data, that of counts next to clusters of the same size, and, by
     the square, the parts of sums of squares and of spreads that are noise.
     """
-    known = [tuning.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
-    parts = [part for part in (signs.loss, signs.noise_share) if part is not None]
-    known += [_to_tenth(part) for part in parts if not math.isnan(part)]
+    known = [TUNING.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
+    for part in (signs.loss, signs.noise_share):
+        # With t times less noise a part p of a sum of squares becomes p / t^2, next to 1 - p that
+        # stays: a tenth of the new sum at t = sqrt(9 p / (1 - p)). Where nearly all is noise,
+        # nothing is known of the rest.
+        if part is not None and not math.isnan(part):
+            part = min(part, _NEARLY_ALL)
+            known.append(math.sqrt(9 * part / (1 - part)))
     return max(*known, 0.0 if math.isnan(signs.even) else signs.even)
-
-
-def _to_tenth(part: float) -> float:
-    """How many times less noise makes it a tenth of a sum of squares that it is a part of. Times t,
-    a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t = sqrt(9 p / (1
-    - p)). Where nearly all is noise, nothing is known of the rest."""
-    part = min(part, _NEARLY_ALL)
-    return math.sqrt(9 * part / (1 - part))
 
 
 # -- result ----------------------------------------------------------------------------------------
@@ -395,7 +378,7 @@ def assembled(
     signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
-    messages = in_words(signs, status, context.tuning, context.session.budget_for)
+    messages = in_words(signs, status, context.session.budget_for)
     lengths = context.size.lengths
     result = EngineResult(
         points,
@@ -429,7 +412,7 @@ def _signs(
     measurement: Measured | None,
 ) -> Diagnostics:
     """Return the diagnostics of the answer `points` (k, d)."""
-    k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
+    k, signal = facts.n_clusters, facts.size.signal
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
@@ -440,25 +423,24 @@ def _signs(
     if measurement is None:
         return signs
     quality, loss = measurement.quality, measurement.loss * facts.rows.unit**2
-    light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
-    near = (quality.near, quality.near_sd)
+    light = bool(np.any(final.counts < TUNING.sure_count_sd * final.counts_sd))
     # How many times the units there should be for k clusters of the same size to stand out of the
     # noise of their counts.
     least = _SURELY * float(np.max(final.counts_sd))
     # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
+    lost = quality.total < TUNING.certain_count_sd * quality.total_sd
     return replace(
         signs,
         loss=loss / max(quality.inertia, quality.inertia_sd),
         even=least * facts.n_clusters / facts.size.n,
         loose=lost or quality.total < facts.size.n * square,
-        light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
-        uneven=_uneven(final, tuning),
+        light=float(np.mean(final.counts < TUNING.certain_count_sd * final.counts_sd)),
+        uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
-        missed=missed_in_words(quality.far, near, facts.size.n, light, tuning, measurement.lost),
+        missed=missed_in_words(quality, facts.size.n, light, measurement.lost),
     )
 
 
@@ -469,7 +451,7 @@ def _errors(
     rows, unit, quality = facts.rows, facts.rows.unit, measurement.quality
     inertia = quality.near / unit**2, quality.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
-    sd = _centers_sd(final, *inertia, facts.size, facts.tuning, sphere) * unit
+    sd = _centers_sd(final, *inertia, facts.size, sphere) * unit
     # The rows were counted next to the centers before the last update.
     after, before = _steps(measurement.points, rows, domain), final.counted
     if sphere:
@@ -487,8 +469,8 @@ def measured(
     line: Line | None = None,
 ) -> Measured:
     """Release the quality of centers."""
-    rows, tuning = context.rows, context.tuning
-    centers, middle, _ = shrink_to_mean(final, n_leaves, tuning)
+    rows = context.rows
+    centers, middle = shrink_to_mean(final, n_leaves)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
@@ -503,60 +485,50 @@ def measured(
     at_ends = rows_at_ends(context, steps, reach, domain, bounds)
     caps, most, lost = caps_of(context, steps, reach, moved, at_ends)
     count_sd = noise_sd(context.left(QUALITY))
-    limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
+    limits = way + far_limits(final, context.size.n, count_sd, context.radius)
     caps = np.minimum(caps, limits)
     measurement = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
-    taken = taken_by_caps(final, caps, rows.limit, tuning, at_ends)
+    taken = taken_by_caps(final, caps, rows.limit, at_ends)
     if line is not None:  # which shows rows at any distance
         taken = max(taken, line.beyond(steps, caps))
     measurement = replace(measurement, taken=taken * rows.unit**2)
     # What noise is expected to have added to the sum of squares: where it moves the mean of n
     # rows by e, n |e|^2, which is n d times the variance of a coordinate.
-    counts = final.certain_counts(tuning.certain_count_sd)
+    counts = final.certain_counts(TUNING.certain_count_sd)
     loss = final.centers.shape[1] * float(counts @ final.variance)
     return Measured(points, measurement, loss, lost)
 
 
-def shrink_to_mean(
-    final: LloydState, n_leaves: int | None, tuning: Tuning
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centers shrunk toward their weighted mean, by what of their distance may be noise.
+def shrink_to_mean(final: LloydState, n_leaves: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Centers shrunk toward their weighted mean, by what of their distance may be noise; and that
+    mean, nearer to the origin by what of its way there may be noise.
 
     Where the cells have shown the clusters the Kalman update has shrunk the centers toward these,
-    and more of it would only hurt: that is so where cells are cut along all features. Returns the
-    centers (k, d), that mean (d,) afterward, and the part (k,) of its distance that each center
-    keeps.
+    and more of it would only hurt: that is so where cells are cut along all features.
     """
     centers, d = final.centers, final.centers.shape[1]
-    weights = final.certain_counts(tuning.certain_count_sd)
+    weights = final.certain_counts(TUNING.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)
     noise = d * final.variance
     if n_leaves is None or n_leaves >= len(centers):
-        noise = np.maximum(0.0, noise - tuning.shrink_spread * float(weights @ square))
-        noise *= d > tuning.wide_features
-    noise *= tuning.shrink
+        noise = np.maximum(0.0, noise - TUNING.shrink_spread * float(weights @ square))
+        noise *= d > TUNING.wide_features
+    noise *= TUNING.shrink
     typical = max(0.0, float(weights @ (square - noise)))
     # A center far out keeps its place: it is not the noise that took it there.
     signal = np.maximum(typical, square - noise)
     kept = np.where(noise > 0, signal / np.maximum(signal + noise, 1e-300), 1.0)
-    shrunk = _middle(final, middle, weights, float(weights @ kept), tuning)
-    return shrunk + kept[:, None] * (centers - middle), shrunk, kept
-
-
-def _middle(
-    final: LloydState, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
-) -> np.ndarray:
-    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise;
-    `kept` is the part of their distances that the centers keep in the mean."""
+    shrunk = middle
     # One center has been shrunk on its way; in few features several are worth their noise.
-    if len(middle) <= tuning.wide_features or len(final.centers) == 1:
-        return middle
-    noise = len(middle) * float(np.square(weights) @ final.variance)
-    return middle * max(0.0, 1.0 - (1.0 - kept) * noise / max(float(middle @ middle), 1e-300))
+    if d > TUNING.wide_features and len(centers) > 1:
+        lost = 1.0 - float(weights @ kept)
+        noise = d * float(np.square(weights) @ final.variance)
+        shrunk = middle * max(0.0, 1.0 - lost * noise / max(float(middle @ middle), 1e-300))
+    return shrunk + kept[:, None] * (centers - middle), shrunk
 
 
 def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:
@@ -574,7 +546,6 @@ def _centers_sd(
     inertia: float,
     inertia_sd: float,
     size: Size,
-    tuning: Tuning,
     on_sphere: bool = False,
 ) -> np.ndarray:
     """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and
@@ -587,7 +558,7 @@ def _centers_sd(
     spread along it: in d - 1 dimensions.
     """
     d = max(1, final.centers.shape[1] - on_sphere)
-    counts = final.certain_counts(tuning.certain_count_sd)
+    counts = final.certain_counts(TUNING.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
     own_precision = 1 / final.spread_variance
     prior = 1 / max(common**2 + noise**2, 1e-300)
@@ -621,11 +592,11 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
     return np.sqrt(along + sine / others * np.maximum(0.0, 1 - np.square(points)))
 
 
-def _uneven(final: LloydState, tuning: Tuning) -> float:
+def _uneven(final: LloydState) -> float:
     """The part of the sum of squares that clusters have beyond what they had if all were alike: as
     wide as the one in which the row in the middle is, by width. One that took in another is wide.
     """
-    sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
+    sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0
     counts, spread = final.counts[sure], final.spread[sure]

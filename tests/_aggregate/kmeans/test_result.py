@@ -58,15 +58,13 @@ SIZE = Size(400.0, 1.0)
 def test_errors_of_centers_have_noise_and_sampling():
     """Variance 4 of the noise; 100 rows of mean squared distance 10 in two features: 10 / 200."""
     final = result([[0, 0], [1, 1]], counts=np.array([100.0, 1.0]))
-    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE, TUNING)[0], np.sqrt(4 + 10 / 200))
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE)[0], np.sqrt(4 + 10 / 200))
     # A count of next to nothing is taken for what is sure, here twice its noise.
     least = TUNING.certain_count_sd
-    assert np.allclose(
-        _centers_sd(final, 4000.0, 0.0, SIZE, TUNING)[1], np.sqrt(4 + 10 / (2 * least))
-    )
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE)[1], np.sqrt(4 + 10 / (2 * least)))
     # Of weights whose squares come to half of their sum: half of the sampling.
     even = replace(SIZE, weights=Weights(square=0.5))
-    assert np.allclose(_centers_sd(final, 4000.0, 0.0, even, TUNING)[0], np.sqrt(4 + 10 / 400))
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, even)[0], np.sqrt(4 + 10 / 400))
 
 
 def rare_flag(n, d, seed):
