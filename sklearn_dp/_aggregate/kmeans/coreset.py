@@ -45,7 +45,7 @@ from ..shared.axes import normal_points, plain_axes, second_moment
 from ..shared.centering import Size, geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
 from ..shared.weighted_kmeans import weighted_kmeans
-from .fit_context import Context, Facts, Run, SizedFacts, Tuning, coarse_pays
+from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 
 
 def tail_cells(
@@ -201,10 +201,6 @@ class Tree:
         self.precision[nodes] = old + 1
         self.weight[nodes] = np.where(mean > self.keep_sd * sd / np.sqrt(old + 1), mean, 0.0)
 
-    def prune_unconfirmed(self) -> None:
-        """Forget what passed the lower threshold of the first level and had no second look."""
-        self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
-
     def leaves(self, grid: CellGrid) -> tuple[Leaves, np.ndarray]:
         """The nodes with weight left, as boxes; and the leaf of each node, or -1."""
         leaf = np.flatnonzero(self.weight > 0)
@@ -249,7 +245,8 @@ def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Lea
         nodes = tree.grow(parents, bits, cells, values, detection)
         rows.apply(Moved(n_new + len(again), cells, nodes))
         parents = nodes[values > tuning.split_cells * threshold]
-    tree.prune_unconfirmed()
+    # What passed the lower threshold of the first level and had no second look is no leaf.
+    tree.weight[(tree.precision == 1) & (tree.weight <= tree.threshold)] = 0.0
     leaves, leaf_of_node = tree.leaves(grid)
     rows.apply(Settled(leaf_of_node))
     return leaves
@@ -274,11 +271,12 @@ class Coreset:
     noise: float  # standard deviation of a count
     axes: Axes  # where centers are compared with the points
 
-    @property
-    def inner(self) -> np.ndarray:
-        """About the mean squared distance (n_leaves,) of a cell's rows from its mean: half of that
-        of rows that fill the box evenly."""
-        return np.sum(np.square(self.widths), axis=1) / 24
+    def nearest(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The nearest of the centers (k, d) of each leaf, the squared distance to it along the
+        axes, and about the mean squared distance of its rows: within a cell half of that of rows
+        that fill the box evenly."""
+        near, squares = nearest_centers(self.leaves[0], self.axes.flatten(centers))
+        return near, squares, squares + np.sum(np.square(self.widths), axis=1) / 24 + self.axes.rest
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -437,38 +435,25 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     variance = 1 / (1 / count_variance + 1 / sum_variance)
     n, n_sd = variance * (count / count_variance + counts.sum() / sum_variance), math.sqrt(variance)
     size = Size(max(n, 2 * n_sd), mu, sd=n_sd)
-    tail, median = _tail(counts, edges, sd, size.n, tuning)
-    size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
+    parts = 1 - max(tuning.inside), 0.5
+    far, half = (quantile_from_histogram(counts, edges, sd, part * size.n) for part in parts)
+    if far and half:
+        size = replace(size, tail=far / half, median=half)
+    size = replace(size, lengths=NoisyNorms(counts, edges, sd))
     if size.small:
         n_bins = tuning.small_radius_bins
         counts = np.append(counts[: 1 - n_bins].sum(), counts[1 - n_bins :])
         edges = np.append(0.0, edges[-n_bins:])
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
-    target = _outside(context, size) * size.n
+    # Noise of a second moment grows with the square of the radius. In few dimensions none is
+    # released, and a small cluster far out is not to be lost.
+    outside = tuning.outside if size.small or rows.n_features > 3 else 0.0
+    target = (tuning.small_outside if coarse_pays(context, size) else outside) * size.n
     # More than the noise is asked for: where the public bounds are far too wide, many empty bins
     # are passed before the first one that holds data, and empty bins must not stop the search.
     radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
     return radius or rows.ball / 2, size
-
-
-def _tail(
-    counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
-) -> tuple[float, float]:
-    """How far out the last rows are, in median distances, and the median; (1, 0) where noise hides
-    it."""
-    parts = 1 - max(tuning.inside), 0.5
-    far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
-    return (far / half, half) if far and half else (1.0, 0.0)
-
-
-def _outside(facts: Facts, size: Size) -> float:
-    """Part of the rows that the radius may leave out: noise of a second moment grows with its
-    square. In few dimensions none is released, and a small cluster far out is not to be lost."""
-    tuning = facts.tuning
-    if coarse_pays(facts, size):
-        return tuning.small_outside
-    return tuning.outside if size.small or facts.rows.n_features > 3 else 0.0
 
 
 def axes_of(context: Context, fraction: float = 1.0) -> Axes:
@@ -586,8 +571,15 @@ def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
 
 
 def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
-    """Bins along one axis with weight as points, at their middles."""
-    edges = _edges(context.radius, *ends)
+    """Bins along one axis with weight as points, at their middles: equal within the radius, in
+    proportion to the distance beyond it."""
+    (low, high), radius = ends, context.radius
+    inner = np.linspace(max(low, -radius), min(high, radius), _BINS - 2 * _OUTER + 1)
+    below, above = (
+        radius * max(abs(end) / radius, 1.0) ** (np.arange(1, _OUTER) / _OUTER)
+        for end in (low, high)
+    )
+    edges = np.concatenate([np.maximum(-below[::-1], low), inner, np.minimum(above, high)])
     answer = context.rows.ask(LineRanks(axis, edges))
     decode = prefix_noise(_BINS)
     ranks = context.released(entry, answer, rho)[0] @ decode.T
@@ -609,15 +601,3 @@ def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: flo
     points, widths = centers[leaf, None], widths[leaf, None]
     leaf_points = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
     return Line(**vars(leaf_points), ends=ends, sd=float(sd))
-
-
-def _edges(radius: float, low: float, high: float) -> np.ndarray:
-    """Edges (`_BINS` - 1,) in steps between the ends of the box: equal within the radius, in
-    proportion to the distance beyond it."""
-    first, last = max(low, -radius), min(high, radius)
-    inner = np.linspace(first, last, _BINS - 2 * _OUTER + 1)
-    below, above = (
-        radius * max(abs(end) / radius, 1.0) ** (np.arange(1, _OUTER) / _OUTER)
-        for end in (low, high)
-    )
-    return np.concatenate([np.maximum(-below[::-1], low), inner, np.minimum(above, high)])

@@ -63,7 +63,6 @@ from .coreset import (
     axis_coreset,
     build_coreset,
     column_coreset,
-    nearest_centers,
     release_location,
     ruling_column,
     solved_start,
@@ -431,8 +430,8 @@ def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None =
 
 def _still_rules(context: Context, coreset: Coreset) -> bool:
     """True if what clusters along an axis leave is more than what is off it."""
-    points, weights = coreset.leaves
-    _, squares = nearest_centers(points, coreset.axes.flatten(solved_start(context, coreset)))
+    weights = coreset.leaves[1]
+    _, squares, _ = coreset.nearest(solved_start(context, coreset))
     left = float(weights @ squares) / max(float(weights.sum()), 1e-300)
     return left > coreset.axes.rest
 

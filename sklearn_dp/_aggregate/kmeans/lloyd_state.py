@@ -17,7 +17,7 @@ from ..._privacy._sealed import Sealed
 from ..._rows.bins import row_slices
 from ..shared.centering import geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
-from .coreset import Coreset, nearest_centers
+from .coreset import Coreset
 from .fit_context import Context, SizedFacts, Tuning
 
 
@@ -166,9 +166,7 @@ def cluster_scales(facts: LloydFacts, centers: np.ndarray) -> np.ndarray:
     core, k, tuning = facts.coreset, len(centers), facts.tuning
     if core is None or core.n_leaves == 0:
         return np.ones(k)
-    points, weights = core.leaves
-    near, squared = nearest_centers(points, core.axes.flatten(centers))
-    spread = squared + core.inner + core.axes.rest
+    (near, _, spread), weights = core.nearest(centers), core.leaves[1]
     mass = np.bincount(near, weights, minlength=k)
     total = np.bincount(near, weights * spread, minlength=k)
     typical, prior = total.sum() / mass.sum(), tuning.sure_count_sd * core.noise
@@ -189,10 +187,8 @@ def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
         return facts.width
     if not facts.size.small or facts.coarse or core is None or core.n_leaves == 0:
         return None
-    points, weights = core.leaves
-    _, squared = nearest_centers(points, core.axes.flatten(centers))
-    inner = squared + core.inner + core.axes.rest
-    return float(np.sqrt(weights @ inner / weights.sum()))
+    weights = core.leaves[1]
+    return float(np.sqrt(weights @ core.nearest(centers)[2] / weights.sum()))
 
 
 def likely_counts(
@@ -204,9 +200,8 @@ def likely_counts(
     count, sd = state.counts, state.counts_sd
     if facts.coarse or core is None or core.n_leaves == 0:
         return count, sd, np.ones(k, dtype=bool)
-    points, weights = core.leaves
-    near, _ = nearest_centers(points, core.axes.flatten(state.centers))
-    mass = np.bincount(near, weights, minlength=k)
+    near = core.nearest(state.centers)[0]
+    mass = np.bincount(near, core.leaves[1], minlength=k)
     variance = core.noise**2 * np.maximum(np.bincount(near, minlength=k), 1)
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
     unsure = count < tuning.sure_count_sd * sd
