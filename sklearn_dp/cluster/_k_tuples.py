@@ -15,7 +15,7 @@ from .._aggregate.kmeans.engine import fit_engine
 from .._aggregate.kmeans.fit_context import Candidates, Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.private_coreset import choose_separately
-from .._aggregate.kmeans.result import build_result
+from .._aggregate.kmeans.result import build_result, measured
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
@@ -407,9 +407,8 @@ class TupleContext:
             callback=self.progress,
         )
         final = lloyd(context, np.rint(centers / rows.unit))
-        return build_result(
-            context, final, self.domain, Status(), n_leaves=None, bounds=self.domain
-        )
+        measurement = measured(context, final, self.domain, None, self.domain)
+        return build_result(context, final, self.domain, Status(), None, measurement)
 
 
 def centers_of(estimator):

@@ -49,7 +49,7 @@ from .lloyd_state import (
     update,
 )
 from .quality import FarRows, Quality
-from .result import EngineResult, assembled, measured
+from .result import EngineResult, build_result, measured
 
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
@@ -222,6 +222,7 @@ def fit_day(
     final = _final(stream, likely)
     final.distances = observed.clip.norms(likely)
     known = measured(day, final, domain, len(centers), domain)
+    assert known is not None
     if keep < 1:  # rows that the first day has shown far out may be forgotten
         known = known._replace(lost=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
@@ -230,7 +231,7 @@ def fit_day(
     whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
     quality = stream.sums.quality(size, known.quality)
     known = known._replace(quality=quality, loss=known.loss * size / likely)
-    result = assembled(whole, _final(stream, size), domain, Status(), len(centers), known)
+    result = build_result(whole, _final(stream, size), domain, Status(), len(centers), known)
     if not result.status and spread and stream.quiet < _QUIET:
         result = replace(result, status=Status([_SETTLING]))
     # What counts (k,) may be off by, beyond noise: units have changed sides in earlier moves, and a

@@ -82,7 +82,7 @@ from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydState
 from .n_clusters import choice_entries, choose, reference_number
 from .quality import QUALITY, quality_entry
-from .result import EngineResult, build_result
+from .result import EngineResult, build_result, measured
 
 # -- projection ------------------------------------------------------------------------------------
 # Many clusters in many features: found in a public random projection, then moved in all features.
@@ -335,16 +335,10 @@ def fit_engine(
         found = _from_coreset(context, n_clusters, left, domain)
     # Rows of one length are not beyond it.
     bounds = None if norms is not None or isinstance(domain, Sphere) else domain
-    result = build_result(
-        found.context,
-        found.final,
-        domain,
-        status,
-        n_leaves=found.n_leaves,
-        bounds=bounds,
-        line=found.line,
-    )
-    return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
+    context, final, n_leaves, choice, line = found
+    measurement = measured(context, final, domain, n_leaves, bounds, line)
+    result = build_result(context, final, domain, status, n_leaves, measurement)
+    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
 class StartOutcome(NamedTuple):

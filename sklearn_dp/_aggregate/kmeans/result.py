@@ -14,7 +14,7 @@ Elsewhere the centers are taken as they are, and the status says what the iterat
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -346,62 +346,49 @@ def build_result(
     final: LloydState,
     domain: Domain,
     status: Status,
-    *,
-    n_leaves: int | None,
-    bounds: Domain | None = None,
-    line: Line | None = None,
-) -> EngineResult:
-    """The answer that Lloyd's iterations come to.
-
-    `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
-    None if no tree was built; `line` is the coreset along a single axis, if that is what was
-    clustered. A quality has the rows beyond `bounds`.
-    """
-    paid = context.pays(QUALITY)
-    measured_quality = measured(context, final, domain, n_leaves, bounds, line) if paid else None
-    return assembled(context, final, domain, status, n_leaves, measured_quality)
-
-
-def assembled(
-    context: Context,
-    final: LloydState,
-    domain: Domain,
-    status: Status,
     n_leaves: int | None,
     measurement: Measured | None,
 ) -> EngineResult:
-    """Build the result, with or without a measured quality."""
-    unit = context.rows.unit
-    points = (
-        _points(final.centers, context.rows, domain) if measurement is None else measurement.points
-    )
+    """The answer that Lloyd's iterations come to. `status` says what is known to be missing,
+    `n_leaves` the cells that stood out of the noise, None if no tree was built."""
+    rows, size = context.rows, context.size
+    points = _points(final.centers, rows, domain) if measurement is None else measurement.points
     signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
     messages = in_words(signs, status, context.session.budget_for)
-    lengths = context.size.lengths
     result = EngineResult(
         points,
         final.counts,
-        context.radius * unit,
-        context.size.weights.told(messages),
+        context.radius * rows.unit,
+        size.weights.told(messages),
         final.n_iterations,
-        square=context.size.weights.square,
-        size=context.size.n,
-        size_sd=context.size.sd,
-        lengths=lengths and (lengths, context.rows.origin + context.size.middle),
+        square=size.weights.square,
+        size=size.n,
+        size_sd=size.sd,
+        lengths=size.lengths and (size.lengths, rows.origin + size.middle),
     )
     if measurement is None:
         return result
-    centers_sd, since = _errors(context, final, domain, measurement)
+    centers_sd, drift = _errors(context, final, domain, measurement)
     known = replace(
         result,
         quality=measurement.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
-        weights_drift=since,
+        weights_drift=drift,
     )
-    return _for_each(known, context.n_clusters)
+    missing = context.n_clusters - len(points)
+    if not missing:
+        return known
+    # One center for all clusters, where there is one only: the first of them has all the rows.
+    more: dict[str, Any] = {
+        each: np.append(getattr(known, each), np.zeros(missing))
+        for each in ("weights", "weights_sd", "weights_drift")
+    }
+    for each in ("centers", "centers_sd"):
+        more[each] = np.repeat(getattr(known, each), missing + 1, axis=0)
+    return replace(known, **more)
 
 
 def _signs(
@@ -467,8 +454,11 @@ def measured(
     n_leaves: int | None,
     bounds: Domain | None,
     line: Line | None = None,
-) -> Measured:
-    """Release the quality of centers."""
+) -> Measured | None:
+    """Release the quality of centers, and how many rows are beyond `bounds`, where the plan has an
+    entry for it. `line` is the coreset along a single axis, if that is what was clustered."""
+    if not context.pays(QUALITY):
+        return None
     rows = context.rows
     centers, middle = shrink_to_mean(final, n_leaves)
     points = _points(centers, rows, domain)
@@ -602,20 +592,3 @@ def _uneven(final: LloydState) -> float:
     counts, spread = final.counts[sure], final.spread[sure]
     beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
     return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
-
-
-def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
-    """One center for all clusters, where there is one only: the first of them has all the rows."""
-    missing = n_clusters - len(result.centers)
-    if not missing:
-        return result
-    assert result.centers_sd is not None
-    assert result.weights_sd is not None and result.weights_drift is not None
-    return replace(
-        result,
-        centers=np.repeat(result.centers, n_clusters, axis=0),
-        centers_sd=np.repeat(result.centers_sd, n_clusters, axis=0),
-        weights=np.append(result.weights, np.zeros(missing)),
-        weights_sd=np.append(result.weights_sd, np.zeros(missing)),
-        weights_drift=np.append(result.weights_drift, np.zeros(missing)),
-    )

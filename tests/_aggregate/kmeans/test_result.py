@@ -45,7 +45,7 @@ def test_the_answer_is_in_lengths_and_in_the_domain():
     """Steps of 1/2 about an origin of (10, 0) steps, in a domain about (100, 100)."""
     domain = domain_of((60.0, 140.0), 2)
     final = result([[0, 0], [2, 4], [1000, 0]])
-    found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), n_leaves=3)
+    found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), 3, None)
     assert np.allclose(found.centers, [[105, 100], [106, 102], [140, 100]])
     assert (found.radius, found.n_iterations) == (40.0, 3)
     assert found.quality is None and found.centers_sd is None and not found.status
