@@ -37,7 +37,6 @@ from ..._queries.cells import (
 )
 from ..._queries.grid_ranks import LineRanks
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows
 from ..._queries.places import LengthCounts
 from ..._queries.ranks import prefix_noise
 from ..shared.adaptive_center import center_and_count
@@ -456,39 +455,47 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     return radius or rows.ball / 2, size
 
 
-def axes_of(context: Context, fraction: float = 1.0) -> Axes:
-    """Measured axes from 4 features on; a part of the share, or the most in small data."""
+def axes_of(context: Context, fraction: float = 1.0) -> tuple[Axes, Axes | None]:
+    """Measured axes from 4 features on, by a part of the share, or of the most in small data; and
+    the one that rules, if it is seen."""
     if context.rows.n_features <= 3:
-        return plain_axes(context.rows.n_features, context.radius)
+        return plain_axes(context.rows.n_features, context.radius), None
     entry = context.session.plan[context.name(MOMENT)]
     rho = fraction * (entry.cap if context.size.small else entry.rho)
     # With that of a projection the whole cap, up to its rounding.
     return principal_axes(context, min(rho, context.left(MOMENT)))
 
 
-def principal_axes(context: Context, rho: float) -> Axes:
+def principal_axes(context: Context, rho: float) -> tuple[Axes, Axes | None]:
     """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
-    along an axis is at least what noise alone would show, and at most the radius."""
-    rows, limit, size = context.rows, context.radius, context.size
+    along an axis is at least what noise alone would show, and at most the radius.
+
+    The first of them alone, where it rules: hardly any of the squares, nor of what noise may hide
+    of them, are off it. Then its clusters are found in ranks, as those of a single column.
+    """
+    rows, limit, size, tuning = context.rows, context.radius, context.size, context.tuning
     moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
-    rest, wide = 0.0, rows.n_features > context.tuning.wide_features
+    off, rest, wide = float(values[1:].sum()), 0.0, rows.n_features > tuning.wide_features
+    rules = max(off, noise * math.sqrt(rows.n_features - 1)) < tuning.ruled * values[0]
     if wide:
-        q = _n_axes(values, noise, context.n_clusters, context.tuning)
+        q = _n_axes(values, noise, context.n_clusters, tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     few = size.small and not wide  # cells are scarce, and cut along all axes
-    reach = context.tuning.box_reach / (2 if few else 1)
+    reach = tuning.box_reach / (2 if few else 1)
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
-    return Axes(
-        np.rint(vectors * 2.0**BASIS_BITS),
-        spread,
-        np.minimum(limit, reach * spread),
-        float(limit),
-        rest,
-    )
+    basis = np.rint(vectors * 2.0**BASIS_BITS)
+    axes = Axes(basis, spread, np.minimum(limit, reach * spread), float(limit), rest)
+    return axes, _one_axis(context, basis[:, :1], max(off, 0.0) / size.n) if rules else None
+
+
+def _one_axis(context: Context, basis: np.ndarray, rest: float) -> Axes:
+    """The axis of a basis (d, 1), out to the bound of the rows, with `rest` off it."""
+    plain = plain_axes(1, context.radius)
+    return Axes(basis, plain.spread, plain.half_widths, float(context.rows.limit), rest)
 
 
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
@@ -538,36 +545,39 @@ class Line(Coreset):
 def column_coreset(context: Context, fraction: float) -> Line:
     """That of a table with one column, for a part of what the plan has for it."""
     rows = context.rows
-    axis, ends = plain_axes(1, rows.limit), _ends(rows, rows.ball)
+    axis, ends = plain_axes(1, rows.limit), _ends(rows.ball, rows.origin[0])
     return axis_coreset(context, axis, ends, LINE, fraction * context.left(LINE))
 
 
-def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, tuple] | None:
-    """The column whose side of a public box is so much longer than the others that these hardly
-    count within the radius, as an axis, and its ends; or None. The variance of the others, at most
-    that of columns that fill their sides, or as it was measured along `axes`, is its `rest`."""
-    rows = context.rows
+def ruling_axis(
+    context: Context, domain: Domain, axes: Axes, first: Axes | None
+) -> tuple[Axes, tuple] | None:
+    """The axis that rules, and its ends; or None. It is the column whose side of a public box is so
+    much longer than the others that these hardly count within the radius, or the `first` of the
+    measured axes, where that one rules. The variance of the other columns, at most that of columns
+    that fill their sides, or as it was measured along `axes`, is the `rest` of a column."""
+    rows, measured = context.rows, None
+    if first is not None:
+        measured = first, _ends(rows.ball, float(first.flatten(rows.origin[None])[0, 0]))
     if domain.low is None or rows.n_features == 1:
-        return None
+        return measured
     sides = (domain.high - domain.low) / 2 / rows.unit
     column = int(np.argmax(sides))
     rest = float(np.square(np.delete(sides, column)).sum())
     if rest > context.tuning.ruled * context.radius**2:
-        return None
+        return measured
     basis = np.zeros((rows.n_features, 1))
     basis[column] = 2.0**BASIS_BITS
     if axes.basis is not None:
         along = np.square(axes.basis[column] * 2.0**-BASIS_BITS)
         rest = min(rest, 3 * float(np.square(axes.spread) @ (1 - along) + axes.rest))
-    plain = plain_axes(1, context.radius)
-    axis = Axes(basis, plain.spread, plain.half_widths, float(rows.limit), rest / 3)
-    return axis, _ends(rows, sides[column], column)
+    return _one_axis(context, basis, rest / 3), _ends(sides[column], rows.origin[column])
 
 
-def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
-    """Return the ends of a column in a box about the first origin, extended to a noisy center
-    outside of it."""
-    return min(-half - rows.origin[column], 0.0), max(half - rows.origin[column], 0.0)
+def _ends(half: float, origin: float) -> tuple[float, float]:
+    """Return the ends of an interval about the first origin, extended to a noisy center outside of
+    it."""
+    return min(-half - origin, 0.0), max(half - origin, 0.0)
 
 
 def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:

@@ -64,7 +64,7 @@ from .coreset import (
     build_coreset,
     column_coreset,
     release_location,
-    ruling_column,
+    ruling_axis,
     solved_start,
 )
 from .fit_context import (
@@ -410,9 +410,11 @@ def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None =
     fraction = _initial_budget_fraction(context)
     if context.pays(LINE):
         return column_coreset(context, fraction)
-    axes = axes_of(context, fraction) if axes is None else axes
+    first = None
+    if axes is None:
+        axes, first = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
-    ruling = None if domain is None else ruling_column(context, domain, axes)
+    ruling = None if domain is None else ruling_axis(context, domain, axes, first)
     if ruling is not None:
         rho = context.tuning.ruling_share * context.left(CELLS)
         coreset = axis_coreset(context, *ruling, CELLS, rho)

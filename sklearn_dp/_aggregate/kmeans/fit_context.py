@@ -112,8 +112,8 @@ class Tuning:
     guesses: int = 400  # public guesses of where rows may be; at least two for each cluster
 
     # -- one axis that rules --------------------------------------------------------------------
-    ruled: float = 0.1  # of the squared radius: what all other half sides have at most, squared
-    ruling_share: float = 0.75  # of what cells may take, for ranks of a column that may rule
+    ruled: float = 0.1  # of the squares: what all other half sides, or measured axes, have at most
+    ruling_share: float = 0.75  # of what cells may take, for ranks of an axis that may rule
 
     # -- start ----------------------------------------------------------------------------------
     start_surplus: float = 1.5  # centers for each cluster, above 3 axes or to choose their number

@@ -124,7 +124,7 @@ def _first_half(run: Run, rho: float, *, look: bool) -> tuple[Context, Coreset]:
     context = release_location(run, math.sqrt(2 * rho))
     if context.pays(LINE):
         return context, column_coreset(context, 1.0)
-    axes, cells = axes_of(context), context.left(CELLS)
+    (axes, _), cells = axes_of(context), context.left(CELLS)
     if run.callback is not None:
         run.callback("axes")
     if not look or not far_look_pays(context, axes, cells):
