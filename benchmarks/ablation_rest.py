@@ -156,10 +156,10 @@ def answers_of_tiny(name):
 
 
 GROUPS = {
-    "200 settings": (answers_of_settings, result, "in_words"),
-    "many clusters": (answers_of_many_clusters, result, "in_words"),
-    "tiny": (answers_of_tiny("DPKMeans(2)"), result, "in_words"),
-    "points": (answers_of_tiny("DPCoreset(2)"), private_coreset, "in_words"),
+    "200 settings": (answers_of_settings, result, "format_status"),
+    "many clusters": (answers_of_many_clusters, result, "format_status"),
+    "tiny": (answers_of_tiny("DPKMeans(2)"), result, "format_status"),
+    "points": (answers_of_tiny("DPCoreset(2)"), private_coreset, "format_status"),
 }
 
 

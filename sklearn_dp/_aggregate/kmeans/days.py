@@ -224,7 +224,7 @@ def fit_day(
     known = measured(day, final, domain, len(centers), domain)
     assert known is not None
     if keep < 1:  # rows that the first day has shown far out may be forgotten
-        known = known._replace(lost=(0.0, 0.0))
+        known = known._replace(uncovered=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
@@ -312,7 +312,7 @@ def _update(
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
     state.reach, state.excess = observed.clip.reach, observed.clip.excess
-    state.counted = before.centers
+    state.centers_at_count = before.centers
     state.counts = fade * before.counts + observed.counts
     state.counts_sd = np.hypot(fade * before.counts_sd, observed.counts_sd)
     n = state.certain_counts(tuning.certain_count_sd)

@@ -298,7 +298,7 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     empty = ~member.any(axis=1)
     state.centers = share @ state.centers
     state.centers[empty] = axes.lift(groups[empty])
-    state.counted = state.centers
+    state.centers_at_count = state.centers
     state.variance = np.square(share) @ state.variance
     state.counts = member @ state.counts
     state.counts_sd = np.sqrt(member @ state.counts_sd**2)
@@ -416,7 +416,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     moves = state.precise and not last
     observed = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
     state.reach, state.excess = observed.clip.reach, observed.clip.excess
-    state.counted = state.centers
+    state.centers_at_count = state.centers
     state.distances = observed.clip.norms(context.size.n)
     state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last

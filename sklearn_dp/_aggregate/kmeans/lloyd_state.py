@@ -102,7 +102,7 @@ class LloydState:
     def __init__(self, centers: np.ndarray) -> None:
         k = len(centers)
         self.centers = centers.copy()  # (k, d), about the origin of the rows
-        self.counted = self.centers  # (k, d), where the centers were at the last count
+        self.centers_at_count = self.centers  # (k, d), where the centers were at the last count
         self.variance = np.zeros(k)  # of the noise in each coordinate of a center
         # (k,), numbers of units: the last release averaged with earlier ones, of which a part may
         # be out of date; and the standard deviations of their noise

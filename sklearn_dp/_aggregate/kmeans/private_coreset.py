@@ -47,7 +47,7 @@ from .engine import BOUND, far_look_pays, first_entries, may_project
 from .fit_context import TUNING, Candidates, Choice, Context, Run, SizedFacts, Tuning
 from .lloyd import lloyd_entries
 from .n_clusters import PREFIX, gap_choice, release_surplus, surplus_choice
-from .result import Diagnostics, in_words
+from .result import Diagnostics, format_status
 
 _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
@@ -110,7 +110,7 @@ def build_private_coreset(
     signs = Diagnostics(
         context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
     )
-    status = in_words(signs, status, session.budget_for, points=True)
+    status = format_status(signs, status, session.budget_for, points=True)
     in_lengths = _in_lengths(context, coreset, domain, status)
     if norms is None:
         return in_lengths

@@ -146,7 +146,7 @@ def measure_quality(
     )
 
 
-def told_of_inertia(status: Status, quality: Quality) -> Status:
+def note_inertia(status: Status, quality: Quality) -> Status:
     """The status, with the error of the inertia where that is much of it: by noise, or by
     what the caps may have taken."""
     least = _VISIBLE * max(quality.total, quality.total_sd)

@@ -7,7 +7,7 @@ Where the plan has an entry for the quality of the answer,
 2. how far the rows are from them is released (:mod:`.quality`);
 3. standard errors of centers and weights follow from the noise of the releases; those of centers
    also have the part of drawing the rows;
-4. all of it together becomes the status in words (:func:`in_words`).
+4. all of it together becomes the status in words (:func:`format_status`).
 
 Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
 """
@@ -44,14 +44,6 @@ from .quality import (
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _NEARLY_ALL = 0.9  # a part above which nothing is known of the rest
 _MORE, _FEWER = ("more rows", "a larger epsilon"), "fewer clusters"
-_FEW_ROWS: tuple[Code, str] = (
-    "few_rows",
-    "too few rows for this budget: the centers are mostly noise",
-)
-_NARROW: tuple[Code, str] = (
-    "mostly_noise",
-    "mostly noise: the clusters are narrower than the noise of their centers",
-)
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,15 @@ class _Trouble(NamedTuple):
         return Message(self.code, self.text, (), action, self.severity)
 
 
-def in_words(signs: Diagnostics, status: Status, budget: Budget, *, points: bool = False) -> Status:
+_FEW_ROWS = _Trouble("few_rows", "too few rows for this budget: the centers are mostly noise")
+_NARROW = _Trouble(
+    "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
+)
+
+
+def format_status(
+    signs: Diagnostics, status: Status, budget: Budget, *, points: bool = False
+) -> Status:
     """The status: what was missing before (`status`), or what is wrong now and what would help.
     `points`: of released points that are the answer themselves, without centers."""
     if status:
@@ -133,11 +133,11 @@ def _trouble_of_points(signs: Diagnostics) -> _Trouble | None:
 def _early_trouble(signs: Diagnostics) -> _Trouble | None:
     """Without a released quality: what the start and the iterations show."""
     if signs.signal < TUNING.useless_signal:
-        return _Trouble(*_FEW_ROWS)
+        return _FEW_ROWS
     if signs.n_leaves == 0:
         text = "no structure found: no dense region stands out from the noise"
         return _Trouble("no_structure", text)
-    return _Trouble(*_NARROW) if signs.noise_share > TUNING.useless_noise else None
+    return _NARROW if signs.noise_share > TUNING.useless_noise else None
 
 
 def _trouble(signs: Diagnostics) -> _Trouble | None:
@@ -174,10 +174,10 @@ def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
     there are none."""
     assert signs.loss is not None
     if signs.noise_share > TUNING.useless_noise:
-        return _Trouble(*_NARROW)
+        return _NARROW
     plain = signs.explained > TUNING.sure_count_sd * signs.explained_sd
     if signs.signal < TUNING.useless_signal and not plain:
-        return _Trouble(*_FEW_ROWS)
+        return _FEW_ROWS
     faint = signs.signal < TUNING.faint_signal
     if signs.light > 0 and (faint or not shown):
         return _empty("empty_clusters", "mostly noise", signs)
@@ -277,7 +277,8 @@ class EngineResult:
     # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
     beyond: float | None = None  # the most units that may lie beyond the bound
-    cut: bool = False  # whether rows are seen beyond it, or none was found: no center is a mean
+    # whether rows are seen beyond it, or none was found: no center is a mean
+    bound_clips_rows: bool = False
     square: float = 1.0  # what weights of rows multiply sampling variances by
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
@@ -312,12 +313,14 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
-        cut = status != self.status or NO_BOUND in status
+        clips = status != self.status or NO_BOUND in status
         if self.quality is not None and not status:  # which column has the tail is not known
             inertia = self.quality.inertia + self.quality.inertia_sd
             if _tail_beyond(norms, domain.radius) > inertia / 2:
                 status = status.add(_LONG_TAIL)
-        return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
+        return replace(
+            self, bound=domain.radius, beyond=beyond, bound_clips_rows=clips, status=status
+        )
 
 
 def _tail_beyond(norms: NoisyNorms, radius: float) -> float:
@@ -338,7 +341,7 @@ class Measured(NamedTuple):
     quality: Quality
     loss: float  # squared steps that noise is expected to have added to the sum of squares
     # least distance from the middle at which rows are seen, far beyond what any center reaches
-    lost: tuple[float, float] = (0.0, 0.0)
+    uncovered: tuple[float, float] = (0.0, 0.0)
 
 
 def build_result(
@@ -356,7 +359,7 @@ def build_result(
     signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
-    messages = in_words(signs, status, context.session.budget_for)
+    messages = format_status(signs, status, context.session.budget_for)
     result = EngineResult(
         points,
         final.counts,
@@ -427,7 +430,7 @@ def _signs(
         uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
-        missed=missed_in_words(quality, facts.size.n, light, measurement.lost),
+        missed=missed_in_words(quality, facts.size.n, light, measurement.uncovered),
     )
 
 
@@ -440,7 +443,7 @@ def _errors(
     sphere = isinstance(domain, Sphere)
     sd = _centers_sd(final, *inertia, facts.size, sphere) * unit
     # The rows were counted next to the centers before the last update.
-    after, before = _steps(measurement.points, rows, domain), final.counted
+    after, before = _steps(measurement.points, rows, domain), final.centers_at_count
     if sphere:
         sd = _directions_sd(sd, (final.centers + rows.origin) * unit, measurement.points)
         before = _steps(_points(before, rows, domain), rows, domain)
@@ -473,7 +476,7 @@ def measured(
         moved = float(np.linalg.norm(middle - mean))
     reach = final.reach + way
     at_ends = rows_at_ends(context, steps, reach, domain, bounds)
-    caps, most, lost = caps_of(context, steps, reach, moved, at_ends)
+    caps, most, uncovered = caps_of(context, steps, reach, moved, at_ends)
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius)
     caps = np.minimum(caps, limits)
@@ -488,7 +491,7 @@ def measured(
     # rows by e, n |e|^2, which is n d times the variance of a coordinate.
     counts = final.certain_counts(TUNING.certain_count_sd)
     loss = final.centers.shape[1] * float(counts @ final.variance)
-    return Measured(points, measurement, loss, lost)
+    return Measured(points, measurement, loss, uncovered)
 
 
 def shrink_to_mean(final: LloydState, n_leaves: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -556,7 +559,7 @@ def _centers_sd(
     spread = np.maximum(spread, 1 / np.sqrt(own_precision + prior))
     # Rows that come to another center by the last move pull it on, by about seven tenths of that
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
-    move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
+    move = np.square(final.centers - final.centers_at_count).sum(axis=1) / d - final.variance
     drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
     sampled = size.weights.square * spread / (d * counts)
     return np.sqrt(final.variance + drift + sampled + np.square(_SKEW * final.excess) / d)
