@@ -411,7 +411,9 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)
     budget = _left(context) if last else context.share * context.budget
-    asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
+    # Two clusters have no pair to merge.
+    early = context.moves and iteration <= tuning.few_iterations
+    asked = state.blocked or (early and 2 < context.n_clusters == len(state.centers))
     spread = asked and not last
     moves = state.precise and not last
     observed = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)

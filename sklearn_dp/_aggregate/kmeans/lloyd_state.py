@@ -71,15 +71,6 @@ class LloydFacts(SizedFacts):
         """Part of the budget that each iteration but the last may spend: it has two of them."""
         return 1 / (1 + self.most_iterations)
 
-    def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
-        """True if the spread of the clusters is released: two of them have no pair to merge."""
-        return (
-            self.moves
-            and iteration <= self.tuning.few_iterations
-            and self.n_clusters > 2
-            and n_centers == self.n_clusters
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class LloydContext(Context, LloydFacts):

@@ -155,8 +155,10 @@ def _trouble(signs: Diagnostics) -> _Trouble | None:
     shown = signs.explained > TUNING.certain_count_sd * signs.explained_sd
     unexplained = not shown and signs.explained_sd < TUNING.unexplained_sd
     if signs.loss > (TUNING.useless_loss_alike if unexplained else TUNING.useless_loss):
-        text = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
-        figure = "about" if signs.loss < _NEARLY_ALL else "at least"
+        known = signs.loss < _NEARLY_ALL
+        part = f"about {100 * signs.loss:.0f}%" if known else "nearly all"
+        text = f"mostly noise: {part} of the sum of squares is noise in the centers"
+        figure = "about" if known else "at least"
         return _Trouble("mostly_noise", text, figure=figure)
     if signs.missed is not None:
         # Nobody knows how small a cluster is that was not found.
@@ -210,11 +212,6 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
         other = (*_MORE, *other)
     severity = "all" if code == "no_clusters" else extent(empty, k)
     return _Trouble(code, text, other, severity=severity)
-
-
-def _part(part: float) -> str:
-    """A part in words."""
-    return f"about {100 * part:.0f}%" if part < _NEARLY_ALL else "nearly all"
 
 
 def _times_less_noise(signs: Diagnostics) -> float:

@@ -166,10 +166,6 @@ class _Task:
     least: float  # radii below this are treated as zero, in steps
     prefix: str  # of the plan entries
 
-    def start(self, number: int) -> str:
-        """Prefix of the plan entries of one search for a center."""
-        return self.search.start(self.prefix, number)
-
 
 def fit_one_cluster(
     session: PrivacySession,
@@ -237,7 +233,7 @@ def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
         radius = _radius(task)
         status = _missed("no radius has a ball with enough points") if radius is None else status
     if radius is not None and radius.square == 0:
-        prefix, replace = task.start(0), task.search.replace
+        prefix, replace = task.search.start(task.prefix, 0), task.search.replace
         coins = _coins_of_boxes(task, prefix)
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
@@ -263,7 +259,10 @@ def _radius(task: _Task) -> Radius | None:
 
 def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _SearchResult:
     """One search for a center."""
-    start, prefix = Region(np.zeros(task.rows.n_features), task.rows.limit), task.start(number)
+    start, prefix = (
+        Region(np.zeros(task.rows.n_features), task.rows.limit),
+        task.search.start(task.prefix, number),
+    )
     if radius is not None:
         ball = _first_ball(task, radius, prefix)
         status = _missed("no dense region was found") if ball is None else status
