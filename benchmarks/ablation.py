@@ -41,6 +41,9 @@ from sklearn_dp._aggregate.kmeans import (
     fit_context,
     lloyd,
     lloyd_state,
+    n_clusters,
+    quality,
+    result,
 )
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning
 from sklearn_dp._aggregate.shared import centering
@@ -164,7 +167,8 @@ DELTA = {**setting.DELTA, **dict.fromkeys(_OWN, 1e-6)}
 
 def plain_update(state, observed, tuning, *, relax, low_signal=False):
     """The mean of this iteration alone, where the count is sure."""
-    n, sure = state.certain_counts(tuning.certain_count_sd)
+    n = state.certain_counts(tuning.certain_count_sd)
+    sure = state.counts > tuning.certain_count_sd * state.counts_sd
     seen = np.where(sure[:, None], observed.sums / n[:, None], 0.0)
     noise, length = np.square(observed.sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     d, radius = seen.shape[1], observed.clip.radius
@@ -232,6 +236,7 @@ def tuned(**changes):
 def with_tuning(tuning):
     return (
         (engine, "TUNING", tuning),
+        *((module, "TUNING", tuning) for module in (n_clusters, quality, result)),
         (fit_context, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 

@@ -22,7 +22,6 @@ import argparse
 import re
 import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -32,7 +31,7 @@ import kmeans as setting
 import numpy as np
 import status as told
 import tiny
-from ablation import ERRORS, MISSED, ONE_CENTER, STATUS, Tuning
+from ablation import ERRORS, MISSED, ONE_CENTER, STATUS
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
@@ -118,31 +117,18 @@ def kept(module, name):
     """What a function of a module was called with: all that it is told follows from releases."""
     calls, real = [], getattr(module, name)
 
-    def noted(*arguments):
-        calls.append(arguments)
-        return real(*arguments)
+    def noted(*arguments, **options):
+        calls.append(partial(real, *arguments, **options))
+        return calls[-1]()
 
     with patch.object(module, name, noted):
         yield calls
 
 
-def said(function, calls, name=None, factor=1.0):
+def said(calls, name=None, factor=1.0):
     """Whether each fit would have been called "ok" with one number halved or doubled."""
-    pieces, changed = (), {}
-    if name in ablation.MODULE_NUMBERS:
-        pieces = ablation.with_number(name, factor)
-    elif name is not None:
-        changed = {name: ablation.scaled(ablation.value_of(name), factor)}
-    with ablation.replaced(pieces):
-        return np.array(
-            [
-                function(
-                    *(replace(x, **changed) if isinstance(x, Tuning) else x for x in arguments)
-                )
-                == "ok"
-                for arguments in calls
-            ]
-        )
+    with ablation.replaced(ablation.with_number(name, factor) if name else ()):
+        return np.array([call() == "ok" for call in calls])
 
 
 def answers_of_settings(n_fits):
@@ -170,10 +156,10 @@ def answers_of_tiny(name):
 
 
 GROUPS = {
-    "200 settings": (answers_of_settings, result, "in_words"),
-    "many clusters": (answers_of_many_clusters, result, "in_words"),
-    "tiny": (answers_of_tiny("DPKMeans(2)"), result, "in_words"),
-    "points": (answers_of_tiny("DPCoreset(2)"), private_coreset, "coreset_in_words"),
+    "200 settings": (answers_of_settings, result, "format_status"),
+    "many clusters": (answers_of_many_clusters, result, "format_status"),
+    "tiny": (answers_of_tiny("DPKMeans(2)"), result, "format_status"),
+    "points": (answers_of_tiny("DPCoreset(2)"), private_coreset, "format_status"),
 }
 
 
@@ -187,8 +173,8 @@ def status_lines(options):
         found[name] = calls, useless, good
 
     def row(name, factor):
-        for group, (calls, useless, good) in found.items():
-            ok = said(getattr(result, GROUPS[group][2]), calls, name, factor)
+        for calls, useless, good in found.values():
+            ok = said(calls, name, factor)
             yield f"{np.sum(ok & useless)} / {np.sum(~ok & good)}"
 
     heads = [f"{name}: {group}" for name in ("halved", "doubled") for group in found]

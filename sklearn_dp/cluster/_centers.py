@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.look import COLUMNS, column_entries, look_at_columns
 from .._aggregate.kmeans.lloyd_state import changed_sides
-from .._aggregate.kmeans.quality import told_of_inertia
+from .._aggregate.kmeans.quality import note_inertia
 from .._aggregate.kmeans.result import EngineResult
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import (
@@ -167,7 +167,9 @@ class ColumnsOfCenters:
             refined = refined._replace(
                 std_error=np.where(refined.constant, np.inf, refined.std_error)
             )
-        return result, refined._replace(beyond=refined.beyond + 1.0) if result.cut else refined
+        return result, refined._replace(
+            beyond=refined.beyond + 1.0
+        ) if result.bound_clips_rows else refined
 
 
 def _pool_weights(result: EngineResult, released: RefinedCenters) -> EngineResult:
@@ -368,7 +370,7 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        messages = told_of_inertia(told_by_column(result.status, columns, codes, names), quality)
+        messages = note_inertia(told_by_column(result.status, columns, codes, names), quality)
         self.messages_, cut = self._outside(messages, result, columns, names)
         self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers

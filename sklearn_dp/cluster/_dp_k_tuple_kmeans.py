@@ -23,7 +23,7 @@ from .._aggregate.kmeans.fit_context import Candidates, Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.private_coreset import BlockKMeans, choose_separately, separate_entries
-from .._aggregate.kmeans.result import build_result
+from .._aggregate.kmeans.result import build_result, measured
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
@@ -385,7 +385,8 @@ def _refined(session, table, domain, centers, size, progress):
         callback=progress,
     )
     final = lloyd(context, np.rint(centers / rows.unit))
-    return build_result(context, final, domain, Status(), n_leaves=None, bounds=domain)
+    measurement = measured(context, final, domain, None, domain)
+    return build_result(context, final, domain, Status(), None, measurement)
 
 
 def centers_of(estimator):

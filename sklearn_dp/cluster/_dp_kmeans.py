@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
-from .._aggregate.kmeans.private_coreset import KMeansPasses
+from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
 from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._costs.rounding import sum_down
 from .._days import BaseByDays
@@ -280,15 +280,16 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         if not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
         columns = self._columns(n_features)
-        return KMeansPasses(
-            n_features,
-            number,
-            self._target().to_rho(),
+        return partial(
+            kmeans_communication_cost,
+            n_features=n_features,
+            n_clusters=number,
+            rho=self._target().to_rho(),
             bounds_known=self._domain(n_features) is not None,
             grouped=unit == "group",
             columns=(columns.scales, columns.refined),
             started=self.init is not None,
-        ).cost
+        )
 
     def _fit_table(self, table, session, progress):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)

@@ -37,7 +37,6 @@ from ..._queries.cells import (
 )
 from ..._queries.grid_ranks import LineRanks
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows
 from ..._queries.places import LengthCounts
 from ..._queries.ranks import prefix_noise
 from ..shared.adaptive_center import center_and_count
@@ -45,7 +44,7 @@ from ..shared.axes import normal_points, plain_axes, second_moment
 from ..shared.centering import Size, geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
 from ..shared.weighted_kmeans import weighted_kmeans
-from .fit_context import Context, Facts, Run, SizedFacts, Tuning, coarse_pays
+from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 
 
 def tail_cells(
@@ -201,10 +200,6 @@ class Tree:
         self.precision[nodes] = old + 1
         self.weight[nodes] = np.where(mean > self.keep_sd * sd / np.sqrt(old + 1), mean, 0.0)
 
-    def prune_unconfirmed(self) -> None:
-        """Forget what passed the lower threshold of the first level and had no second look."""
-        self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
-
     def leaves(self, grid: CellGrid) -> tuple[Leaves, np.ndarray]:
         """The nodes with weight left, as boxes; and the leaf of each node, or -1."""
         leaf = np.flatnonzero(self.weight > 0)
@@ -249,7 +244,8 @@ def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Lea
         nodes = tree.grow(parents, bits, cells, values, detection)
         rows.apply(Moved(n_new + len(again), cells, nodes))
         parents = nodes[values > tuning.split_cells * threshold]
-    tree.prune_unconfirmed()
+    # What passed the lower threshold of the first level and had no second look is no leaf.
+    tree.weight[(tree.precision == 1) & (tree.weight <= tree.threshold)] = 0.0
     leaves, leaf_of_node = tree.leaves(grid)
     rows.apply(Settled(leaf_of_node))
     return leaves
@@ -274,11 +270,12 @@ class Coreset:
     noise: float  # standard deviation of a count
     axes: Axes  # where centers are compared with the points
 
-    @property
-    def inner(self) -> np.ndarray:
-        """About the mean squared distance (n_leaves,) of a cell's rows from its mean: half of that
-        of rows that fill the box evenly."""
-        return np.sum(np.square(self.widths), axis=1) / 24
+    def nearest(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The nearest of the centers (k, d) of each leaf, the squared distance to it along the
+        axes, and about the mean squared distance of its rows: within a cell half of that of rows
+        that fill the box evenly."""
+        near, squares = nearest_centers(self.leaves[0], self.axes.flatten(centers))
+        return near, squares, squares + np.sum(np.square(self.widths), axis=1) / 24 + self.axes.rest
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -437,73 +434,68 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     variance = 1 / (1 / count_variance + 1 / sum_variance)
     n, n_sd = variance * (count / count_variance + counts.sum() / sum_variance), math.sqrt(variance)
     size = Size(max(n, 2 * n_sd), mu, sd=n_sd)
-    tail, median = _tail(counts, edges, sd, size.n, tuning)
-    size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
+    parts = 1 - max(tuning.inside), 0.5
+    far, half = (quantile_from_histogram(counts, edges, sd, part * size.n) for part in parts)
+    if far and half:
+        size = replace(size, tail=far / half, median=half)
+    size = replace(size, lengths=NoisyNorms(counts, edges, sd))
     if size.small:
         n_bins = tuning.small_radius_bins
         counts = np.append(counts[: 1 - n_bins].sum(), counts[1 - n_bins :])
         edges = np.append(0.0, edges[-n_bins:])
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
-    target = _outside(context, size) * size.n
+    # Noise of a second moment grows with the square of the radius. In few dimensions none is
+    # released, and a small cluster far out is not to be lost.
+    outside = tuning.outside if size.small or rows.n_features > 3 else 0.0
+    target = (tuning.small_outside if coarse_pays(context, size) else outside) * size.n
     # More than the noise is asked for: where the public bounds are far too wide, many empty bins
     # are passed before the first one that holds data, and empty bins must not stop the search.
     radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
     return radius or rows.ball / 2, size
 
 
-def _tail(
-    counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
-) -> tuple[float, float]:
-    """How far out the last rows are, in median distances, and the median; (1, 0) where noise hides
-    it."""
-    parts = 1 - max(tuning.inside), 0.5
-    far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
-    return (far / half, half) if far and half else (1.0, 0.0)
-
-
-def _outside(facts: Facts, size: Size) -> float:
-    """Part of the rows that the radius may leave out: noise of a second moment grows with its
-    square. In few dimensions none is released, and a small cluster far out is not to be lost."""
-    tuning = facts.tuning
-    if coarse_pays(facts, size):
-        return tuning.small_outside
-    return tuning.outside if size.small or facts.rows.n_features > 3 else 0.0
-
-
-def axes_of(context: Context, fraction: float = 1.0) -> Axes:
-    """Measured axes from 4 features on; a part of the share, or the most in small data."""
+def axes_of(context: Context, fraction: float = 1.0) -> tuple[Axes, Axes | None]:
+    """Measured axes from 4 features on, by a part of the share, or of the most in small data; and
+    the one that rules, if it is seen."""
     if context.rows.n_features <= 3:
-        return plain_axes(context.rows.n_features, context.radius)
+        return plain_axes(context.rows.n_features, context.radius), None
     entry = context.session.plan[context.name(MOMENT)]
     rho = fraction * (entry.cap if context.size.small else entry.rho)
     # With that of a projection the whole cap, up to its rounding.
     return principal_axes(context, min(rho, context.left(MOMENT)))
 
 
-def principal_axes(context: Context, rho: float) -> Axes:
+def principal_axes(context: Context, rho: float) -> tuple[Axes, Axes | None]:
     """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
-    along an axis is at least what noise alone would show, and at most the radius."""
-    rows, limit, size = context.rows, context.radius, context.size
+    along an axis is at least what noise alone would show, and at most the radius.
+
+    The first of them alone, where it rules: hardly any of the squares, nor of what noise may hide
+    of them, are off it. Then its clusters are found in ranks, as those of a single column.
+    """
+    rows, limit, size, tuning = context.rows, context.radius, context.size, context.tuning
     moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
-    rest, wide = 0.0, rows.n_features > context.tuning.wide_features
+    off, rest, wide = float(values[1:].sum()), 0.0, rows.n_features > tuning.wide_features
+    rules = max(off, noise * math.sqrt(rows.n_features - 1)) < tuning.ruled * values[0]
     if wide:
-        q = _n_axes(values, noise, context.n_clusters, context.tuning)
+        q = _n_axes(values, noise, context.n_clusters, tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     few = size.small and not wide  # cells are scarce, and cut along all axes
-    reach = context.tuning.box_reach / (2 if few else 1)
+    reach = tuning.box_reach / (2 if few else 1)
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
-    return Axes(
-        np.rint(vectors * 2.0**BASIS_BITS),
-        spread,
-        np.minimum(limit, reach * spread),
-        float(limit),
-        rest,
-    )
+    basis = np.rint(vectors * 2.0**BASIS_BITS)
+    axes = Axes(basis, spread, np.minimum(limit, reach * spread), float(limit), rest)
+    return axes, _one_axis(context, basis[:, :1], max(off, 0.0) / size.n) if rules else None
+
+
+def _one_axis(context: Context, basis: np.ndarray, rest: float) -> Axes:
+    """The axis of a basis (d, 1), out to the bound of the rows, with `rest` off it."""
+    plain = plain_axes(1, context.radius)
+    return Axes(basis, plain.spread, plain.half_widths, float(context.rows.limit), rest)
 
 
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
@@ -553,41 +545,51 @@ class Line(Coreset):
 def column_coreset(context: Context, fraction: float) -> Line:
     """That of a table with one column, for a part of what the plan has for it."""
     rows = context.rows
-    axis, ends = plain_axes(1, rows.limit), _ends(rows, rows.ball)
+    axis, ends = plain_axes(1, rows.limit), _ends(rows.ball, rows.origin[0])
     return axis_coreset(context, axis, ends, LINE, fraction * context.left(LINE))
 
 
-def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, tuple] | None:
-    """The column whose side of a public box is so much longer than the others that these hardly
-    count within the radius, as an axis, and its ends; or None. The variance of the others, at most
-    that of columns that fill their sides, or as it was measured along `axes`, is its `rest`."""
-    rows = context.rows
+def ruling_axis(
+    context: Context, domain: Domain, axes: Axes, first: Axes | None
+) -> tuple[Axes, tuple] | None:
+    """The axis that rules, and its ends; or None. It is the column whose side of a public box is so
+    much longer than the others that these hardly count within the radius, or the `first` of the
+    measured axes, where that one rules. The variance of the other columns, at most that of columns
+    that fill their sides, or as it was measured along `axes`, is the `rest` of a column."""
+    rows, measured = context.rows, None
+    if first is not None:
+        measured = first, _ends(rows.ball, float(first.flatten(rows.origin[None])[0, 0]))
     if domain.low is None or rows.n_features == 1:
-        return None
+        return measured
     sides = (domain.high - domain.low) / 2 / rows.unit
     column = int(np.argmax(sides))
     rest = float(np.square(np.delete(sides, column)).sum())
     if rest > context.tuning.ruled * context.radius**2:
-        return None
+        return measured
     basis = np.zeros((rows.n_features, 1))
     basis[column] = 2.0**BASIS_BITS
     if axes.basis is not None:
         along = np.square(axes.basis[column] * 2.0**-BASIS_BITS)
         rest = min(rest, 3 * float(np.square(axes.spread) @ (1 - along) + axes.rest))
-    plain = plain_axes(1, context.radius)
-    axis = Axes(basis, plain.spread, plain.half_widths, float(rows.limit), rest / 3)
-    return axis, _ends(rows, sides[column], column)
+    return _one_axis(context, basis, rest / 3), _ends(sides[column], rows.origin[column])
 
 
-def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
-    """Return the ends of a column in a box about the first origin, extended to a noisy center
-    outside of it."""
-    return min(-half - rows.origin[column], 0.0), max(half - rows.origin[column], 0.0)
+def _ends(half: float, origin: float) -> tuple[float, float]:
+    """Return the ends of an interval about the first origin, extended to a noisy center outside of
+    it."""
+    return min(-half - origin, 0.0), max(half - origin, 0.0)
 
 
 def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
-    """Bins along one axis with weight as points, at their middles."""
-    edges = _edges(context.radius, *ends)
+    """Bins along one axis with weight as points, at their middles: equal within the radius, in
+    proportion to the distance beyond it."""
+    (low, high), radius = ends, context.radius
+    inner = np.linspace(max(low, -radius), min(high, radius), _BINS - 2 * _OUTER + 1)
+    below, above = (
+        radius * max(abs(end) / radius, 1.0) ** (np.arange(1, _OUTER) / _OUTER)
+        for end in (low, high)
+    )
+    edges = np.concatenate([np.maximum(-below[::-1], low), inner, np.minimum(above, high)])
     answer = context.rows.ask(LineRanks(axis, edges))
     decode = prefix_noise(_BINS)
     ranks = context.released(entry, answer, rho)[0] @ decode.T
@@ -609,15 +611,3 @@ def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: flo
     points, widths = centers[leaf, None], widths[leaf, None]
     leaf_points = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
     return Line(**vars(leaf_points), ends=ends, sd=float(sd))
-
-
-def _edges(radius: float, low: float, high: float) -> np.ndarray:
-    """Edges (`_BINS` - 1,) in steps between the ends of the box: equal within the radius, in
-    proportion to the distance beyond it."""
-    first, last = max(low, -radius), min(high, radius)
-    inner = np.linspace(first, last, _BINS - 2 * _OUTER + 1)
-    below, above = (
-        radius * max(abs(end) / radius, 1.0) ** (np.arange(1, _OUTER) / _OUTER)
-        for end in (low, high)
-    )
-    return np.concatenate([np.maximum(-below[::-1], low), inner, np.minimum(above, high)])

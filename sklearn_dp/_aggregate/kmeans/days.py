@@ -43,14 +43,13 @@ from .lloyd import ERRORS, lloyd_context, move_clusters, observe
 from .lloyd_state import (
     Distances,
     LloydContext,
-    LloydResult,
     LloydState,
     Observation,
     changed_sides,
     update,
 )
 from .quality import FarRows, Quality
-from .result import EngineResult, assembled, measured
+from .result import EngineResult, build_result, measured
 
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
@@ -114,9 +113,9 @@ class StreamState:
     window_n: float = 0.0  # ... and of how many units they are
     distances: Distances | None = None
     lengths: tuple[NoisyNorms, np.ndarray] | None = None  # of units on the first day, about a point
-    # (k,), of the units in `state.count`, how many have since moved to other centers
+    # (k,), of the units in `state.counts`, how many have since moved to other centers
     since: np.ndarray = field(init=False)
-    # sums over days of their units, times the part that counts in `state.count` and its square ...
+    # sums over days of their units, times the part that counts in `state.counts` and its square ...
     weighed: np.ndarray = field(init=False)
     squares: float = field(init=False)  # ... and times the square of the part that counts in `size`
     now: LloydState = field(init=False)  # with what the window has shown so far
@@ -130,8 +129,8 @@ class StreamState:
         error = fitted.cluster_centers_std_error_ / unit
         radius = fitted.radius_ / unit
         state.variance = np.minimum(np.square(error).mean(axis=1), radius**2)
-        state.count = np.maximum(fitted.cluster_weights_ / weight, 0.0)
-        state.count_sd, since = (each / weight for each in fitted._weights_errors)
+        state.counts = np.maximum(fitted.cluster_weights_ / weight, 0.0)
+        state.counts_sd, since = (each / weight for each in fitted._weights_errors)
         near, near_sd = (
             value / weight / unit**2 for value in (fitted.inertia_, fitted.inertia_std_error_)
         )
@@ -221,37 +220,41 @@ def fit_day(
     since, weighed = _update(context, stream, fade, keep)
     day = replace(context, size=replace(context.size, n=likely))
     final = _final(stream, likely)
-    final = replace(final, distances=observed.clip.norms(likely))
+    final.distances = observed.clip.norms(likely)
     known = measured(day, final, domain, len(centers), domain)
+    assert known is not None
     if keep < 1:  # rows that the first day has shown far out may be forgotten
-        known = known._replace(lost=(0.0, 0.0))
+        known = known._replace(uncovered=(0.0, 0.0))
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
     whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
     quality = stream.sums.quality(size, known.quality)
     known = known._replace(quality=quality, loss=known.loss * size / likely)
-    result = assembled(whole, _final(stream, size), domain, Status(), len(centers), known)
+    result = build_result(whole, _final(stream, size), domain, Status(), len(centers), known)
     if not result.status and spread and stream.quiet < _QUIET:
         result = replace(result, status=Status([_SETTLING]))
     # What counts (k,) may be off by, beyond noise: units have changed sides in earlier moves, and a
     # part p of m independent units differs from that of the n that they are among by the variance
     # p (1 - p) (1 / m - 1 / n).
-    counts = np.maximum(stream.now.count, 0.0)
+    counts = np.maximum(stream.now.counts, 0.0)
     total = max(float(counts.sum()), 1.0)
     part = counts / total
     fewer = weighed[1] / weighed[0] ** 2 - stream.squares / size**2
     since = np.hypot(since / total, np.sqrt(part * (1 - part) * max(fewer, 0.0))) * size
     result = replace(result, weights_drift=np.hypot(cast("Any", result.weights_drift), since))
     # Sampling is in the variance already.
-    sd = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
-    return replace(result, centers_sd=sd), stream
+    errors = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
+    return replace(result, centers_sd=errors), stream
 
 
-def _final(stream: StreamState, n: float) -> LloydResult:
+def _final(stream: StreamState, n: float) -> LloydState:
     """Where the iterations are, with counts that add up to a number of units."""
-    part = n / max(float(np.maximum(stream.now.count, 0.0).sum()), 1.0)
-    return stream.now.result(stream.n_windows, part)
+    final = copy.copy(stream.now)
+    part = n / max(float(np.maximum(final.counts, 0.0).sum()), 1.0)
+    final.counts, final.counts_sd = part * final.counts, part * final.counts_sd
+    final.n_iterations = stream.n_windows
+    return final
 
 
 def _context(
@@ -299,7 +302,7 @@ def _update(
     Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
     observed, before, tuning = stream.window, stream.state, context.tuning
     assert observed is not None
-    counts = np.maximum(before.count, 0.0)
+    counts = np.maximum(before.counts, 0.0)
     # So many clusters of about the same size hold the rows: early on it may be a single one.
     effective = float(counts.sum()) ** 2 / max(float(counts @ counts), 1e-300)
     ends = stream.window_n > _WINDOW * max(effective, 1.0) * observed.counts_sd
@@ -308,13 +311,13 @@ def _update(
     weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
-    state.farthest, state.excess = observed.clip.reach, observed.clip.excess
-    state.counted = before.centers
-    state.count = fade * before.count + observed.counts
-    state.count_sd = np.hypot(fade * before.count_sd, observed.counts_sd)
-    n, _ = state.certain_counts(tuning.certain_count_sd)
+    state.reach, state.excess = observed.clip.reach, observed.clip.excess
+    state.centers_at_count = before.centers
+    state.counts = fade * before.counts + observed.counts
+    state.counts_sd = np.hypot(fade * before.counts_sd, observed.counts_sd)
+    n = state.certain_counts(tuning.certain_count_sd)
     # Sums are of the window, and counts of all days: as if the sums were of as many rows.
-    times = max(float(np.maximum(state.count, 0.0).sum()), 1.0) / stream.window_n
+    times = max(float(np.maximum(state.counts, 0.0).sum()), 1.0) / stream.window_n
     # The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate.
     spread = np.where(_known(state), state.spread, stream.width**2)
     sampling = np.square(observed.clip.gain) * n / times * spread / context.rows.n_features
@@ -330,7 +333,7 @@ def _update(
             known = n * _known(state)
             if known.any():
                 stream.width = math.sqrt(float(known @ state.spread / known.sum()))
-        gone = changed_sides(before.centers, state.centers, state.count)
+        gone = changed_sides(before.centers, state.centers, state.counts)
         stream.since, stream.weighed = np.hypot(since, gone), weighed
         stream.state, stream.window, stream.window_days, stream.window_n = state, None, 0, 0.0
     stream.now = state

@@ -33,10 +33,11 @@ in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what e
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from ..._costs.plan import PlanEntry
 from ..._costs.rounding import sum_down
@@ -62,9 +63,8 @@ from .coreset import (
     axis_coreset,
     build_coreset,
     column_coreset,
-    nearest_centers,
     release_location,
-    ruling_column,
+    ruling_axis,
     solved_start,
 )
 from .fit_context import (
@@ -75,17 +75,14 @@ from .fit_context import (
     Run,
     SizedFacts,
     Tuning,
-    long_tail,
     lost_in_noise,
-    only_last,
-    only_one,
-    without_moves,
+    with_few_iterations,
 )
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
-from .lloyd_state import LloydResult
+from .lloyd_state import LloydState
 from .n_clusters import choice_entries, choose, reference_number
 from .quality import QUALITY, quality_entry
-from .result import EngineResult, build_result
+from .result import EngineResult, build_result, measured
 
 # -- projection ------------------------------------------------------------------------------------
 # Many clusters in many features: found in a public random projection, then moved in all features.
@@ -103,7 +100,7 @@ from .result import EngineResult, build_result
 #    differs;
 # 3. the cell tree and noisy Lloyd iterations find the clusters, with a part of the budget;
 # 4. rows keep the labels that they have there, for one of a few iterations in all features, which
-#    move the centers (:meth:`Projected.lifted`).
+#    move the centers (:func:`_from_projection`).
 #
 # The projection is public randomness, the same for neighbors. A projected row is a function of the
 # row and of released values, and an integer vector of norm at most `limit`: all that is proved of
@@ -114,42 +111,19 @@ from .result import EngineResult, build_result
 _TIMES = 4  # as many features as a projection has: from there on it may pay
 
 
-def many_features(n_features: int, tuning: Tuning) -> bool:
-    """True if there are so many features that a fit may look for its clusters in a projection."""
-    return n_features >= _TIMES * tuning.projection_features
-
-
 def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
     """True if there are many features, and more clusters than the axes of a cell tree could tell
     apart."""
-    return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
+    many = n_features >= _TIMES * tuning.projection_features
+    return many and n_clusters > tuning.most_axes + 1
 
 
-@dataclass(frozen=True, repr=False)
-class Projected:
-    """A fit whose clusters are looked for in a projection."""
+class Projected(NamedTuple):
+    """Where clusters are looked for in a projection."""
 
-    whole: Context  # of all features
     context: Context  # of the projected rows
     axes: Axes  # of the cell tree
     back: np.ndarray  # (q, d), from projected centers to nearest points of the whole space
-
-    def searching(self) -> Context:
-        """The context of Lloyd's iterations in the projection, which leave a part to the others."""
-        context, tuning = self.context, self.context.tuning
-        left = lloyd_budget(context.session, context.prefix)
-        n = 2 * tuning.most_iterations
-        tuning = replace(tuning, most_iterations=n, few_iterations=n)
-        return replace(context, tuning=tuning, reserve=left / 2)
-
-    def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:
-        """Pin the rows to their nearest projected centers (k, q), for one iteration, and go back to
-        all features: the context of the last iterations, and their start (k, d)."""
-        rows = self.context.rows
-        centers = rows.inside(centers)
-        rows.apply(Pinned(centers))
-        rows.unproject()
-        return only_last(self.whole), centers @ self.back
 
 
 def projected(context: Context) -> Projected | None:
@@ -176,7 +150,15 @@ def projected(context: Context) -> Projected | None:
     spread = drawn * np.sqrt(values)
     radius = min(context.radius, tuning.projection_reach * float(np.linalg.norm(spread)))
     inner = replace(context, rows=_projected(context.rows, basis * drawn), radius=radius)
-    return Projected(context, inner, _axes(spread, radius, tuning), (basis / drawn).T)
+    q = min(tuning.most_axes, len(spread))  # the widest of the features are for the cell tree
+    axes = Axes(
+        np.eye(len(spread), q) * 2.0**BASIS_BITS,
+        spread[:q],
+        np.minimum(radius, tuning.box_reach * spread[:q]),
+        radius,
+        float(np.square(spread[q:]).sum()),
+    )
+    return Projected(inner, axes, (basis / drawn).T)
 
 
 def _projected(rows: GridRows, basis: np.ndarray) -> GridRows:
@@ -198,18 +180,6 @@ def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning
     skewness = float(np.mean((values - mean) ** 3)) / float(np.var(values)) ** 1.5
     ratio = q / (n_clusters - 1)
     return uneven > tuning.projection_uneven * ratio and skewness > math.sqrt(ratio) + 3 / q
-
-
-def _axes(spread: np.ndarray, radius: float, tuning: Tuning) -> Axes:
-    """The widest of the projected features, for the cell tree."""
-    q = min(tuning.most_axes, len(spread))
-    return Axes(
-        np.eye(len(spread), q) * 2.0**BASIS_BITS,
-        spread[:q],
-        np.minimum(radius, tuning.box_reach * spread[:q]),
-        radius,
-        float(np.square(spread[q:]).sum()),
-    )
 
 
 # -- engine ----------------------------------------------------------------------------------------
@@ -262,7 +232,7 @@ def engine_entries(
     """
     entries = first_entries(rho, n_features, TUNING, bounds_known=bounds_known, prefix=prefix)
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    choice = choice_entries(n_clusters, n_features, rest, rho, prefix, TUNING)
+    choice = choice_entries(n_clusters, n_features, rest, rho, prefix)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
     return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality))
 
@@ -279,24 +249,31 @@ def first_entries(
     rho: float, n_features: int, tuning: Tuning, *, bounds_known: bool, prefix: str = ""
 ) -> tuple[PlanEntry, ...]:
     """Entries of what comes before Lloyd's iterations; `rho` is that of all."""
-    entries, part = [], rho
+    entries: list[PlanEntry] = []
+    shares = _shares(n_features, tuning)
     if not bounds_known:
-        entries.append(_entry(BOUND, prefix, rho, tuning.center_share, tuning.center_share))
-        part = sum_down([rho, -entries[0].rho])
+        shares = {BOUND: (tuning.center_share,) * 2, **shares}
     # Cells are counted level by level, and the moment of a projection comes before the other one.
-    several = {CELLS, MOMENT} if many_features(n_features, tuning) else {CELLS}
-    for name, (share, most) in _shares(n_features, tuning).items():
-        entries.append(_entry(name, prefix, part, share, most, None if name in several else 1))
+    many = n_features >= _TIMES * tuning.projection_features
+    several = {CELLS, MOMENT} if many else {CELLS}
+    part = rho
+    for name, (share, most) in shares.items():
+        # Rounded down: shares that sum to at most one then cost at most rho.
+        entry = PlanEntry.gaussian(
+            prefix + name,
+            math.nextafter(part * share, 0.0),
+            _WORDS[name],
+            uses=None if name in several else 1,
+            max_rho=math.nextafter(part * most, 0.0),
+        )
+        entries.append(entry)
+        if name == BOUND:
+            part = sum_down([rho, -entry.rho])
     return tuple(entries)
 
 
 def last_entries(
-    rho: float,
-    cap: float,
-    prefix: str = "",
-    *,
-    quality: bool = False,
-    moves: bool = True,
+    rho: float, cap: float, prefix: str = "", *, quality: bool = False, moves: bool = True
 ) -> tuple[PlanEntry, ...]:
     """Entries of Lloyd's iterations, and of the quality: worth `rho` in all. `cap` is the most that
     the iterations may come to, with what earlier releases leave."""
@@ -304,20 +281,6 @@ def last_entries(
         return lloyd_entries(rho, cap, prefix, moves=moves)
     last = quality_entry(math.nextafter(rho * TUNING.quality_share, 0.0), prefix)
     return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix, moves=moves), last)
-
-
-def _entry(
-    name: str, prefix: str, rho: float, share: float, most: float, uses: int | None = 1
-) -> PlanEntry:
-    """An entry of a share of rho that may take up to the share `most`; `uses` None: any number."""
-    # Rounded down: shares that sum to at most one then cost at most rho.
-    return PlanEntry.gaussian(
-        prefix + name,
-        math.nextafter(rho * share, 0.0),
-        _WORDS[name],
-        uses=uses,
-        max_rho=math.nextafter(rho * most, 0.0),
-    )
 
 
 class Start(NamedTuple):
@@ -365,30 +328,24 @@ def fit_engine(
     if start is not None and not _misleads(context, start):
         # Lloyd's iterations from centers that are given.
         points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
-        final = lloyd(without_moves(context), points - context.rows.origin)
+        final = lloyd(replace(context, moves=False), points - context.rows.origin)
         # Treat given centers as found by the cells.
         found = StartOutcome(context, final, len(start.centers))
     else:
         found = _from_coreset(context, n_clusters, left, domain)
     # Rows of one length are not beyond it.
     bounds = None if norms is not None or isinstance(domain, Sphere) else domain
-    result = build_result(
-        found.context,
-        found.final,
-        domain,
-        status,
-        n_leaves=found.n_leaves,
-        bounds=bounds,
-        line=found.line,
-    )
-    return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
+    context, final, n_leaves, choice, line = found
+    measurement = measured(context, final, domain, n_leaves, bounds, line)
+    result = build_result(context, final, domain, status, n_leaves, measurement)
+    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
 class StartOutcome(NamedTuple):
     """Centers, and what they were found with."""
 
     context: Context  # of their number
-    final: LloydResult
+    final: LloydState
     n_leaves: int | None  # cells that stood out of the noise; None if no tree was built
     choice: Choice | None = None  # of the number; None where it was given
     line: Line | None = None  # along a single axis, if that is where they were found
@@ -411,32 +368,40 @@ def _from_coreset(
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
     if sketch is not None:
-        final = _from_projection(sketch, coreset)
+        final = _from_projection(context, sketch, coreset)
     elif quality and lost_in_noise(context, lloyd_budget(context.session, context.prefix)):
         final = _about_one(context, coreset)
     elif choice is not None and choice.start is not None:
         final = lloyd(context, *choice.start, coreset=coreset)
     elif isinstance(coreset, Line):
-        final = lloyd(without_moves(context), solved_start(context, coreset), coreset=coreset)
+        start = solved_start(context, coreset)
+        final = lloyd(replace(context, moves=False), start, coreset=coreset)
         return StartOutcome(context, final, coreset.n_leaves, choice, coreset)
     else:
         final = lloyd(context, solved_start(context, coreset), coreset=coreset)
     return StartOutcome(context, final, coreset.n_leaves, choice)
 
 
-def _about_one(context: Context, coreset: Coreset | None = None) -> LloydResult:
+def _about_one(context: Context, coreset: Coreset | None = None) -> LloydState:
     """The iterations of a single center, from the released one."""
     origin = np.zeros((1, context.rows.n_features))
-    return lloyd(only_one(context), origin, coreset=coreset)
+    return lloyd(with_few_iterations(context, n_clusters=1), origin, coreset=coreset)
 
 
-def _from_projection(sketch: Projected, coreset: Coreset) -> LloydResult:
-    """Lloyd's iterations among the projected rows, and then among those of all features."""
-    inner = sketch.searching()
+def _from_projection(context: Context, sketch: Projected, coreset: Coreset) -> LloydState:
+    """Lloyd's iterations among the projected rows, which leave half of the budget, and then among
+    those of all features."""
+    reserve = lloyd_budget(context.session, context.prefix) / 2
+    n = 2 * context.tuning.most_iterations
+    tuning = replace(context.tuning, most_iterations=n, few_iterations=n)
+    inner = replace(sketch.context, tuning=tuning, reserve=reserve)
     found = lloyd(inner, solved_start(inner, coreset), coreset=coreset)
-    context, start = sketch.lifted(found.centers)
-    final = lloyd(context, start)
-    return replace(final, n_iterations=found.n_iterations + final.n_iterations)
+    centers = inner.rows.inside(found.centers)
+    inner.rows.apply(Pinned(centers))
+    inner.rows.unproject()
+    final = lloyd(with_few_iterations(context, moves=False), centers @ sketch.back)
+    final.n_iterations += found.n_iterations
+    return final
 
 
 def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None = None) -> Coreset:
@@ -445,9 +410,11 @@ def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None =
     fraction = _initial_budget_fraction(context)
     if context.pays(LINE):
         return column_coreset(context, fraction)
-    axes = axes_of(context, fraction) if axes is None else axes
+    first = None
+    if axes is None:
+        axes, first = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
-    ruling = None if domain is None else ruling_column(context, domain, axes)
+    ruling = None if domain is None else ruling_axis(context, domain, axes, first)
     if ruling is not None:
         rho = context.tuning.ruling_share * context.left(CELLS)
         coreset = axis_coreset(context, *ruling, CELLS, rho)
@@ -459,8 +426,8 @@ def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None =
 
 def _still_rules(context: Context, coreset: Coreset) -> bool:
     """True if what clusters along an axis leave is more than what is off it."""
-    points, weights = coreset.leaves
-    _, squares = nearest_centers(points, coreset.axes.flatten(solved_start(context, coreset)))
+    weights = coreset.leaves[1]
+    _, squares, _ = coreset.nearest(solved_start(context, coreset))
     left = float(weights @ squares) / max(float(weights.sum()), 1e-300)
     return left > coreset.axes.rest
 
@@ -501,7 +468,9 @@ def far_look_pays(facts: SizedFacts, axes: Axes, rho: float) -> bool:
     """
     size, tuning, d = facts.size, facts.tuning, facts.rows.n_features
     if axes.basis is not None and d <= tuning.wide_features:
-        return long_tail(facts)
+        # Squared lengths of the rows of a round cluster have the law of gamma.
+        round_tail = gammaincinv(d / 2, max(tuning.inside)) / gammaincinv(d / 2, 0.5)
+        return size.tail**2 > round_tail
     if size.tail <= tuning.box_reach:
         return False
     if axes.basis is not None:

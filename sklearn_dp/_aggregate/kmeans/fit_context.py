@@ -13,9 +13,10 @@ many rows there are and how far they reach (:class:`SizedFacts`); of a
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri
+from scipy.special import ndtri
 
 from ..._privacy._sealed import Sealed, SealedCells
 from ..._privacy._session import PrivacySession
@@ -111,8 +112,8 @@ class Tuning:
     guesses: int = 400  # public guesses of where rows may be; at least two for each cluster
 
     # -- one axis that rules --------------------------------------------------------------------
-    ruled: float = 0.1  # of the squared radius: what all other half sides have at most, squared
-    ruling_share: float = 0.75  # of what cells may take, for ranks of a column that may rule
+    ruled: float = 0.1  # of the squares: what all other half sides, or measured axes, have at most
+    ruling_share: float = 0.75  # of what cells may take, for ranks of an axis that may rule
 
     # -- start ----------------------------------------------------------------------------------
     start_surplus: float = 1.5  # centers for each cluster, above 3 axes or to choose their number
@@ -329,14 +330,6 @@ def coarse_pays(facts: Facts, size: Size) -> bool:
     return size.small and (facts.rows.n_features > 3 or few)
 
 
-def long_tail(facts: SizedFacts) -> bool:
-    """True if the last rows are farther out, in median distances, than those of a round cluster:
-    their squared lengths have the law of gamma."""
-    half_d = facts.rows.n_features / 2
-    round_tail = gammaincinv(half_d, max(facts.tuning.inside)) / gammaincinv(half_d, 0.5)
-    return facts.size.tail**2 > round_tail
-
-
 def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
     """True if one center is a better answer than several, with `budget` for Lloyd's iterations.
 
@@ -351,21 +344,8 @@ def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
     return k > 1 and loss > tuning.one_center_noise + gain
 
 
-def only_one(context: Context) -> Context:
-    """The context of a single center: few iterations, as no row changes sides."""
-    return replace(_with_few_iterations(context), n_clusters=1)
-
-
-def _with_few_iterations(context: Context) -> Context:
+def with_few_iterations(context: Context, **changes: Any) -> Context:
+    """The context where hardly any row changes sides: of a single center, or of centers next to
+    which nearly all of their rows are."""
     few = context.tuning.few_iterations
-    return replace(context, tuning=replace(context.tuning, most_iterations=few))
-
-
-def only_last(context: Context) -> Context:
-    """The context of centers next to which nearly all of their rows are: few iterations."""
-    return without_moves(_with_few_iterations(context))
-
-
-def without_moves(context: Context) -> Context:
-    """The context of given centers: no spread is asked for, which merging and splitting need."""
-    return replace(context, moves=False)
+    return replace(context, tuning=replace(context.tuning, most_iterations=few), **changes)

@@ -38,7 +38,6 @@ from .fit_context import Context, Tuning
 from .lloyd_state import (
     DISTANCES,
     LloydContext,
-    LloydResult,
     LloydState,
     Observation,
     clip_radius,
@@ -55,29 +54,24 @@ def move_clusters(
     state: LloydState,
     errors: np.ndarray,
     errors_sd: np.ndarray,
-    displacement: np.ndarray,
+    way: np.ndarray,
 ) -> int:
-    """Merge and split clusters by their spread, in place; returns the number of moves.
-
-    `errors` and `errors_sd` (k,), in squared steps, are of the centers before this iteration;
-    `displacement` (k,) is the squared way of each since: the mean squared distance to the new
-    center is smaller by that.
-    """
+    """Merge and split clusters by their spread, in place; returns the number of moves. The others
+    are as in :meth:`.lloyd_state.LloydState.update_spread`."""
     tuning, d = context.tuning, context.rows.n_features
-    n, sure = state.certain_counts(tuning.certain_count_sd)
-    state.error = float(np.maximum(errors, 0.0).sum())
-    spread = np.maximum(errors / n - displacement, 0.0)
-    state.update_spread(spread, errors_sd / n, tuning.memory)
+    n = state.certain_counts(tuning.certain_count_sd)
+    sure = state.counts > tuning.certain_count_sd * state.counts_sd
+    state.update_spread(errors, errors_sd, way, tuning)
     noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
     state.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
     likely, likely_sd, visible = likely_counts(context, state)
     # Up to 3 features the tree has cells for each cluster. With more, a cell may hold several, and
     # its count would make two centers that share it expensive to merge, so use counts.
     fine = context.coreset is not None and context.coreset.axes.basis is None
-    state.likely = likely if fine else state.count
-    state.likely_sd = likely_sd if fine else state.count_sd
+    state.likely = likely if fine else state.counts
+    state.likely_sd = likely_sd if fine else state.counts_sd
     # A center on its way to a light cluster may be next to no leaf yet.
-    state.unseen = ~visible & (state.count < state.count_sd) if fine else ~visible
+    state.unseen = ~visible & (state.counts < state.counts_sd) if fine else ~visible
     excess = state.spread - np.median(state.spread)
     sd = n * np.sqrt(state.spread_variance)
     # About what dividing a typical round cluster in two would save; a pair that costs less shares
@@ -105,10 +99,10 @@ def move_clusters(
         most=max(1, context.n_clusters // 2),
     )
     state.moved = state.moved or n_moves > 0
-    state.idle = not noisy and cheapest_cost(state, tuning) < half
+    state.idle = not noisy and _Mergers(state, tuning).cheapest()[1] < half
     state.precise = state.noise_share < tuning.precise_centers
     # A split would gain, and only the noise of a small count makes all mergers dear.
-    unsure = state.count < tuning.sure_count_sd * state.count_sd
+    unsure = state.counts < tuning.sure_count_sd * state.counts_sd
     gains = gain.mean > tuning.evidence * gain.sd
     state.blocked = bool(state.precise and unsure.any() and gains.any())
     return n_moves
@@ -161,13 +155,14 @@ class _Halves:
         return np.argmin(scores, axis=1)
 
     def _direction(self, j: int) -> np.ndarray:
-        """A unit vector of shape (d,) for cluster j."""
-        if self._coreset is not None:
-            near = self._labels == j
+        """A unit vector of shape (d,) for cluster j: between the centers of a 2-means of its
+        points, or anywhere."""
+        if self._coreset is not None and np.count_nonzero(near := self._labels == j) > 1:
             points, weights = self._coreset.points[near], self._coreset.weights[near]
-            vector = split_direction(points, weights, self._rng)
-            if vector is not None:
-                return self._coreset.axes.lift(vector)
+            one, other = weighted_kmeans(points, weights, 2, self._rng, n_starts=5)
+            length = np.linalg.norm(other - one)
+            if length > 0:
+                return self._coreset.axes.lift((other - one) / length)
         guess = self._rng.random(self._centers.shape[1]) - 0.5
         return guess / np.linalg.norm(guess)
 
@@ -213,11 +208,6 @@ def merge_and_split(
     return done
 
 
-def cheapest_cost(state: LloydState, tuning: Tuning) -> float:
-    """By how much the cheapest merger of a pair raises the cost."""
-    return _Mergers(state, tuning).cheapest()[1]
-
-
 class _Mergers:
     """By how much merging each pair raises the cost, with a lower confidence bound of counts.
 
@@ -232,7 +222,7 @@ class _Mergers:
         n = np.where(self._light, count - tuning.certain_count_sd * sd, count)
         # Cells tell little of a center on its way to its rows: they never make it cheaper than a
         # low count would.
-        n = np.maximum(n, state.count - state.count_sd)
+        n = np.maximum(n, state.counts - state.counts_sd)
         # No count and no cell: next to nothing, however far away.
         least = tuning.least_count * sd
         n = np.where(state.unseen, least, np.maximum(n, least))
@@ -263,11 +253,11 @@ class _Mergers:
 
 def _merge(state: LloydState, a: int, b: int) -> None:
     """Put the pair into slot a: the mean by counts, with the variance of a mean."""
-    weight = np.maximum(state.count[[a, b]], 1e-9)
+    weight = np.maximum(state.counts[[a, b]], 1e-9)
     weight = weight / weight.sum()
     state.centers[a] = weight @ state.centers[[a, b]]
     state.variance[a] = np.square(weight) @ state.variance[[a, b]]
-    state.count[a] = max(state.count[a], 0.0) + max(state.count[b], 0.0)
+    state.counts[a] = max(state.counts[a], 0.0) + max(state.counts[b], 0.0)
     state.forget([a])
 
 
@@ -277,22 +267,10 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
     their variance, so that the next Kalman update believes nearly all that it sees."""
     state.centers[free] = state.centers[j] - offset
     state.centers[j] = state.centers[j] + offset
-    state.count[[j, free]] = state.count[j] / 2
+    state.counts[[j, free]] = state.counts[j] / 2
     state.unseen[free] = False
     state.variance[[j, free]] = offset @ offset / len(offset) / part**2
     state.forget([j, free])
-
-
-def split_direction(
-    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
-) -> np.ndarray | None:
-    """Unit vector between the centers of a 2-means of released points (m, q); None in one place."""
-    if len(points) < 2:
-        return None
-    pair = weighted_kmeans(points, weights, 2, rng, n_starts=5)
-    vector = pair[1] - pair[0]
-    length = np.linalg.norm(vector)
-    return vector / length if length > 0 else None
 
 
 def reduce_centers(context: LloydContext, state: LloydState) -> None:
@@ -305,7 +283,7 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)
-    sd = float(np.mean(state.count_sd))
+    sd = float(np.mean(state.counts_sd))
     likely, _, visible = likely_counts(context, state)
     # A center where neither cells nor counts show a row must not cost two that are close.
     floor = np.where(visible, tuning.reduce_floor, tuning.least_count)
@@ -320,16 +298,14 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     empty = ~member.any(axis=1)
     state.centers = share @ state.centers
     state.centers[empty] = axes.lift(groups[empty])
-    state.counted = state.centers
+    state.centers_at_count = state.centers
     state.variance = np.square(share) @ state.variance
-    old = member @ state.old_count, member @ state.old_count_variance
-    state.count = member @ state.count
-    state.count_sd = np.sqrt(member @ state.count_sd**2)
-    state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
-    state.spread, state.spread_variance = (
-        np.zeros(context.n_clusters),
-        np.full(context.n_clusters, np.inf),
-    )
+    state.counts = member @ state.counts
+    state.counts_sd = np.sqrt(member @ state.counts_sd**2)
+    state.old_count = member @ state.old_count
+    state.old_count_variance = np.where(empty, np.inf, member @ state.old_count_variance)
+    state.spread = np.zeros(context.n_clusters)
+    state.spread_variance = np.full(context.n_clusters, np.inf)
 
 
 # -- lloyd -----------------------------------------------------------------------------------------
@@ -389,7 +365,7 @@ def lloyd(
     variance: np.ndarray | None = None,
     *,
     coreset: Coreset | None = None,
-) -> LloydResult:
+) -> LloydState:
     """Improve released centers (k0, d) by noisy Lloyd iterations, with all the budget that is left.
 
     They are in steps about the origin of the rows; k0 >= n_clusters, reduced to n_clusters along
@@ -409,7 +385,8 @@ def lloyd(
             break
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if state.moved else 1)
-    return state.result(iteration)
+    state.n_iterations = iteration
+    return state
 
 
 def lloyd_context(
@@ -434,19 +411,21 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)
     budget = _left(context) if last else context.share * context.budget
-    asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
+    # Two clusters have no pair to merge.
+    early = context.moves and iteration <= tuning.few_iterations
+    asked = state.blocked or (early and 2 < context.n_clusters == len(state.centers))
     spread = asked and not last
     moves = state.precise and not last
     observed = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
-    state.farthest, state.excess = observed.clip.reach, observed.clip.excess
-    state.counted = state.centers
+    state.reach, state.excess = observed.clip.reach, observed.clip.excess
+    state.centers_at_count = state.centers
     state.distances = observed.clip.norms(context.size.n)
     state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last
-    drift, displacement = update(state, observed, tuning, relax=relax, low_signal=low)
+    drift, way = update(state, observed, tuning, relax=relax, low_signal=low)
     n_moves = 0
     if observed.errors is not None:
-        n_moves = move_clusters(context, state, *observed.errors, displacement)
+        n_moves = move_clusters(context, state, *observed.errors, way)
     if len(state.centers) > context.n_clusters:
         reduce_centers(context, state)
         return False

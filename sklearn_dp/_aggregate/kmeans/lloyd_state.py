@@ -8,7 +8,8 @@ can be told from a light cluster.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +17,8 @@ from ..._privacy._sealed import Sealed
 from ..._rows.bins import row_slices
 from ..shared.centering import geometric_edges, noise_sd
 from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
-from .coreset import Coreset, nearest_centers
+from .coreset import Coreset
 from .fit_context import Context, SizedFacts, Tuning
-
-
-def certain_counts(count: np.ndarray, sd: np.ndarray, sure: float) -> np.ndarray:
-    """Counts of at least `sure` standard deviations of their noise, bounded away from zero.
-
-    >>> certain_counts(np.array([100.0, -3.0]), np.array([5.0, 5.0]), 2.0).tolist()
-    [100.0, 10.0]
-    """
-    return np.maximum(count, sure * sd)
 
 
 def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -42,22 +34,16 @@ def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> 
     return np.minimum(rows.max(axis=1), most.sum())
 
 
-@dataclass(frozen=True)
-class Distances:
-    """A noisy histogram of the distances of rows from their centers."""
+class Distances(NamedTuple):
+    """A noisy histogram of the distances of rows from their centers, of a number of units."""
 
-    counts: np.ndarray  # (n_bins,)
-    edges: np.ndarray  # (n_bins + 1,)
-    sd: float  # of the noise of each count
-    n: float  # released number of units that it is of
-
-    def __add__(self, other: "Distances") -> "Distances":
-        counts, sd = self.counts + other.counts, math.hypot(self.sd, other.sd)
-        return Distances(counts, self.edges, sd, self.n + other.n)
+    norms: NoisyNorms
+    n: float  # released number of units
 
     def faded(self, part: float) -> "Distances":
         """Where each unit counts a part."""
-        return Distances(part * self.counts, self.edges, part * self.sd, part * self.n)
+        counts, edges, sd = self.norms
+        return Distances(NoisyNorms(part * counts, edges, part * sd), part * self.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,106 +71,54 @@ class LloydFacts(SizedFacts):
         """Part of the budget that each iteration but the last may spend: it has two of them."""
         return 1 / (1 + self.most_iterations)
 
-    def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
-        """True if the spread of the clusters is released: two of them have no pair to merge."""
-        return (
-            self.moves
-            and iteration <= self.tuning.few_iterations
-            and self.n_clusters > 2
-            and n_centers == self.n_clusters
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class LloydContext(Context, LloydFacts):
     """A run that knows what Lloyd's iterations start from."""
 
 
-@dataclass(frozen=True)
-class LloydResult:
-    """The releases of the iterations, in grid steps about the origin of the rows."""
-
-    centers: np.ndarray  # (k, d)
-    variance: np.ndarray  # (k,), of the noise in each coordinate of a center
-    counts: np.ndarray  # (k,), noisy numbers of units ...
-    counts_sd: np.ndarray  # ... and the standard deviations of their noise
-    counted: np.ndarray  # (k, d), the centers that the last of these numbers are of
-    reach: np.ndarray  # (k,), distance from each center that few of its rows are beyond
-    spread: np.ndarray  # (k,), mean squared distance in each cluster when last released ...
-    spread_variance: np.ndarray  # ... of infinite variance when not
-    n_iterations: int
-    # sum of squared distances, capped, after an early iteration; nan when not released
-    error: float
-    # part of a typical cluster's spread that was noise of its center; nan when not released
-    noise_share: float = math.nan
-    # how far rows are from their centers, when last released
-    distances: NoisyNorms | None = None
-    # (k,), how much longer residuals are than their last clip, in the mean
-    excess: np.ndarray | float = 0.0
-
-
-@dataclass
 class LloydState:
-    """Released centers, and what is known about them; changed by each Lloyd iteration."""
+    """Released centers, and what is known about them; changed by each Lloyd iteration. Lengths are
+    grid steps. Centers are taken as they are: with a variance of zero the first update is a
+    positive-part James-Stein estimate toward the start."""
 
-    centers: np.ndarray  # (k, d), released, in grid steps about the origin of the rows
-    counted: np.ndarray = field(init=False)  # (k, d), where the centers were at the last count
-    # (k,), of each coordinate of a center, in squared steps
-    variance: np.ndarray = field(init=False)
-    # (k,), numbers of units: the last release averaged with earlier ones, of which a part may be
-    # out of date
-    count: np.ndarray = field(init=False)
-    count_sd: np.ndarray = field(init=False)
-    # (k,), the mean of all releases since a move changed the cluster ...
-    old_count: np.ndarray = field(init=False)
-    old_count_variance: np.ndarray = field(init=False)  # ... of infinite variance before any
-    spread: np.ndarray = field(init=False)  # (k,), mean squared distance to the center ...
-    spread_variance: np.ndarray = field(init=False)  # ... of infinite variance while unknown
-    # (k,), distance from each center that few of its rows are beyond; infinite while unknown
-    farthest: np.ndarray = field(init=False)
-    excess: np.ndarray = field(init=False)  # (k,), how much longer residuals are than their clip
-    # (k,), counts, the unsure ones averaged with those of the cells ...
-    likely: np.ndarray = field(init=False)
-    likely_sd: np.ndarray = field(init=False)  # ... and their standard deviations
-    unseen: np.ndarray = field(init=False)  # (k,), where neither cells nor counts show a row
-    error: float = math.nan  # sum of squared distances when last released; nan before
-    # part of a typical cluster's spread that is noise of its center; nan while unknown
-    noise_share: float = math.nan
-    distances: NoisyNorms | None = None  # how far rows are from their centers, when last released
-    moved: bool = False  # whether clusters were ever merged and split
-    idle: bool = False  # whether two centers seem to share a cluster
-    blocked: bool = False  # whether a split would gain, and an unsure count makes all mergers dear
-    precise: bool = False  # whether the centers are known far better than which of them is needed
+    noise_share = math.nan  # part of a typical cluster's spread that is noise of its center
+    distances: NoisyNorms | None = None  # of rows from their centers, when last released
+    n_iterations = 0
+    moved = False  # whether clusters were ever merged and split
+    idle = False  # whether two centers seem to share a cluster
+    blocked = False  # whether a split would gain, and an unsure count makes all mergers dear
+    precise = False  # whether the centers are known far better than which of them is needed
 
-    def __post_init__(self) -> None:
-        # Centers are taken as they are: with a variance of zero the first update is a positive-part
-        # James-Stein estimate toward the start.
-        k, self.centers = len(self.centers), self.centers.copy()
-        self.counted = self.centers
-        self.variance, self.count, self.count_sd = np.zeros(k), np.zeros(k), np.zeros(k)
+    def __init__(self, centers: np.ndarray) -> None:
+        k = len(centers)
+        self.centers = centers.copy()  # (k, d), about the origin of the rows
+        self.centers_at_count = self.centers  # (k, d), where the centers were at the last count
+        self.variance = np.zeros(k)  # of the noise in each coordinate of a center
+        # (k,), numbers of units: the last release averaged with earlier ones, of which a part may
+        # be out of date; and the standard deviations of their noise
+        self.counts, self.counts_sd = np.zeros(k), np.zeros(k)
+        # (k,), the mean of all releases since a move changed the cluster; of infinite variance
+        # before any
         self.old_count, self.old_count_variance = np.zeros(k), np.full(k, np.inf)
+        # (k,), mean squared distance to the center; of infinite variance while unknown
         self.spread, self.spread_variance = np.zeros(k), np.full(k, np.inf)
-        self.farthest, self.excess = np.full(k, np.inf), np.zeros(k)
+        # (k,), distance from each center that few of its rows are beyond; infinite while unknown
+        self.reach = np.full(k, np.inf)
+        # (k,), how much longer residuals are than their last clip, in the mean
+        self.excess: np.ndarray | float = np.zeros(k)
+        # (k,), counts, the unsure ones averaged with those of the cells
         self.likely, self.likely_sd = np.zeros(k), np.zeros(k)
-        self.unseen = np.zeros(k, dtype=bool)
+        self.unseen = np.zeros(k, dtype=bool)  # where neither cells nor counts show a row
 
     def forget(self, which: list[int]) -> None:
         """Drop the history of clusters that a move has changed."""
         self.old_count_variance[which] = np.inf
         self.spread_variance[which] = np.inf
 
-    def certain_counts(self, sure: float) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of at least some standard deviations, and which of them are larger."""
-        return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
-
-    def result(self, n_iterations: int, part: float = 1.0) -> LloydResult:
-        """Return the result after so many iterations, with a part of the counts."""
-        counts = part * self.count, part * self.count_sd, self.counted
-        spread = self.farthest, self.spread, self.spread_variance
-        known = n_iterations, self.error, self.noise_share
-        return LloydResult(
-            self.centers, self.variance, *counts, *spread, *known, self.distances, self.excess
-        )
+    def certain_counts(self, sure: float) -> np.ndarray:
+        """Counts of at least `sure` standard deviations of their noise, bounded away from zero."""
+        return np.maximum(self.counts, sure * self.counts_sd)
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
         """Average a release (k,), of noise `sd`, with the mean of the earlier ones. `memory` is the
@@ -192,16 +126,20 @@ class LloydState:
         not to that of the mean of all releases (`old_count`) that the next ones use."""
         old = self.old_count_variance + np.square(memory * self.old_count)
         weight = 1 / (1 / sd**2 + 1 / old)
-        self.count = weight * (counts / sd**2 + self.old_count / old)
-        self.count_sd = np.sqrt(weight)
+        self.counts = weight * (counts / sd**2 + self.old_count / old)
+        self.counts_sd = np.sqrt(weight)
         variance = 1 / (1 / sd**2 + 1 / self.old_count_variance)
         self.old_count = variance * (counts / sd**2 + self.old_count / self.old_count_variance)
         self.old_count_variance = variance
 
-    def update_spread(self, spread: np.ndarray, sd: np.ndarray, memory: float) -> None:
-        """Average a release of the spread of the clusters, whose noise differs from one to the
-        other."""
-        old = self.spread_variance + np.square(memory * self.spread)
+    def update_spread(
+        self, errors: np.ndarray, errors_sd: np.ndarray, way: np.ndarray, tuning: Tuning
+    ) -> None:
+        """Average a release of the sums of squares (k,), in squared steps, about the centers as
+        they were before squared ways (k,): the mean squared distance is smaller by these."""
+        n = self.certain_counts(tuning.certain_count_sd)
+        spread, sd = np.maximum(errors / n - way, 0.0), errors_sd / n
+        old = self.spread_variance + np.square(tuning.memory * self.spread)
         weight = 1 / (1 / np.square(sd) + 1 / old)
         self.spread = weight * (spread / np.square(sd) + self.spread / old)
         self.spread_variance = weight
@@ -219,9 +157,7 @@ def cluster_scales(facts: LloydFacts, centers: np.ndarray) -> np.ndarray:
     core, k, tuning = facts.coreset, len(centers), facts.tuning
     if core is None or core.n_leaves == 0:
         return np.ones(k)
-    points, weights = core.leaves
-    near, squared = nearest_centers(points, core.axes.flatten(centers))
-    spread = squared + core.inner + core.axes.rest
+    (near, _, spread), weights = core.nearest(centers), core.leaves[1]
     mass = np.bincount(near, weights, minlength=k)
     total = np.bincount(near, weights * spread, minlength=k)
     typical, prior = total.sum() / mass.sum(), tuning.sure_count_sd * core.noise
@@ -242,10 +178,8 @@ def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
         return facts.width
     if not facts.size.small or facts.coarse or core is None or core.n_leaves == 0:
         return None
-    points, weights = core.leaves
-    _, squared = nearest_centers(points, core.axes.flatten(centers))
-    inner = squared + core.inner + core.axes.rest
-    return float(np.sqrt(weights @ inner / weights.sum()))
+    weights = core.leaves[1]
+    return float(np.sqrt(weights @ core.nearest(centers)[2] / weights.sum()))
 
 
 def likely_counts(
@@ -254,12 +188,11 @@ def likely_counts(
     """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
     With overlapping clusters a leaf is at times nearest to the wrong center."""
     core, k, tuning = facts.coreset, len(state.centers), facts.tuning
-    count, sd = state.count, state.count_sd
+    count, sd = state.counts, state.counts_sd
     if facts.coarse or core is None or core.n_leaves == 0:
         return count, sd, np.ones(k, dtype=bool)
-    points, weights = core.leaves
-    near, _ = nearest_centers(points, core.axes.flatten(state.centers))
-    mass = np.bincount(near, weights, minlength=k)
+    near = core.nearest(state.centers)[0]
+    mass = np.bincount(near, core.leaves[1], minlength=k)
     variance = core.noise**2 * np.maximum(np.bincount(near, minlength=k), 1)
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
     unsure = count < tuning.sure_count_sd * sd
@@ -313,8 +246,7 @@ class ClipRadii:
         """The histogram, as of n units."""
         if self.distances is None:
             return None
-        distances = self.distances.faded(n / max(self.distances.n, 1.0))
-        return NoisyNorms(distances.counts, distances.edges, distances.sd)
+        return self.distances.faded(n / max(self.distances.n, 1.0)).norms
 
 
 @dataclass(frozen=True)
@@ -352,10 +284,10 @@ def clip_radius(
     """
     tuning, edges = context.tuning, distance_edges(context)
     counts, n_bins = context.released(DISTANCES, distances, rho), len(edges) - 1
-    lengths, earlier = Distances(counts, edges, noise_sd(rho), context.size.n), context.earlier
-    if earlier is not None and len(earlier.counts) == n_bins:
-        lengths += earlier
-    counts, sd, n = lengths.counts, lengths.sd, lengths.n
+    sd, n, earlier = noise_sd(rho), context.size.n, context.earlier
+    if earlier is not None and len(earlier.norms.counts) == n_bins:
+        counts, n = counts + earlier.norms.counts, n + earlier.n
+        sd = math.hypot(sd, earlier.norms.sd)
     radius = None
     if sd * math.sqrt(n_bins) <= tuning.bins_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
@@ -376,7 +308,9 @@ def clip_radius(
     gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
     middles = (edges[1:] + edges[:-1]) / 2
     excess = max(float(counts @ np.maximum(middles - radius, 0.0)), 0.0) / max(most, 1.0)
-    return ClipRadii(radius * scales, gain, reach, excess * scales, lengths)
+    return ClipRadii(
+        radius * scales, gain, reach, excess * scales, Distances(NoisyNorms(counts, edges, sd), n)
+    )
 
 
 def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:
@@ -416,7 +350,7 @@ def update(
     centers still move by more than noise, and the squared way (k,) of each.
     """
     d, gain = observed.sums.shape[1], observed.clip.gain
-    n, _ = state.certain_counts(tuning.certain_count_sd)
+    n = state.certain_counts(tuning.certain_count_sd)
     mean_offsets = observed.sums / (gain * n)[:, None]
     noise = np.square(observed.sums_sd / (gain * n))
     length = np.einsum("ij,ij->i", mean_offsets, mean_offsets)

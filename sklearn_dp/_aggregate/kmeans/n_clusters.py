@@ -34,9 +34,9 @@ from ..._costs.plan import PlanEntry
 from ..._rows.bins import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import Coreset
-from .fit_context import TUNING, Candidates, Choice, Context, Tuning, judged, nothing_seen
+from .fit_context import TUNING, Candidates, Choice, Context, judged, nothing_seen
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
-from .lloyd_state import LloydContext, LloydState, update
+from .lloyd_state import LloydState, update
 
 _LEAST_POINTS = 3
 _MOST_POINTS = 256  # that the leaves are brought down to: all pairs are compared
@@ -56,41 +56,36 @@ _MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 # iterations: this takes about as long as a small fit (`doc/benchmarks/selection.md`). All of it is
 # post-processing.
 def gap_choice(
-    coreset: Coreset,
-    candidates: Candidates,
-    rng: np.random.Generator,
-    tuning: Tuning = TUNING,
-    size: float = 0.0,
+    coreset: Coreset, candidates: Candidates, rng: np.random.Generator, size: float = 0.0
 ) -> Choice:
     """The number of clusters by the gap statistic of the leaves. Unless it was asked for by name,
-    beside their likelihood, where `size` is the released number of units."""
+    beside their likelihood, where `size` is the released number of units.
+
+    The choice is not clear where the likelihood differs: the gap takes clusters that fill a box
+    evenly for one. Where the gap has shown none, was limited by the number of leaves, or less than
+    half of what the likelihood shows, the larger number is taken.
+    """
     points, weights = coreset.leaves
     # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
     inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
-    choice = gap_of_points(points, weights, inner, candidates, rng, tuning)
+    choice = gap_of_points(points, weights, inner, candidates, rng)
     known = size and choice.criterion and candidates.low < candidates.high
     if candidates.criterion != "auto" or not known:
         return choice
-    likely = likelihood_choice(coreset, inner, size, candidates.high, rng, tuning)
-    return _compared(choice, max(likely, candidates.low), coreset.n_leaves, candidates, tuning)
-
-
-def _compared(
-    choice: Choice, likely: int, n_leaves: int, candidates: Candidates, tuning: Tuning
-) -> Choice:
-    """The choice by the gap, not clear where the likelihood differs: the gap takes clusters that
-    fill a box evenly for one. Where it has shown none, was limited by the number of leaves, or less
-    than half of what the likelihood shows, the larger number is taken."""
+    likely = max(likelihood_choice(coreset, inner, size, candidates.high, rng), candidates.low)
+    if coreset.n_leaves < TUNING.choice_clear_points:
+        return replace(choice, unclear=nothing_seen(candidates).unclear)
     best = choice.n_clusters
     limited = best == max(choice.criterion) < candidates.high
-    none = best == candidates.low
-    if n_leaves < tuning.choice_clear_points:
-        return replace(choice, unclear=nothing_seen(candidates).unclear)
-    if limited or abs(likely - best) > max(1, tuning.choice_far * best):
-        k = max(best, likely) if limited or none or likely > 2 * best else best
+    if limited or _differ(likely, best):
+        larger = limited or best == candidates.low or likely > 2 * best
         words = f"two criteria suggest {best} and {likely}"
-        return replace(choice, n_clusters=k, unclear=words)
+        return replace(choice, n_clusters=max(best, likely) if larger else best, unclear=words)
     return choice
+
+
+def _differ(other: int, best: int) -> bool:
+    return abs(other - best) > max(1, TUNING.choice_far * best)
 
 
 def gap_of_points(
@@ -99,57 +94,43 @@ def gap_of_points(
     inner: float,
     candidates: Candidates,
     rng: np.random.Generator,
-    tuning: Tuning = TUNING,
 ) -> Choice:
-    """The number of clusters by the gap statistic of released points (m, q) of positive weights.
-    `inner` is the sum of squares of what the points stand for, about them."""
+    """The number of clusters by the gap statistic of released points (m, q) of positive weights:
+    of candidates with two points for each cluster, and of the least in any case. `inner` is the sum
+    of squares of what the points stand for, about them: no clustering removes it."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
-    points, weights, loss = _fewer(points, weights, rng, _MOST_POINTS)
-    values = gaps(points, weights, inner + loss, candidates, rng, tuning)
-    best = best_gap(values, points.shape[1], tuning)
-    return judged(best, values, candidates, tuning.choice_margin)
+    points, weights, loss = _fewer(points, weights, rng)
+    low = min(candidates.low, len(points))
+    high = max(low, min(candidates.high, len(points) // 2))
+    uniform, mixed = _references(points, weights, rng)
+    sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
+    costs, _ = _costs(*sets, ward_labels(*sets, low, high))
+    # No clustering is worse than one with a cluster less.
+    logs = np.log(inner + loss + np.minimum.accumulate(costs, axis=1) + 1e-300)
+    gaps = logs[1:].mean(axis=0) - logs[0]
+    values = dict(zip(range(low, high + 1), gaps.tolist(), strict=True))
+    return judged(best_gap(values, points.shape[1]), values, candidates, TUNING.choice_margin)
 
 
 def _fewer(
-    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, most: int
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """At most so many of the points, and the sum of squares that this leaves out."""
-    if len(points) <= most:
+    """At most `_MOST_POINTS` of the points, and the sum of squares that this leaves out."""
+    if len(points) <= _MOST_POINTS:
         return points, weights, 0.0
-    centers = weighted_kmeans(points, weights, most, rng, n_starts=1)
+    centers = weighted_kmeans(points, weights, _MOST_POINTS, rng, n_starts=1)
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
     label = square.argmin(axis=1)
-    mass = np.bincount(label, weights, minlength=most)
-    sums = [np.bincount(label, weights * x, minlength=most) for x in points.T]
+    mass = np.bincount(label, weights, minlength=_MOST_POINTS)
+    sums = [np.bincount(label, weights * x, minlength=_MOST_POINTS) for x in points.T]
     mean = np.stack(sums, axis=1) / np.maximum(mass, 1e-300)[:, None]
     loss = float(weights @ np.square(points - mean[label]).sum(axis=1))
     full = mass > 0
     return mean[full], mass[full], loss
 
 
-def gaps(
-    points: np.ndarray,
-    weights: np.ndarray,
-    inner: float,
-    candidates: Candidates,
-    rng: np.random.Generator,
-    tuning: Tuning = TUNING,
-) -> dict[int, float]:
-    """The gap of each candidate with two points for each cluster; of the least in any case. `inner`
-    is the sum of squares that no clustering of the points removes."""
-    low = min(candidates.low, len(points))
-    high = max(low, min(candidates.high, len(points) // 2))
-    uniform, mixed = _references(points, weights, rng, tuning.gap_references)
-    sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
-    costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.few_iterations)
-    # No clustering is worse than one with a cluster less.
-    logs = np.log(inner + np.minimum.accumulate(costs, axis=1) + 1e-300)
-    values = logs[1:].mean(axis=0) - logs[0]
-    return dict(zip(range(low, high + 1), values.tolist(), strict=True))
-
-
-def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> int:
+def best_gap(values: dict[int, float], n_axes: int) -> int:
     """The number of clusters that the gaps show: a peak that stands out of their noise.
 
     The largest gap alone will not do: that of a few groups of clusters may exceed that of the
@@ -172,19 +153,14 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
     chosen, most = best, 0.0
     for k in range(best + 1, len(gap)):
         rise = gap[k] - gap[best : k + 1].min()
-        anew = max(tuning.gap_later_bar * noise[k], tuning.choice_far * (gap[best] - gap[k]))
+        anew = max(TUNING.gap_later_bar * noise[k], TUNING.choice_far * (gap[best] - gap[k]))
         if rise >= anew and rise > most:
             chosen, most = k, rise
     return numbers[chosen]
 
 
 def likelihood_choice(
-    coreset: Coreset,
-    inner: float,
-    size: float,
-    high: int,
-    rng: np.random.Generator,
-    tuning: Tuning,
+    coreset: Coreset, inner: float, size: float, high: int, rng: np.random.Generator
 ) -> int:
     """The number of round clusters of one width that leaves are likeliest of, up to `high`.
 
@@ -193,18 +169,18 @@ def likelihood_choice(
     Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
     would be clusters. And a cluster has to gain more than noise of a count may seem to.
     """
-    points, weights, loss = _fewer(*coreset.leaves, rng, _MOST_POINTS)
+    points, weights, loss = _fewer(*coreset.leaves, rng)
     q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
     high = min(high, len(points))
-    costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.few_iterations)
-    beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
+    costs, entropies = _costs(*one, ward_labels(*one, 1, high))
+    beside = TUNING.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
     logs = np.log(inner + loss + beside + np.minimum.accumulate(costs[0]) + 1e-300)
-    bar = tuning.choice_noise * (q + 1) / 3 * coreset.noise / n
+    bar = TUNING.choice_noise * (q + 1) / 3 * coreset.noise / n
     return 1 + int(np.argmax(-q / 2 * logs - entropies[0] - bar * np.arange(high)))
 
 
 def _references(
-    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, n: int
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points (b, m, q), uniform in the box of the points along their axes, with weights (b, m)
     mixed."""
@@ -212,6 +188,7 @@ def _references(
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
     along = centered @ axes
     low, high = along.min(axis=0), along.max(axis=0)
+    n = TUNING.gap_references
     uniform = low + rng.random((n, *points.shape)) * (high - low)
     return uniform, np.stack([rng.permutation(weights) for _ in range(n)])
 
@@ -285,23 +262,19 @@ def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.nda
     return np.minimum(cost, cost.transpose(0, 2, 1))
 
 
-def _costs(
-    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
-) -> np.ndarray:
+def _costs(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Sums of squares, and entropies of the labels, both (b, c), of the clusterings (b, c, m) after
     a few of Lloyd's iterations."""
     n_sets, n_clusterings, m = labels.shape
     step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
     parts = [
-        _costs_at_once(points, weights, labels[:, first : first + step], n_iterations)
+        _costs_at_once(points, weights, labels[:, first : first + step])
         for first in range(0, n_clusterings, step)
     ]
     return np.concatenate(parts, axis=2)
 
 
-def _costs_at_once(
-    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
-) -> np.ndarray:
+def _costs_at_once(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the costs of a few clusterings."""
     shape, k = labels.shape[:2], int(labels.max()) + 1
     cells = shape[0] * shape[1] * k
@@ -312,12 +285,12 @@ def _costs_at_once(
         spread = np.broadcast_to(values[:, None], labels.shape)
         return np.bincount((labels + offset).ravel(), spread.ravel(), minlength=cells)
 
-    for iteration in range(n_iterations + 1):
+    for iteration in range(TUNING.few_iterations + 1):
         mass = sums(weights)
         total = np.stack([sums(weights * x) for x in points.transpose(2, 0, 1)], axis=1)
         centers = total / np.maximum(mass, 1e-300)[:, None]
         square = np.square(centers).sum(axis=1)
-        if iteration == n_iterations:
+        if iteration == TUNING.few_iterations:
             break
         # |c|^2 - 2 x.c, which is least for the nearest; a cluster without points takes none.
         away = -2 * centers.reshape(len(points), -1, points.shape[2]) @ points.transpose(0, 2, 1)
@@ -341,18 +314,15 @@ def reference_number(n_clusters: int | Candidates) -> int:
 
 
 def choice_entries(
-    n_clusters: int | Candidates,
-    n_features: int,
-    rho: float,
-    cap: float,
-    prefix: str = "",
-    tuning: Tuning = TUNING,
+    n_clusters: int | Candidates, n_features: int, rho: float, cap: float, prefix: str
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of the choice, before those of Lloyd's iterations; none where it is free. The
-    choice and the iterations are worth `rho` together, and may come to `cap` at the most."""
+    choice and the iterations are worth `rho` together, and may come to `cap` at the most. Shares
+    and caps follow from public numbers alone, not from the number that is chosen."""
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
-    return surplus_entries(rho, cap, prefix, tuning)
+    share, most = (math.nextafter(TUNING.surplus_share * part, 0.0) for part in (rho, cap))
+    return lloyd_entries(share, most, prefix + PREFIX)
 
 
 def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
@@ -362,23 +332,11 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
         rng = context.session.rng("references")
-        return gap_choice(coreset, n_clusters, rng, context.tuning, context.size.n)
+        return gap_choice(coreset, n_clusters, rng, context.size.n)
     surplus = release_surplus(context, coreset, n_clusters)
-    choice = surplus_choice(surplus, n_clusters, rule, context.tuning)
+    choice = surplus_choice(surplus, n_clusters, rule)
     # One iteration in small data says less about where clusters are than the coreset does.
     return replace(choice, start=None) if context.size.small else choice
-
-
-def surplus_entries(
-    rho: float, cap: float, prefix: str = "", tuning: Tuning = TUNING
-) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`release_surplus`; those and Lloyd's iterations are worth `rho` in all.
-    Shares and caps follow from public numbers alone, not from the number that is chosen."""
-    return lloyd_entries(
-        math.nextafter(tuning.surplus_share * rho, 0.0),
-        math.nextafter(tuning.surplus_share * cap, 0.0),
-        prefix + PREFIX,
-    )
 
 
 @dataclass(frozen=True)
@@ -404,39 +362,22 @@ def release_surplus(
     start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
     if budget is None:
         budget = tuning.surplus_share * lloyd_budget(context.session, context.prefix)
-    context = replace(
-        context,
-        n_clusters=k0,
-        prefix=context.prefix + PREFIX,
-    )
+    context = replace(context, n_clusters=k0, prefix=context.prefix + PREFIX)
     run, state = lloyd_context(context, coreset, budget), LloydState(start)
     # In small data more of them follow the noise.
     n_iterations = 1 if small else tuning.few_iterations
     for iteration in range(n_iterations):
-        _look(run, state, budget / n_iterations, relax=iteration > 0)
-    kept = state.count > tuning.evidence * state.count_sd
-    statistics = (
-        state.centers,
-        state.variance,
-        state.count,
-        state.count_sd,
-        state.count * state.spread,
-    )
-    return SurplusCenters(*(values[kept] for values in statistics))
-
-
-def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -> None:
-    """One iteration without moves, which changes the estimate."""
-    tuning = run.tuning
-    state.centers = run.rows.inside(state.centers)
-    # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
-    observed = observe(run, state.centers, budget, spread=True)
-    assert observed.errors is not None
-    state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
-    _, displacement = update(state, observed, tuning, relax=relax, low_signal=run.size.small)
-    (errors, sd), (n, _) = observed.errors, state.certain_counts(tuning.certain_count_sd)
-    spread = np.maximum(errors / n - displacement, 0.0)
-    state.update_spread(spread, sd / n, tuning.memory)
+        state.centers = run.rows.inside(state.centers)
+        # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
+        observed = observe(run, state.centers, budget / n_iterations, spread=True)
+        assert observed.errors is not None
+        state.update_counts(observed.counts, observed.counts_sd, tuning.memory)
+        _, way = update(state, observed, tuning, relax=iteration > 0, low_signal=small)
+        state.update_spread(*observed.errors, way, tuning)
+    kept = state.counts > tuning.evidence * state.counts_sd
+    within = state.counts * state.spread
+    known = state.centers, state.variance, state.counts, state.counts_sd, within
+    return SurplusCenters(*(values[kept] for values in known))
 
 
 class Tree:
@@ -451,11 +392,11 @@ class Tree:
     k - 1, and `within[k - 1]` the sum of squares.
     """
 
-    def __init__(self, surplus: SurplusCenters, tuning: Tuning = TUNING) -> None:
+    def __init__(self, surplus: SurplusCenters) -> None:
         self.surplus = surplus
         m, d = surplus.centers.shape
         centers = surplus.centers.copy()
-        sd = tuning.choice_noise
+        sd = TUNING.choice_noise
         counts = np.maximum(surplus.counts - sd * surplus.counts_sd, 1e-9)
         # A sum of d squares of normal numbers has the standard deviation sqrt(2 d).
         noise = (d + sd * math.sqrt(2 * d)) * surplus.variance
@@ -494,43 +435,36 @@ def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) ->
     return price
 
 
-def surplus_choice(
-    surplus: SurplusCenters, candidates: Candidates, rule: str, tuning: Tuning = TUNING
-) -> Choice:
-    """The number of clusters by the rule "bic" or "silhouette", and where they are."""
-    tree = Tree(surplus, tuning)
+def surplus_choice(surplus: SurplusCenters, candidates: Candidates, rule: str) -> Choice:
+    """The number of clusters by the rule "bic" or "silhouette", and where they are.
+
+    Unless "bic" was asked for by name, its choice is not clear where the silhouette differs, and is
+    that of the silhouette where the best number is above the candidates: clusters are not round.
+    """
+    tree = Tree(surplus)
     if len(tree.within) < candidates.low:
         return nothing_seen(candidates)
-    choice = silhouette_choice(tree, candidates, tuning)
+    choice = silhouette_choice(tree, candidates)
     if rule == "bic":
-        choice = _of_two(*bic_choice(tree, candidates, tuning), choice, candidates, tuning)
+        other = choice
+        choice, best = bic_choice(tree, candidates)
+        above = best > candidates.high
+        suggested = f"more than {candidates.high}" if above else f"{best}"
+        words = f"two criteria suggest {other.n_clusters} and {suggested}"
+        if candidates.criterion == "auto" and above:
+            choice = replace(other, unclear=words)
+        elif candidates.criterion == "auto" and _differ(other.n_clusters, best):
+            choice = replace(choice, unclear=words)
     return replace(choice, start=tree.start(choice.n_clusters))
 
 
-def _of_two(
-    choice: Choice, best: int, other: Choice, candidates: Candidates, tuning: Tuning
-) -> Choice:
-    """The choice by the criterion of round clusters, whose `best` number may be above the
-    candidates. Unless it was asked for by name, not clear where the silhouette differs, and the
-    choice by the silhouette where the best number is no candidate: clusters are not round then."""
-    if candidates.criterion != "auto":
-        return choice
-    suggested = f"{best}" if best <= candidates.high else f"more than {candidates.high}"
-    words = f"two criteria suggest {other.n_clusters} and {suggested}"
-    if best > candidates.high:
-        return replace(other, unclear=words)
-    if abs(other.n_clusters - best) > max(1, tuning.choice_far * best):
-        return replace(choice, unclear=words)
-    return choice
-
-
-def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> tuple[Choice, int]:
+def bic_choice(tree: Tree, candidates: Candidates) -> tuple[Choice, int]:
     """The candidate by the Bayesian information criterion of round clusters of one width, and the
     best number of all."""
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
     n = surplus.counts.sum()
     least = _LEAST * max(surplus.within.sum(), 1e-300)
-    values, price = {}, tuning.surplus_penalty * (d + 1) * math.log(max(n, 2.0))
+    values, price = {}, TUNING.surplus_penalty * (d + 1) * math.log(max(n, 2.0))
     for k, (labels, within) in enumerate(zip(tree.labels, tree.within, strict=True), 1):
         part = np.bincount(labels, surplus.counts) / n
         fit = n * d * math.log(max(within, least) / (n * d)) - 2 * n * float(part @ np.log(part))
@@ -540,13 +474,13 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> t
     return judged(best, asked, candidates, price), max(values, key=values.__getitem__)
 
 
-def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
+def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
     """The candidate by the mean simplified silhouette (0 of one cluster): how much nearer rows are
     to their center."""
     levels = range(candidates.low, min(candidates.high, len(tree.within)) + 1)
     values = {k: _silhouette(tree.surplus, tree.labels[k - 1], k) for k in levels}
     best = max(values, key=values.__getitem__)
-    return judged(best, values, candidates, tuning.choice_margin)
+    return judged(best, values, candidates, TUNING.choice_margin)
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:

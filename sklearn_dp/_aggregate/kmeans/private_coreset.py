@@ -26,7 +26,7 @@ from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain
 from ..._privacy._randomness import uniforms
 from ..._privacy._session import PrivacySession
-from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.grids import BASIS_BITS
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
 from ..._status import Status
@@ -47,7 +47,7 @@ from .engine import BOUND, far_look_pays, first_entries, may_project
 from .fit_context import TUNING, Candidates, Choice, Context, Run, SizedFacts, Tuning
 from .lloyd import lloyd_entries
 from .n_clusters import PREFIX, gap_choice, release_surplus, surplus_choice
-from .result import Diagnostics, coreset_in_words
+from .result import Diagnostics, format_status
 
 _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
@@ -102,21 +102,15 @@ def build_private_coreset(
         rows=GridRows.quantize(table, domain),
         n_clusters=n_clusters,
         tuning=private_coreset_tuning(table.n_features),
+        callback=callback,
     )
-    context = release_location(run, math.sqrt(2 * session.remaining()))
-    coreset: Coreset
-    if context.pays(LINE):
-        coreset = column_coreset(context, 1.0)
-    else:
-        axes = axes_of(context)
-        callback("axes")
-        coreset = build_coreset(context, axes, *_cell_shares(context, axes))
+    context, coreset = _first_half(run, session.remaining(), look=True)
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
     signs = Diagnostics(
         context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
     )
-    status = coreset_in_words(signs, status, n_clusters, context.tuning, session.budget_for)
+    status = format_status(signs, status, session.budget_for, points=True)
     in_lengths = _in_lengths(context, coreset, domain, status)
     if norms is None:
         return in_lengths
@@ -124,14 +118,19 @@ def build_private_coreset(
     return replace(in_lengths, beyond=beyond)
 
 
-def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
-    """For the cell tree, and for a last look at far rows: at most the share of cells together. No
-    Lloyd iteration follows that could pay for the look."""
-    rho = context.left(CELLS)
-    if not far_look_pays(context, axes, rho):
-        return rho, 0.0
-    tree = rho / (1 + context.tuning.far_cells) * (1 - 2.0**-40)
-    return tree, context.tuning.far_cells * tree
+def _first_half(run: Run, rho: float, *, look: bool) -> tuple[Context, Coreset]:
+    """The steps up to the coreset, of a fit that spends `rho`. `look`: whether to look at far rows,
+    from the share of the cells: no Lloyd iteration follows that could pay for it."""
+    context = release_location(run, math.sqrt(2 * rho))
+    if context.pays(LINE):
+        return context, column_coreset(context, 1.0)
+    (axes, _), cells = axes_of(context), context.left(CELLS)
+    if run.callback is not None:
+        run.callback("axes")
+    if not look or not far_look_pays(context, axes, cells):
+        return context, build_coreset(context, axes, cells)
+    tree = cells / (1 + context.tuning.far_cells) * _SAFE
+    return context, build_coreset(context, axes, tree, context.tuning.far_cells * tree)
 
 
 def _in_lengths(
@@ -198,12 +197,7 @@ def choose_separately(
         prefix=prefix,
         tuning=tuning,
     )
-    context = release_location(run, math.sqrt(2 * rho))
-    coreset: Coreset
-    if context.pays(LINE):
-        coreset = column_coreset(context, 1.0)
-    else:
-        coreset = build_coreset(context, axes_of(context), context.left(CELLS))
+    context, coreset = _first_half(run, rho, look=False)
     if rule == "gap":
         return gap_choice(coreset, candidates, session.rng("references"))
     plan = session.plan.entries
@@ -223,64 +217,60 @@ _DIGESTS = 24  # the number of a part, and digests of its rows, groups and weigh
 _NORMS = 402  # bins of norms; see `norm_counts`
 
 
-@dataclass(frozen=True)
-class KMeansPasses:
-    """Public facts of a fit before there is a table."""
+def kmeans_communication_cost(
+    work: Workload,
+    *,
+    n_features: int,
+    n_clusters: int,
+    rho: float,
+    bounds_known: bool,
+    grouped: bool,
+    columns: tuple[float, float],
+    started: bool,
+) -> CommunicationCost:
+    """Return the cost of the passes of a fit with a budget of `rho`, without the look at far rows
+    that a long tail asks for; `columns` are the parts of the budget for their units, and to refine
+    centers. The parts are assumed to be alike. Where a fit may look for its clusters in a
+    projection, what it needs there is added to what it needs without."""
+    d, k = n_features, n_clusters
+    q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * rho))
+    may = may_project(d, k, TUNING) and not started and not size.small
+    p = TUNING.projection_features if may else 0
+    passes = _located(work, d, bounds_known, grouped)
+    if may:
+        passes.append(_pass("projected moment", d * p, p * p))
+    if not started:
+        passes += [_pass("moment", d, d * d)] * (d > 3)
+        passes += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
+    k0 = round(TUNING.start_surplus * k) if q > 3 and not started else k
+    if may:
+        passes += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
+    most = TUNING.few_iterations if size.small else TUNING.most_iterations
+    passes += _lloyd(d, k0, k, work.n_iter, most)
+    passes.append(_pass("quality", k * (d + 1) + d + 2, 2))
+    passes += _columns(d, k, *columns)
+    row_bytes = float(work.row_bytes or 4 * d)
+    return CommunicationCost(tuple(passes), work.n_parts, work.n_rows, work.n_workers, row_bytes)
 
-    n_features: int
-    n_clusters: int
-    rho: float  # of the whole fit
-    bounds_known: bool
-    grouped: bool
-    columns: tuple[float, float]  # parts of the budget: for their units, and to refine centers
-    started: bool  # whether there are centers to start from
 
-    def cost(self, work: Workload) -> CommunicationCost:
-        """Return the cost of the passes, without the look at far rows that a long tail asks for.
-        The parts are assumed to be alike. Where a fit may look for its clusters in a projection,
-        what it needs there is added to what it needs without."""
-        d, k = self.n_features, self.n_clusters
-        q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
-        may = may_project(d, k, TUNING) and not self.started and not size.small
-        p = TUNING.projection_features if may else 0
-        passes = self._located(work)
-        if may:
-            passes.append(_pass("projected moment", d * p, p * p))
-        if not self.started:
-            passes += [_pass("moment", d, d * d)] * (d > 3)
-            passes += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
-        k0 = round(TUNING.start_surplus * k) if q > 3 and not self.started else k
-        if may:
-            passes += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
-        most = TUNING.few_iterations if size.small else TUNING.most_iterations
-        passes += _lloyd(d, k0, k, work.n_iter, most)
-        passes.append(_pass("quality", k * (d + 1) + d + 2, 2))
-        passes += _columns(d, k, *self.columns)
-        row_bytes = float(work.row_bytes or 4 * d)
-        return CommunicationCost(
-            tuple(passes), work.n_parts, work.n_rows, work.n_workers, row_bytes
-        )
-
-    def _located(self, work: Workload) -> list[Pass]:
-        """Return the passes that open the table and find where its rows are."""
-        d, digests = self.n_features, _DIGESTS * work.n_parts
-        passes, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
-        if self.grouped:
-            ids = _GROUP * (work.n_rows if work.n_groups is None else work.n_groups)
-            up = _WORDS + min(_GROUP * _rows_of_a_part(work), ids)
-            passes.append(Pass("groups", _WORDS, up, ids))
-        if not self.bounds_known:
-            passes.append(_pass("bound", 2 * d, _NORMS))
-        passes += [
-            _pass("totals", 2 * d, d + 1),
-            _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
-        ]
-        # Digests of all parts travel with the pass after the first, and the sizes of all groups
-        # with the pass after that which has counted them.
-        passes[1] = replace(passes[1], down=passes[1].down + digests)
-        if self.grouped:
-            passes[2] = replace(passes[2], down=passes[2].down + ids)
-        return passes
+def _located(work: Workload, d: int, bounds_known: bool, grouped: bool) -> list[Pass]:
+    """Return the passes that open the table and find where its rows are."""
+    digests, ids = _DIGESTS * work.n_parts, 0
+    passes = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)]
+    if grouped:
+        ids = _GROUP * (work.n_rows if work.n_groups is None else work.n_groups)
+        up = _WORDS + min(_GROUP * _rows_of_a_part(work), ids)
+        passes.append(Pass("groups", _WORDS, up, ids))
+    if not bounds_known:
+        passes.append(_pass("bound", 2 * d, _NORMS))
+    passes.append(_pass("totals", 2 * d, d + 1))
+    passes.append(_pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins))
+    # Digests of all parts travel with the pass after the first, and the sizes of all groups with
+    # the pass after that which has counted them.
+    passes[1] = replace(passes[1], down=passes[1].down + digests)
+    if grouped:
+        passes[2] = replace(passes[2], down=passes[2].down + ids)
+    return passes
 
 
 def _rows_of_a_part(work: Workload) -> int:

@@ -27,8 +27,8 @@ from ..shared.advice import plain
 from ..shared.centering import noise_sd
 from ..shared.narrow_bounds import ends_of
 from ..shared.noisy_norms import NoisyNorms
-from .fit_context import Run, SizedFacts, Tuning
-from .lloyd_state import LloydResult, certain_counts
+from .fit_context import TUNING, Run, SizedFacts
+from .lloyd_state import LloydState
 
 QUALITY = "quality"
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
@@ -146,7 +146,7 @@ def measure_quality(
     )
 
 
-def told_of_inertia(status: Status, quality: Quality) -> Status:
+def note_inertia(status: Status, quality: Quality) -> Status:
     """The status, with the error of the inertia where that is much of it: by noise, or by
     what the caps may have taken."""
     least = _VISIBLE * max(quality.total, quality.total_sd)
@@ -164,9 +164,7 @@ def told_of_inertia(status: Status, quality: Quality) -> Status:
     return status
 
 
-def far_limits(
-    final: LloydResult, n: float, count_sd: float, radius: float, tuning: Tuning
-) -> np.ndarray:
+def far_limits(final: LloydState, n: float, count_sd: float, radius: float) -> np.ndarray:
     """From which distance on the rows of each cluster count as far from every center.
 
     (k,), in steps. Infinite where no spread of a cluster was released, and beyond the radius, where
@@ -180,14 +178,14 @@ def far_limits(
     sd = np.sqrt(final.spread_variance)
     # What was split or merged since keeps the spread that it had before; 0 is none at all.
     spread = final.spread + np.where(np.isfinite(sd), sd, 0.0)
-    sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & (spread > 0)
+    sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & (spread > 0)
     if not sure.any():
         return np.full(len(final.centers), np.inf)
     typical = weighted_quantile(spread[sure], final.counts[sure], 0.25)
-    visible = tuning.far_part * n * typical / (tuning.certain_count_sd * count_sd)
+    visible = TUNING.far_part * n * typical / (TUNING.certain_count_sd * count_sd)
     # Rows at the edge of a wide cluster are far from no center.
     width = np.maximum(1.0, final.reach / np.median(final.reach))
-    limits = np.sqrt(np.maximum(visible, typical * np.square(tuning.far_least * width)))
+    limits = np.sqrt(np.maximum(visible, typical * np.square(TUNING.far_least * width)))
     return np.where(limits > radius, np.inf, limits)
 
 
@@ -203,29 +201,24 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> f
 
 
 def missed_in_words(
-    far: FarRows,
-    near: tuple[float, float],
-    n: float,
-    light: bool,
-    tuning: Tuning,
-    lost: tuple[float, float] = (0.0, 0.0),
+    quality: Quality, n: float, light: bool, lost: tuple[float, float] = (0.0, 0.0)
 ) -> str | None:
     """Say where far rows are few, seen, and cost a part of what the others do; or where rows that
     far from the middle are in reach of no center, and cost as much as is `lost`.
 
-    `near` is the released sum of the squares of all others, and its standard deviation; `n` the
-    released number of units. `light`: whether some of the clusters that were found are light: then
-    there may be more of them.
+    `n` is the released number of units. `light`: whether some of the clusters that were found are
+    light: then there may be more of them.
     """
-    bar = tuning.certain_count_sd if light else tuning.far_sure
-    few = bar * far.sd < far.count < tuning.far_part * n
-    if few and far.cost > tuning.far_part * (near[0] - 2 * near[1]):
+    far, near = quality.far, quality.near
+    bar = TUNING.certain_count_sd if light else TUNING.far_sure
+    few = bar * far.sd < far.count < TUNING.far_part * n
+    if few and far.cost > TUNING.far_part * (near - 2 * quality.near_sd):
         remark = (
             f"about {plain(far.count)} units are at least {plain(far.distance)} from every center "
-            f"and add at least {plain(far.cost)} to the cost, compared with {plain(near[0])} for "
+            f"and add at least {plain(far.cost)} to the cost, compared with {plain(near)} for "
             "all others"
         )
-    elif lost[1] > tuning.far_part * (near[0] - lost[1]):
+    elif lost[1] > TUNING.far_part * (near - lost[1]):
         remark = (
             f"rows are seen about {plain(lost[0])} or more from the center of all, more than twice "
             "as far as any cluster reaches"
@@ -274,7 +267,7 @@ def rows_at_ends(
     piled &= (np.abs(ends[:, None] - steps) < side / 2).all(axis=1)
     far = np.minimum(np.abs(ends[::-1] - middle)[piled], rows.ball)
     # Where other rows are, the lengths tell nothing.
-    most = facts.tuning.one_center_reach * facts.radius
+    most = TUNING.one_center_reach * facts.radius
     far = far[far > _reached(facts, steps, np.minimum(reach, most))]
     if not far.size:
         return None
@@ -309,7 +302,7 @@ def caps_of(
     None: it was not. `at_ends`: what may be at the far ends of a box.
     """
     rows, lengths = facts.rows, facts.size.lengths
-    most = facts.tuning.one_center_reach * facts.radius
+    most = TUNING.one_center_reach * facts.radius
     there = None if at_ends is None else at_ends.seen
     if (interval := seen_beyond(lengths, most) or there) is not None:
         most = min(max(interval[1], most), 2.0 * rows.ball)
@@ -385,7 +378,7 @@ def beyond_cap(lengths: NoisyNorms, cap: float, limit: float, *, heavy: bool = F
 
 
 def taken_by_caps(
-    final: LloydResult, caps: np.ndarray, limit: float, tuning: Tuning, at_ends: AtEnds | None
+    final: LloydState, caps: np.ndarray, limit: float, at_ends: AtEnds | None
 ) -> float:
     """About the most that caps (k,) take of the sum of squares, up to a limit of all distances; 0
     where no distances are known."""
@@ -393,8 +386,8 @@ def taken_by_caps(
     if final.distances is None:
         return rare
     # Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
-    known, sure = np.isfinite(final.spread_variance), tuning.certain_count_sd
-    n, spread = certain_counts(final.counts, final.counts_sd, sure)[known], final.spread[known]
+    known, sure = np.isfinite(final.spread_variance), TUNING.certain_count_sd
+    n, spread = final.certain_counts(sure)[known], final.spread[known]
     least = spread - sure * np.sqrt(final.spread_variance[known])
-    heavy = bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
+    heavy = bool(np.any(least * n.sum() > TUNING.scale_dead**2 * max(float(n @ spread), 0.0)))
     return rare + beyond_cap(final.distances, float(np.median(caps)), limit, heavy=heavy)

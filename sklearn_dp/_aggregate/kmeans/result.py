@@ -7,14 +7,14 @@ Where the plan has an entry for the quality of the answer,
 2. how far the rows are from them is released (:mod:`.quality`);
 3. standard errors of centers and weights follow from the noise of the releases; those of centers
    also have the part of drawing the rows;
-4. all of it together becomes the status in words (:func:`in_words`).
+4. all of it together becomes the status in words (:func:`format_status`).
 
 Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from ..shared.noisy_norms import NoisyNorms
 from .coreset import Line
-from .fit_context import Choice, Context, SizedFacts, Tuning
-from .lloyd_state import LloydResult, certain_counts, changed_sides
+from .fit_context import TUNING, Choice, Context, SizedFacts
+from .lloyd_state import LloydState, changed_sides
 from .quality import (
     QUALITY,
     Quality,
@@ -44,14 +44,6 @@ from .quality import (
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _NEARLY_ALL = 0.9  # a part above which nothing is known of the rest
 _MORE, _FEWER = ("more rows", "a larger epsilon"), "fewer clusters"
-_FEW_ROWS: tuple[Code, str] = (
-    "few_rows",
-    "too few rows for this budget: the centers are mostly noise",
-)
-_NARROW: tuple[Code, str] = (
-    "mostly_noise",
-    "mostly noise: the clusters are narrower than the noise of their centers",
-)
 
 
 @dataclass(frozen=True)
@@ -91,9 +83,9 @@ class _Trouble(NamedTuple):
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
     severity: Severity = "all"
 
-    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> Message:
+    def with_remedy(self, signs: Diagnostics, budget: Budget) -> Message:
         """The problem, and what to do."""
-        times = _times_less_noise(signs, tuning)
+        times = _times_less_noise(signs)
         other = () if signs.n_clusters == 1 else self.other
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
@@ -102,55 +94,53 @@ class _Trouble(NamedTuple):
         return Message(self.code, self.text, (), action, self.severity)
 
 
-def in_words(signs: Diagnostics, status: Status, tuning: Tuning, budget: Budget) -> Status:
-    """The status: what was missing before (`status`), or what is now and what would help."""
-    if status:
-        return status
-    trouble = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
-    return status if trouble is None else status.add(trouble.with_remedy(signs, tuning, budget))
+_FEW_ROWS = _Trouble("few_rows", "too few rows for this budget: the centers are mostly noise")
+_NARROW = _Trouble(
+    "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
+)
 
 
-def coreset_in_words(
-    signs: Diagnostics, status: Status, n_clusters: int, tuning: Tuning, budget: Budget
+def format_status(
+    signs: Diagnostics, status: Status, budget: Budget, *, points: bool = False
 ) -> Status:
-    """The status of released points that are the answer themselves, without centers."""
+    """The status: what was missing before (`status`), or what is wrong now and what would help.
+    `points`: of released points that are the answer themselves, without centers."""
     if status:
         return status
-    n_leaves = signs.n_leaves or 0
+    if points:
+        trouble = _trouble_of_points(signs)
+    else:
+        trouble = _early_trouble(signs) if signs.loss is None else _trouble(signs)
+    return status if trouble is None else status.add(trouble.with_remedy(signs, budget))
+
+
+def _trouble_of_points(signs: Diagnostics) -> _Trouble | None:
+    """Points are where noise is if they are of very few rows, or of few in many features."""
+    n_leaves, faint = signs.n_leaves or 0, signs.signal < TUNING.faint_signal
     if n_leaves == 0:
         text = "one point for all rows: no dense region stands out from the noise"
-        trouble = _Trouble("no_structure", text)
-    elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
-        text = "too few rows for this budget: the points are mostly noise"
-        trouble = _Trouble("few_rows", text)
-    elif n_leaves < n_clusters:
-        text = f"fewer points than n_clusters were released: {n_leaves}"
-        trouble = _Trouble("few_points", text, severity="part")
-    else:
-        return status
-    return status.add(trouble.with_remedy(signs, tuning, budget))
-
-
-def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
-    """True if released points are where noise is: of very few rows, or of few in many features."""
-    faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
-    lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
-    return signs.signal < tuning.useless_signal or faint or lone
-
-
-def _early_trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
-    """Without a released quality: what the start and the iterations show."""
-    if signs.signal < tuning.useless_signal:
-        return _Trouble(*_FEW_ROWS)
-    if signs.n_leaves == 0:
-        text = "no structure found: no dense region stands out from the noise"
         return _Trouble("no_structure", text)
-    if signs.noise_share > tuning.useless_noise:
-        return _Trouble(*_NARROW)
+    doubtful = signs.noise > TUNING.points_noise or n_leaves < 2 * signs.n_clusters
+    if signs.signal < TUNING.useless_signal or (faint and doubtful):
+        text = "too few rows for this budget: the points are mostly noise"
+        return _Trouble("few_rows", text)
+    if n_leaves < signs.n_clusters:
+        text = f"fewer points than n_clusters were released: {n_leaves}"
+        return _Trouble("few_points", text, severity="part")
     return None
 
 
-def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
+def _early_trouble(signs: Diagnostics) -> _Trouble | None:
+    """Without a released quality: what the start and the iterations show."""
+    if signs.signal < TUNING.useless_signal:
+        return _FEW_ROWS
+    if signs.n_leaves == 0:
+        text = "no structure found: no dense region stands out from the noise"
+        return _Trouble("no_structure", text)
+    return _NARROW if signs.noise_share > TUNING.useless_noise else None
+
+
+def _trouble(signs: Diagnostics) -> _Trouble | None:
     """With a released quality: what is wrong, or None.
 
     Where clusters are known to explain next to nothing, the answer is about as good as one center,
@@ -162,11 +152,13 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     if signs.one_center:
         text = "only one center was released: the noise would have hidden several"
         return _Trouble("one_center", text, figure="at least")
-    shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
-    unexplained = not shown and signs.explained_sd < tuning.unexplained_sd
-    if signs.loss > (tuning.useless_loss_alike if unexplained else tuning.useless_loss):
-        text = f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
-        figure = "about" if signs.loss < _NEARLY_ALL else "at least"
+    shown = signs.explained > TUNING.certain_count_sd * signs.explained_sd
+    unexplained = not shown and signs.explained_sd < TUNING.unexplained_sd
+    if signs.loss > (TUNING.useless_loss_alike if unexplained else TUNING.useless_loss):
+        known = signs.loss < _NEARLY_ALL
+        part = f"about {100 * signs.loss:.0f}%" if known else "nearly all"
+        text = f"mostly noise: {part} of the sum of squares is noise in the centers"
+        figure = "about" if known else "at least"
         return _Trouble("mostly_noise", text, figure=figure)
     if signs.missed is not None:
         # Nobody knows how small a cluster is that was not found.
@@ -174,34 +166,34 @@ def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
         return _Trouble("missing_clusters", signs.missed, other, "none", "part")
     if unexplained:
         # About as good as one center, and nobody is in most of the clusters.
-        empty = signs.light >= tuning.rowless
+        empty = signs.light >= TUNING.rowless
         return _empty("no_clusters", "no clusters shown", signs) if empty else None
-    return _trouble_of_clusters(signs, tuning, shown)
+    return _trouble_of_clusters(signs, shown)
 
 
-def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Trouble | None:
+def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
     """Return what is wrong where clusters may be `shown`: nothing known says that
     there are none."""
     assert signs.loss is not None
-    if signs.noise_share > tuning.useless_noise:
-        return _Trouble(*_NARROW)
-    plain = signs.explained > tuning.sure_count_sd * signs.explained_sd
-    if signs.signal < tuning.useless_signal and not plain:
-        return _Trouble(*_FEW_ROWS)
-    faint = signs.signal < tuning.faint_signal
+    if signs.noise_share > TUNING.useless_noise:
+        return _NARROW
+    plain = signs.explained > TUNING.sure_count_sd * signs.explained_sd
+    if signs.signal < TUNING.useless_signal and not plain:
+        return _FEW_ROWS
+    faint = signs.signal < TUNING.faint_signal
     if signs.light > 0 and (faint or not shown):
         return _empty("empty_clusters", "mostly noise", signs)
-    if not shown and signs.loss > tuning.doubtful_loss:
+    if not shown and signs.loss > TUNING.doubtful_loss:
         text = "no evidence of clusters: the centers explain no more than noise would"
         return _Trouble("no_clusters", text)
-    partial = signs.explained - signs.explained_sd < tuning.partial
-    if plain and signs.light > 0 and signs.uneven > tuning.uneven:
+    partial = signs.explained - signs.explained_sd < TUNING.partial
+    if plain and signs.light > 0 and signs.uneven > TUNING.uneven:
         # Some centers have no visible rows; wide clusters probably absorbed others.
         more = ", and a few are much wider than the rest"
         return _empty("missing_clusters", "clusters may be missing", signs, more)
-    if plain and partial and signs.light >= tuning.rowless:
+    if plain and partial and signs.light >= TUNING.rowless:
         return _empty("missing_clusters", "clusters may be missing", signs)
-    if shown and faint and partial and signs.loss > tuning.doubtful_loss:
+    if shown and faint and partial and signs.loss > TUNING.doubtful_loss:
         text = (
             "some clusters may be missing: with so few rows, the centers explain only part of the "
             "spread"
@@ -222,34 +214,22 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
     return _Trouble(code, text, other, severity=severity)
 
 
-def _part(part: float) -> str:
-    """A part in words.
-
-    >>> _part(0.301), _part(0.95)
-    ('about 30%', 'nearly all')
-    """
-    return f"about {100 * part:.0f}%" if part < _NEARLY_ALL else "nearly all"
-
-
-def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
+def _times_less_noise(signs: Diagnostics) -> float:
     """How many times less noise leaves none of the signs of too much.
 
     All of them fall with the number of units and with the budget: the noise of a number of units,
     that of a center in radii of the data, that of counts next to clusters of the same size, and, by
     the square, the parts of sums of squares and of spreads that are noise.
     """
-    known = [tuning.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
-    parts = [part for part in (signs.loss, signs.noise_share) if part is not None]
-    known += [_to_tenth(part) for part in parts if not math.isnan(part)]
+    known = [TUNING.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
+    for part in (signs.loss, signs.noise_share):
+        # With t times less noise a part p of a sum of squares becomes p / t^2, next to 1 - p that
+        # stays: a tenth of the new sum at t = sqrt(9 p / (1 - p)). Where nearly all is noise,
+        # nothing is known of the rest.
+        if part is not None and not math.isnan(part):
+            part = min(part, _NEARLY_ALL)
+            known.append(math.sqrt(9 * part / (1 - part)))
     return max(*known, 0.0 if math.isnan(signs.even) else signs.even)
-
-
-def _to_tenth(part: float) -> float:
-    """How many times less noise makes it a tenth of a sum of squares that it is a part of. Times t,
-    a part p becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t = sqrt(9 p / (1
-    - p)). Where nearly all is noise, nothing is known of the rest."""
-    part = min(part, _NEARLY_ALL)
-    return math.sqrt(9 * part / (1 - part))
 
 
 # -- result ----------------------------------------------------------------------------------------
@@ -282,8 +262,6 @@ class EngineResult:
     radius: float  # about which distance from their mean the data reach
     status: Status  # why the answer may be of little use
     n_iterations: int  # noisy Lloyd iterations
-    # noisy sum of squared distances, capped, after an early iteration; nan when not released
-    error: float
     # how far the rows are from these centers; None where the plan has no such release
     quality: Quality | None = None
     # (k,), standard error of each coordinate of a center: noise and sampling; (k, d) of directions
@@ -296,7 +274,8 @@ class EngineResult:
     # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
     beyond: float | None = None  # the most units that may lie beyond the bound
-    cut: bool = False  # whether rows are seen beyond it, or none was found: no center is a mean
+    # whether rows are seen beyond it, or none was found: no center is a mean
+    bound_clips_rows: bool = False
     square: float = 1.0  # what weights of rows multiply sampling variances by
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
@@ -331,12 +310,14 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
-        cut = status != self.status or NO_BOUND in status
+        clips = status != self.status or NO_BOUND in status
         if self.quality is not None and not status:  # which column has the tail is not known
             inertia = self.quality.inertia + self.quality.inertia_sd
             if _tail_beyond(norms, domain.radius) > inertia / 2:
                 status = status.add(_LONG_TAIL)
-        return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
+        return replace(
+            self, bound=domain.radius, beyond=beyond, bound_clips_rows=clips, status=status
+        )
 
 
 def _tail_beyond(norms: NoisyNorms, radius: float) -> float:
@@ -357,82 +338,68 @@ class Measured(NamedTuple):
     quality: Quality
     loss: float  # squared steps that noise is expected to have added to the sum of squares
     # least distance from the middle at which rows are seen, far beyond what any center reaches
-    lost: tuple[float, float] = (0.0, 0.0)
+    uncovered: tuple[float, float] = (0.0, 0.0)
 
 
 def build_result(
     context: Context,
-    final: LloydResult,
-    domain: Domain,
-    status: Status,
-    *,
-    n_leaves: int | None,
-    bounds: Domain | None = None,
-    line: Line | None = None,
-) -> EngineResult:
-    """The answer that Lloyd's iterations come to.
-
-    `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
-    None if no tree was built; `line` is the coreset along a single axis, if that is what was
-    clustered. A quality has the rows beyond `bounds`.
-    """
-    paid = context.pays(QUALITY)
-    measured_quality = measured(context, final, domain, n_leaves, bounds, line) if paid else None
-    return assembled(context, final, domain, status, n_leaves, measured_quality)
-
-
-def assembled(
-    context: Context,
-    final: LloydResult,
+    final: LloydState,
     domain: Domain,
     status: Status,
     n_leaves: int | None,
     measurement: Measured | None,
 ) -> EngineResult:
-    """Build the result, with or without a measured quality."""
-    unit = context.rows.unit
-    points = (
-        _points(final.centers, context.rows, domain) if measurement is None else measurement.points
-    )
+    """The answer that Lloyd's iterations come to. `status` says what is known to be missing,
+    `n_leaves` the cells that stood out of the noise, None if no tree was built."""
+    rows, size = context.rows, context.size
+    points = _points(final.centers, rows, domain) if measurement is None else measurement.points
     signs = _signs(context, final, points, n_leaves, measurement)
     if isinstance(domain, Sphere):  # directions have no bounds to tighten
         signs = replace(signs, loose=False)
-    messages = in_words(signs, status, context.tuning, context.session.budget_for)
-    lengths = context.size.lengths
+    messages = format_status(signs, status, context.session.budget_for)
     result = EngineResult(
         points,
         final.counts,
-        context.radius * unit,
-        context.size.weights.told(messages),
+        context.radius * rows.unit,
+        size.weights.told(messages),
         final.n_iterations,
-        final.error * unit**2,
-        square=context.size.weights.square,
-        size=context.size.n,
-        size_sd=context.size.sd,
-        lengths=lengths and (lengths, context.rows.origin + context.size.middle),
+        square=size.weights.square,
+        size=size.n,
+        size_sd=size.sd,
+        lengths=size.lengths and (size.lengths, rows.origin + size.middle),
     )
     if measurement is None:
         return result
-    centers_sd, since = _errors(context, final, domain, measurement)
+    centers_sd, drift = _errors(context, final, domain, measurement)
     known = replace(
         result,
         quality=measurement.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
-        weights_drift=since,
+        weights_drift=drift,
     )
-    return _for_each(known, context.n_clusters)
+    missing = context.n_clusters - len(points)
+    if not missing:
+        return known
+    # One center for all clusters, where there is one only: the first of them has all the rows.
+    more: dict[str, Any] = {
+        each: np.append(getattr(known, each), np.zeros(missing))
+        for each in ("weights", "weights_sd", "weights_drift")
+    }
+    for each in ("centers", "centers_sd"):
+        more[each] = np.repeat(getattr(known, each), missing + 1, axis=0)
+    return replace(known, **more)
 
 
 def _signs(
     facts: SizedFacts,
-    final: LloydResult,
+    final: LloydState,
     points: np.ndarray,
     n_leaves: int | None,
     measurement: Measured | None,
 ) -> Diagnostics:
     """Return the diagnostics of the answer `points` (k, d)."""
-    k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
+    k, signal = facts.n_clusters, facts.size.signal
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
@@ -443,38 +410,37 @@ def _signs(
     if measurement is None:
         return signs
     quality, loss = measurement.quality, measurement.loss * facts.rows.unit**2
-    light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
-    near = (quality.near, quality.near_sd)
+    light = bool(np.any(final.counts < TUNING.sure_count_sd * final.counts_sd))
     # How many times the units there should be for k clusters of the same size to stand out of the
     # noise of their counts.
     least = _SURELY * float(np.max(final.counts_sd))
     # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
+    lost = quality.total < TUNING.certain_count_sd * quality.total_sd
     return replace(
         signs,
         loss=loss / max(quality.inertia, quality.inertia_sd),
         even=least * facts.n_clusters / facts.size.n,
         loose=lost or quality.total < facts.size.n * square,
-        light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
-        uneven=_uneven(final, tuning),
+        light=float(np.mean(final.counts < TUNING.certain_count_sd * final.counts_sd)),
+        uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
-        missed=missed_in_words(quality.far, near, facts.size.n, light, tuning, measurement.lost),
+        missed=missed_in_words(quality, facts.size.n, light, measurement.uncovered),
     )
 
 
 def _errors(
-    facts: SizedFacts, final: LloydResult, domain: Domain, measurement: Measured
+    facts: SizedFacts, final: LloydState, domain: Domain, measurement: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
     rows, unit, quality = facts.rows, facts.rows.unit, measurement.quality
     inertia = quality.near / unit**2, quality.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
-    sd = _centers_sd(final, *inertia, facts.size, facts.tuning, sphere) * unit
+    sd = _centers_sd(final, *inertia, facts.size, sphere) * unit
     # The rows were counted next to the centers before the last update.
-    after, before = _steps(measurement.points, rows, domain), final.counted
+    after, before = _steps(measurement.points, rows, domain), final.centers_at_count
     if sphere:
         sd = _directions_sd(sd, (final.centers + rows.origin) * unit, measurement.points)
         before = _steps(_points(before, rows, domain), rows, domain)
@@ -483,15 +449,18 @@ def _errors(
 
 def measured(
     context: Context,
-    final: LloydResult,
+    final: LloydState,
     domain: Domain,
     n_leaves: int | None,
     bounds: Domain | None,
     line: Line | None = None,
-) -> Measured:
-    """Release the quality of centers."""
-    rows, tuning = context.rows, context.tuning
-    centers, middle, _ = shrink_to_mean(final, n_leaves, tuning)
+) -> Measured | None:
+    """Release the quality of centers, and how many rows are beyond `bounds`, where the plan has an
+    entry for it. `line` is the coreset along a single axis, if that is what was clustered."""
+    if not context.pays(QUALITY):
+        return None
+    rows = context.rows
+    centers, middle = shrink_to_mean(final, n_leaves)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
@@ -504,62 +473,52 @@ def measured(
         moved = float(np.linalg.norm(middle - mean))
     reach = final.reach + way
     at_ends = rows_at_ends(context, steps, reach, domain, bounds)
-    caps, most, lost = caps_of(context, steps, reach, moved, at_ends)
+    caps, most, uncovered = caps_of(context, steps, reach, moved, at_ends)
     count_sd = noise_sd(context.left(QUALITY))
-    limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
+    limits = way + far_limits(final, context.size.n, count_sd, context.radius)
     caps = np.minimum(caps, limits)
     measurement = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
-    taken = taken_by_caps(final, caps, rows.limit, tuning, at_ends)
+    taken = taken_by_caps(final, caps, rows.limit, at_ends)
     if line is not None:  # which shows rows at any distance
         taken = max(taken, line.beyond(steps, caps))
     measurement = replace(measurement, taken=taken * rows.unit**2)
     # What noise is expected to have added to the sum of squares: where it moves the mean of n
     # rows by e, n |e|^2, which is n d times the variance of a coordinate.
-    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    counts = final.certain_counts(TUNING.certain_count_sd)
     loss = final.centers.shape[1] * float(counts @ final.variance)
-    return Measured(points, measurement, loss, lost)
+    return Measured(points, measurement, loss, uncovered)
 
 
-def shrink_to_mean(
-    final: LloydResult, n_leaves: int | None, tuning: Tuning
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centers shrunk toward their weighted mean, by what of their distance may be noise.
+def shrink_to_mean(final: LloydState, n_leaves: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Centers shrunk toward their weighted mean, by what of their distance may be noise; and that
+    mean, nearer to the origin by what of its way there may be noise.
 
     Where the cells have shown the clusters the Kalman update has shrunk the centers toward these,
-    and more of it would only hurt: that is so where cells are cut along all features. Returns the
-    centers (k, d), that mean (d,) afterward, and the part (k,) of its distance that each center
-    keeps.
+    and more of it would only hurt: that is so where cells are cut along all features.
     """
     centers, d = final.centers, final.centers.shape[1]
-    weights = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    weights = final.certain_counts(TUNING.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)
     noise = d * final.variance
     if n_leaves is None or n_leaves >= len(centers):
-        noise = np.maximum(0.0, noise - tuning.shrink_spread * float(weights @ square))
-        noise *= d > tuning.wide_features
-    noise *= tuning.shrink
+        noise = np.maximum(0.0, noise - TUNING.shrink_spread * float(weights @ square))
+        noise *= d > TUNING.wide_features
+    noise *= TUNING.shrink
     typical = max(0.0, float(weights @ (square - noise)))
     # A center far out keeps its place: it is not the noise that took it there.
     signal = np.maximum(typical, square - noise)
     kept = np.where(noise > 0, signal / np.maximum(signal + noise, 1e-300), 1.0)
-    shrunk = _middle(final, middle, weights, float(weights @ kept), tuning)
-    return shrunk + kept[:, None] * (centers - middle), shrunk, kept
-
-
-def _middle(
-    final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
-) -> np.ndarray:
-    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise;
-    `kept` is the part of their distances that the centers keep in the mean."""
+    shrunk = middle
     # One center has been shrunk on its way; in few features several are worth their noise.
-    if len(middle) <= tuning.wide_features or len(final.centers) == 1:
-        return middle
-    noise = len(middle) * float(np.square(weights) @ final.variance)
-    return middle * max(0.0, 1.0 - (1.0 - kept) * noise / max(float(middle @ middle), 1e-300))
+    if d > TUNING.wide_features and len(centers) > 1:
+        lost = 1.0 - float(weights @ kept)
+        noise = d * float(np.square(weights) @ final.variance)
+        shrunk = middle * max(0.0, 1.0 - lost * noise / max(float(middle @ middle), 1e-300))
+    return shrunk + kept[:, None] * (centers - middle), shrunk
 
 
 def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:
@@ -573,11 +532,10 @@ def _steps(points: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray
 
 
 def _centers_sd(
-    final: LloydResult,
+    final: LloydState,
     inertia: float,
     inertia_sd: float,
     size: Size,
-    tuning: Tuning,
     on_sphere: bool = False,
 ) -> np.ndarray:
     """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and
@@ -590,7 +548,7 @@ def _centers_sd(
     spread along it: in d - 1 dimensions.
     """
     d = max(1, final.centers.shape[1] - on_sphere)
-    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    counts = final.certain_counts(TUNING.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
     own_precision = 1 / final.spread_variance
     prior = 1 / max(common**2 + noise**2, 1e-300)
@@ -598,7 +556,7 @@ def _centers_sd(
     spread = np.maximum(spread, 1 / np.sqrt(own_precision + prior))
     # Rows that come to another center by the last move pull it on, by about seven tenths of that
     # move. What is noise of the move does not count twice. With k = 1 there is no drift.
-    move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
+    move = np.square(final.centers - final.centers_at_count).sum(axis=1) / d - final.variance
     drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
     sampled = size.weights.square * spread / (d * counts)
     return np.sqrt(final.variance + drift + sampled + np.square(_SKEW * final.excess) / d)
@@ -624,30 +582,13 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
     return np.sqrt(along + sine / others * np.maximum(0.0, 1 - np.square(points)))
 
 
-def _uneven(final: LloydResult, tuning: Tuning) -> float:
+def _uneven(final: LloydState) -> float:
     """The part of the sum of squares that clusters have beyond what they had if all were alike: as
     wide as the one in which the row in the middle is, by width. One that took in another is wide.
     """
-    sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
+    sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0
     counts, spread = final.counts[sure], final.spread[sure]
     beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
     return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
-
-
-def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
-    """One center for all clusters, where there is one only: the first of them has all the rows."""
-    missing = n_clusters - len(result.centers)
-    if not missing:
-        return result
-    assert result.centers_sd is not None
-    assert result.weights_sd is not None and result.weights_drift is not None
-    return replace(
-        result,
-        centers=np.repeat(result.centers, n_clusters, axis=0),
-        centers_sd=np.repeat(result.centers_sd, n_clusters, axis=0),
-        weights=np.append(result.weights, np.zeros(missing)),
-        weights_sd=np.append(result.weights_sd, np.zeros(missing)),
-        weights_drift=np.append(result.weights_drift, np.zeros(missing)),
-    )

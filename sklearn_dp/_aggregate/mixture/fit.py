@@ -18,7 +18,6 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from ..moments.margins import Margins, margins
 from ..moments.piled import with_rare
 from ..moments.rounds import MomentRounds, refine, rows_in_bounds
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
-from ..shared.advice import listed, plain
+from ..shared.advice import Budget, listed, plain
 from ..shared.narrow_bounds import ends_of
 from .days import MixtureDays
 from .mixture_plan import PREFIX, stage_of
@@ -86,7 +85,13 @@ def fit_mixture(
 ) -> MixtureResult:
     """Release the components of a Gaussian mixture of a table that has one part in memory, unless
     the method is "coreset"; the plan holds `mixture_entries`."""
-    here = _columns(session, table, domain, settings)
+    if settings.margins_released(table.n_features):
+        here = margins(session, table, domain)
+    elif settings.scaled:
+        here = Margins.of_look(session, table, domain)
+        here.columns.read(table)
+    else:
+        here = Margins.of_table(table.n_features)
     domain = here.domain if settings.scaled else domain
     place = adaptive_center_radius(session, table, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
@@ -99,19 +104,6 @@ def fit_mixture(
     if not place.status and (seen.all() or len(seen) == 1):
         days = _day_of(ellipsoids, days, place.rows, place.domain, place.weights.square)
     return dataclasses.replace(result, days=days)
-
-
-def _columns(
-    session: PrivacySession, table: TableRows, domain: Domain | None, settings: Settings
-) -> Margins:
-    """The columns that a table is read in from then on."""
-    if settings.margins_released(table.n_features):
-        return margins(session, table, domain)
-    if not settings.scaled:
-        return Margins.of_table(table.n_features)
-    found = Margins.of_look(session, table, domain)
-    found.columns.read(table)
-    return found
 
 
 def _day_of(
@@ -135,7 +127,8 @@ def _told(
 ) -> MixtureResult:
     """The result, with its status in words."""
     unit, origin = parts.rows.unit, place.domain.center
-    ends = [here.of_rows(refined[j], unit) for j in _by_weight(refined)]
+    order = np.argsort([-e.weight for e in refined], kind="stable")
+    ends = [here.of_rows(refined[j], unit) for j in order]
     box = ends_of(here.domain, origin, unit)
     if len(ends) == 1 and box is not None:
         ends = [dataclasses.replace(e, errors=with_rare(e, box, parts.rows.ball)) for e in ends]
@@ -145,18 +138,31 @@ def _told(
     lost = np.array(
         [is_lost(of) or not e.least_weight > 0 for e, of in zip(ends, codes, strict=True)]
     )
-    status = _status(place, parts, ends, lost)
-    if len(ends) > 1 and (codes == "constant").all():
-        text = "no components to be told apart: only a single value is visible in every column"
-        status = Status([Message("no_components", text, severity="all")])
-    if not status:
-        size = sum(e.weight for e in ends)
-        found = [e.told("a component", session.budget_for, size) for e in ends]
-        # What hides a component comes first.
-        status = next((each for each in sorted(found, key=_is_fine) if each), status)
+    status = place.weights.told(place.status) or parts.status
+    status = _status(status, ends, codes, lost, session.budget_for)
     if parts.choice is not None:  # whatever else is wrong
         status = Status([*status, *parts.choice.told("components")])
-    return _result(ends, codes, place, status, parts, here)
+    weights = np.array([e.weight for e in ends])
+    means = here.to_table(origin + unit * np.array([e.center for e in ends]))
+    shapes, single = _shapes(ends, unit, here.scale), here.unseen | (codes == "constant")
+    axes, scales, coarse = _resolved(*shapes, means, single, here)
+    return MixtureResult(
+        weights / weights.sum(),
+        means,
+        axes,
+        scales,
+        [e.errors for e in ends if e.errors is not None],
+        float(weights.sum()),
+        place.size,  # of the location, of all rows
+        place.domain.radius,
+        place.beyond,
+        status,
+        parts.path,
+        here,
+        codes,
+        coarse,
+        parts.choice,
+    )
 
 
 @dataclass(frozen=True)
@@ -210,23 +216,17 @@ def fit_day(
     return _of_bounds(session, clipped, "coreset", (ends, seen), days)
 
 
-class _InBounds(NamedTuple):
-    """Rows that public bounds alone have clipped, and what is known of their columns."""
-
-    margins: Margins
-    domain: Domain  # a ball that holds the bounds
-    rows: GridRows
-
-
-def _in_bounds(table: TableRows, domain: Domain, known: Margins) -> _InBounds:
-    """The rows of a table within public bounds, with margins that were released of other rows."""
-    table = known.columns.read(table)
-    return _InBounds(known, *rows_in_bounds(table, known.domain or domain))
+def _in_bounds(
+    table: TableRows, domain: Domain, known: Margins
+) -> tuple[Margins, Domain, GridRows]:
+    """The rows of a table that public bounds alone have clipped, with margins that were released of
+    other rows: these, a ball that holds the bounds, and the rows."""
+    return known, *rows_in_bounds(known.columns.read(table), known.domain or domain)
 
 
 def _of_bounds(
     session: PrivacySession,
-    clipped: _InBounds,
+    clipped: tuple[Margins, Domain, GridRows],
     path: str,
     refined: tuple[list[Ellipsoid], np.ndarray],
     days: MixtureDays,
@@ -296,61 +296,26 @@ def _refined(
     )
 
 
-def _is_fine(status: Status) -> bool:
-    return status.trustworthy
-
-
-def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.ndarray) -> Status:
-    """In words, from releases: the first of the steps that says that something is missing."""
-    status = place.weights.told(place.status) or parts.status
-    if not status and lost.any():
-        weights = np.array([e.weight for e in ends])
+def _status(
+    known: Status, ends: list[Ellipsoid], codes: np.ndarray, lost: np.ndarray, budget: Budget
+) -> Status:
+    """What is missing: in the first steps (`known`), or in components, of which some are `lost`."""
+    if len(ends) > 1 and (codes == "constant").all():
+        text = "no components to be told apart: only a single value is visible in every column"
+        return Status([Message("no_components", text, severity="all")])
+    if known:
+        return known
+    weights = np.array([e.weight for e in ends])
+    if lost.any():
         which = listed(range(len(lost)), np.flatnonzero(lost))
         share = plain(100 * weights[lost].sum() / weights.sum())
         hidden = f"components too noisy to use: {which} ({share}% of the weight)"
         severity = extent(int(lost.sum()), len(lost))
         text = f"too few rows for this budget: {hidden}"
         return Status([Message("few_rows", text, severity=severity)])
-    return status
-
-
-def _result(
-    ends: list[Ellipsoid],
-    codes: np.ndarray,
-    place: CenterRadius,
-    status: Status,
-    parts: Parts,
-    here: Margins,
-) -> MixtureResult:
-    """Build the result: components by decreasing released weight; the number of units is that of
-    the location, of all rows."""
-    unit, origin = parts.rows.unit, place.domain.center
-    counts = np.array([e.weight for e in ends])
-    means = here.to_table(origin + unit * np.array([e.center for e in ends]))
-    shapes, single = _shapes(ends, unit, here.scale), here.unseen | (codes == "constant")
-    axes, scales, coarse = _resolved(*shapes, means, single, here)
-    return MixtureResult(
-        counts / counts.sum(),
-        means,
-        axes,
-        scales,
-        [e.errors for e in ends if e.errors is not None],
-        float(counts.sum()),
-        place.size,
-        place.domain.radius,
-        place.beyond,
-        status,
-        parts.path,
-        here,
-        codes,
-        coarse,
-        parts.choice,
-    )
-
-
-def _by_weight(ellipsoids: list[Ellipsoid]) -> np.ndarray:
-    """The order of the released components."""
-    return np.argsort([-e.weight for e in ellipsoids], kind="stable")
+    found = [e.told("a component", budget, sum(weights.tolist())) for e in ends]
+    # What hides a component comes first.
+    return min(filter(None, found), key=lambda each: each.trustworthy, default=Status())
 
 
 def _shapes(

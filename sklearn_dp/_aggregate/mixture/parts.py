@@ -101,7 +101,8 @@ class MixtureContext:
 
     def by_nearest(self, centers: np.ndarray, path: str) -> Parts:
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
-        steps = integer_centers(centers, self.rows, self.place.domain)
+        points = (centers - self.place.domain.center) / self.rows.unit
+        steps = in_ball(np.rint(points), self.rows.ball)
         self.rows.apply(NearestLabels(steps))
         return Parts(self.session, self.rows, steps, path)
 
@@ -117,8 +118,3 @@ def in_ball(points: np.ndarray, radius: float) -> np.ndarray:
     """Released points as integers, those outside of a ball moved to its border."""
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1.0)
     return np.rint(points * np.minimum(1.0, radius / length))
-
-
-def integer_centers(points: np.ndarray, rows: GridRows, domain: Domain) -> np.ndarray:
-    """Points in lengths as integers about the center of a domain, in the ball of its rows."""
-    return in_ball(np.rint((points - domain.center) / rows.unit), rows.ball)

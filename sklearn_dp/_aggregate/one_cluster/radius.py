@@ -29,7 +29,6 @@ References
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..._costs.accounting import pure_dp_epsilon
@@ -97,13 +96,14 @@ def good_radius(
     """Choose a radius of a public grid, by a method of `RADIUS_METHODS`, with all of the entry: of
     the active rows, or of a sample. None only with "rec_concave", when no radius stands out."""
     paid = session if coins is None else on_a_sample(session, entry, coins.rate)
-    index, loss = _SELECT[method](_Choice(paid, entry, rows, t, radii, coins))
+    index, loss = getattr(_Choice(paid, entry, rows, t, radii, coins), method)()
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """The fields that selectors share."""
+    """The choice of a radius. Each selector returns an index and what t L may be short of t^2. The
+    loss is a statement about utility: no noise scale depends on it."""
 
     session: PrivacySession
     entry: str
@@ -118,79 +118,62 @@ class _Choice:
         return len(self.radii.squares)
 
     @property
+    def rho(self) -> float:
+        """What the entry has left."""
+        return self.session.remaining(self.entry)
+
+    @property
     def most(self) -> int:
         """The most that t L may move by."""
         return 2 * self.t - 1
 
-    def slack(self, points: float) -> int:
-        """A public number of points as a slack of t L; half of t at most, to be of any use."""
-        return min(math.ceil(self.t * points), self.t * self.t // 2)
-
-    def ask(self, slack: int) -> RadiusScores.Answer:
-        """t L of each radius, and a quality that is high where it reaches t^2 but for a slack."""
+    def ask(self, points: float) -> tuple[RadiusScores.Answer, int]:
+        """t L of each radius, and a quality that is high where it reaches t^2 but for a slack: a
+        public number of points, in units of t L; half of t at most, to be of any use."""
+        slack = min(math.ceil(self.t * points), self.t * self.t // 2)
         crossing = Crossing(self.t * self.t, slack)
-        return self.rows.ask(RadiusScores(self.radii, self.t, crossing, self.coins))
+        return self.rows.ask(RadiusScores(self.radii, self.t, crossing, self.coins)), slack
 
+    def exponential(self) -> tuple[int, float]:
+        """By the quality, which is at least half of the slack where the scores cross t^2."""
+        epsilon = exponential_epsilon(self.rho)
+        loss = 8 / epsilon * math.log(self.n_radii / BETA)
+        quality = self.ask(loss)[0].quality
+        return choose(self.session, self.entry, quality, epsilon=epsilon), loss * self.t
 
-# Each selector returns an index and what t L may be short of t^2. The loss is a statement about
-# utility: no noise scale depends on it.
+    def binary_search(self) -> tuple[int, float]:
+        """First radius whose noisy score reaches t^2 less what noise may hide in any step."""
+        steps = max(1, (self.n_radii - 1).bit_length())
+        rho = self.rho / steps * _SAFE
+        margin = self.most / math.sqrt(2 * rho) * math.sqrt(2 * math.log(steps / BETA))
+        answer, slack = self.ask(margin / self.t)
+        low, high = 0, self.n_radii - 1
+        while low < high:
+            middle = (low + high) // 2
+            noisy = self.session.release(self.entry, entry_of(answer.scores, middle), rho=rho)
+            reached = noisy >= self.t * self.t - slack
+            low, high = (low, middle) if reached else (middle + 1, high)
+        return high, 2 * margin
 
+    def above_threshold(self) -> tuple[int, float]:
+        """First radius whose noisy score is above a noisy threshold; the last one if none is."""
+        epsilon = pure_dp_epsilon(self.rho)
+        margin = 16 / epsilon * math.log(2 * self.n_radii / BETA)
+        answer, slack = self.ask(margin)
+        level = self.t * self.t - slack
+        index = first_above(self.session, self.entry, answer.scores, level, epsilon=epsilon)
+        return (self.n_radii - 1 if index is None else index), 2 * margin * self.t
 
-def _by_exponential(choice: _Choice) -> tuple[int, float]:
-    """By the quality, which is at least half of the slack where the scores cross t^2."""
-    epsilon = exponential_epsilon(choice.session.remaining(choice.entry))
-    loss = 8 / epsilon * math.log(choice.n_radii / BETA)
-    qualities = choice.ask(choice.slack(loss))
-    return choose(choice.session, choice.entry, qualities.quality, epsilon=epsilon), loss * choice.t
-
-
-def _by_binary_search(choice: _Choice) -> tuple[int, float]:
-    """First radius whose noisy score reaches t^2 less what noise may hide in any step."""
-    session, entry, t = choice.session, choice.entry, choice.t
-    steps = max(1, (choice.n_radii - 1).bit_length())
-    rho = session.remaining(entry) / steps * _SAFE
-    margin = choice.most / math.sqrt(2 * rho) * math.sqrt(2 * math.log(steps / BETA))
-    slack = choice.slack(margin / t)
-    scores, level = choice.ask(slack).scores, t * t - slack
-    low, high = 0, choice.n_radii - 1
-    while low < high:
-        middle = (low + high) // 2
-        noisy = session.release(entry, entry_of(scores, middle), rho=rho)
-        low, high = (low, middle) if noisy >= level else (middle + 1, high)
-    return high, 2 * margin
-
-
-def _by_above_threshold(choice: _Choice) -> tuple[int, float]:
-    """First radius whose noisy score is above a noisy threshold; the last one if none is."""
-    session, entry, t = choice.session, choice.entry, choice.t
-    epsilon = pure_dp_epsilon(session.remaining(entry))
-    margin = 16 / epsilon * math.log(2 * choice.n_radii / BETA)
-    slack = choice.slack(margin)
-    scores = choice.ask(slack).scores
-    index = first_above(session, entry, scores, t * t - slack, epsilon=epsilon)
-    return (choice.n_radii - 1 if index is None else index), 2 * margin * t
-
-
-def _by_rec_concave(choice: _Choice) -> tuple[int | None, float]:
-    """RecConcave with a promise of half the slack; half of rho for its exponential mechanisms."""
-    session, entry, t = choice.session, choice.entry, choice.t
-    plan, (choices, leads) = session.plan[entry], rec_concave_steps(choice.n_radii)
-    rho = session.remaining(entry)
-    share = rho / 2 if leads else rho
-    epsilon = exponential_epsilon(share / choices)
-    lead = pure_dp_epsilon(share / max(leads, 1))
-    delta = plan.delta / max(leads, 1) * _SAFE
-    of_leads = 16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0
-    loss = 4 * choice.most * max(16 / epsilon * math.log(16 / BETA), of_leads)
-    slack = choice.slack(loss / t)
-    # Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2.
-    steps = RecConcave(session, entry, epsilon, lead, delta)
-    return steps.index(choice.ask(slack).quality, slack // 2), loss
-
-
-_SELECT: dict[str, Callable[[_Choice], tuple[int | None, float]]] = {
-    "exponential": _by_exponential,
-    "binary_search": _by_binary_search,
-    "above_threshold": _by_above_threshold,
-    "rec_concave": _by_rec_concave,
-}
+    def rec_concave(self) -> tuple[int | None, float]:
+        """RecConcave with a promise of half the slack; half of rho for its exponential mechanisms.
+        Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2."""
+        plan, (choices, leads) = self.session.plan[self.entry], rec_concave_steps(self.n_radii)
+        share = self.rho / 2 if leads else self.rho
+        epsilon = exponential_epsilon(share / choices)
+        lead = pure_dp_epsilon(share / max(leads, 1))
+        delta = plan.delta / max(leads, 1) * _SAFE
+        of_leads = 16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0
+        loss = 4 * self.most * max(16 / epsilon * math.log(16 / BETA), of_leads)
+        answer, slack = self.ask(loss / self.t)
+        steps = RecConcave(self.session, self.entry, epsilon, lead, delta)
+        return steps.index(answer.quality, slack // 2), loss

@@ -96,14 +96,7 @@ def one_cluster_entries(
         entries += good_radius_entries(search.radius_method, 0.3 * rest, leaves * delta)
         rest = sum_down([rest, -entries[-1].rho])
     if search.n_init > 1:
-        entries.append(
-            PlanEntry(
-                "choice",
-                Mechanism.EXPONENTIAL,
-                _CHOICE_SHARE * rest,
-                sensitivity="1 unit in a ball",
-            )
-        )
+        entries.append(_choice_entry("choice", _CHOICE_SHARE * rest))
         rest = sum_down([rest, -entries[-1].rho])
     part = 1 / search.n_init * (1 - 1e-12)
     for number in range(search.n_init):
@@ -111,13 +104,14 @@ def one_cluster_entries(
             dataclasses.replace(entry, name=search.start("", number) + entry.name)
             for entry in _start_entries(part * rest, part * (1 - leaves) * delta, search)
         ]
-    entries += [
-        PlanEntry(
-            "radius of the ball", Mechanism.EXPONENTIAL, final, sensitivity="1 unit in a ball"
-        ),
-        PlanEntry.gaussian("points in the ball", inside, "1 unit"),
-    ]
+    entries.append(_choice_entry("radius of the ball", final))
+    entries.append(PlanEntry.gaussian("points in the ball", inside, "1 unit"))
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
+
+
+def _choice_entry(name: str, rho: float, uses: int | None = 1) -> PlanEntry:
+    words = "1 unit in a ball"
+    return PlanEntry(name, Mechanism.EXPONENTIAL, rho, uses=uses, sensitivity=words)
 
 
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
@@ -132,13 +126,7 @@ def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
     return [
         *entries,
         PlanEntry.gaussian("center", 0.7 * rest, "radius of a ball", uses=None),
-        PlanEntry(
-            "approach",
-            Mechanism.EXPONENTIAL,
-            0.3 * rest * (1 - 1e-9),
-            uses=None,
-            sensitivity="1 unit in a ball",
-        ),
+        _choice_entry("approach", 0.3 * rest * (1 - 1e-9), uses=None),
     ]
 
 
@@ -178,10 +166,6 @@ class _Task:
     least: float  # radii below this are treated as zero, in steps
     prefix: str  # of the plan entries
 
-    def start(self, number: int) -> str:
-        """Prefix of the plan entries of one search for a center."""
-        return self.search.start(self.prefix, number)
-
 
 def fit_one_cluster(
     session: PrivacySession,
@@ -196,9 +180,11 @@ def fit_one_cluster(
     """
     points: Any = rows.ask(Points())
     size = float(session.release(prefix + "count", points.number))
-    least = search.min_radius
+    if isinstance(n_points, float):  # a fraction of the released number
+        n_points = round(min(n_points * max(size, 0.0), MOST_POINTS))
+    target, least = max(1, int(n_points)), search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
-    task = _Task(session, rows, search, points.sizes, size, _target(n_points, size), least, prefix)
+    task = _Task(session, rows, search, points.sizes, size, target, least, prefix)
     center, error, status = _locate(task)
     entry, inside_entry = prefix + "radius of the ball", prefix + "points in the ball"
     if status is None:
@@ -240,13 +226,6 @@ def points_needed(ball: Ball) -> float:
     return 2 * (2 if ball.anywhere else 1) * _SEEN * ball.n_points_sd
 
 
-def _target(n_points: float, size: float) -> int:
-    """t, public or released."""
-    if isinstance(n_points, float):
-        n_points = round(min(n_points * max(size, 0.0), MOST_POINTS))
-    return max(1, int(n_points))
-
-
 def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
     """The final center, its error and a status; None for a point that many rows are at."""
     radius, status = None, Status()
@@ -254,7 +233,7 @@ def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
         radius = _radius(task)
         status = _missed("no radius has a ball with enough points") if radius is None else status
     if radius is not None and radius.square == 0:
-        prefix, replace = task.start(0), task.search.replace
+        prefix, replace = task.search.start(task.prefix, 0), task.search.replace
         coins = _coins_of_boxes(task, prefix)
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
@@ -280,13 +259,15 @@ def _radius(task: _Task) -> Radius | None:
 
 def _center(task: _Task, radius: Radius | None, status: Status, number: int) -> _SearchResult:
     """One search for a center."""
-    start = Region(np.zeros(task.rows.n_features), task.rows.limit)
+    start, prefix = (
+        Region(np.zeros(task.rows.n_features), task.rows.limit),
+        task.search.start(task.prefix, number),
+    )
     if radius is not None:
-        ball = _first_ball(task, radius, task.start(number))
-        start, status = (
-            (start, _missed("no dense region was found")) if ball is None else (ball, status)
-        )
-    return _SearchResult(*_approach(task, start, task.start(number)), status)
+        ball = _first_ball(task, radius, prefix)
+        status = _missed("no dense region was found") if ball is None else status
+        start = ball or start
+    return _SearchResult(*_approach(task, start, prefix), status)
 
 
 def _first_ball(task: _Task, radius: Radius, prefix: str) -> Region | None:

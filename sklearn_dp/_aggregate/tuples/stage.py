@@ -212,13 +212,10 @@ class TupleStage:
         if not self.whole:
             return tuple_entries(self.rho, self.delta, relation=self.relation)
         epsilon, delta = self.cost
-        rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
-        return (PlanEntry(_ENTRY, Mechanism.APPROXIMATE, rho, delta, sensitivity=self._words()),)
-
-    def _words(self) -> str:
-        epsilon, delta = self.cost
         where = "one tuple" if self.sampling == "disjoint" else "the copies of a unit"
-        return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
+        words = f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
+        rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
+        return (PlanEntry(_ENTRY, Mechanism.APPROXIMATE, rho, delta, sensitivity=words),)
 
     def run(
         self, session: PrivacySession, rows: TableRows, center: np.ndarray, radius: float
@@ -275,21 +272,16 @@ TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
 
 
-@dataclass(frozen=True)
-class TupleShares:
-    """Shares of the tuple stage in its rho, and of the core in its delta."""
-
-    # of rho, for the search for a radius. The counts it compares are of order t^2 with a noise of
-    # order t: little is enough.
-    radius: float = 0.06
-    # of rho, for the filter. It gets nearly all, because it decides how many tuples are needed
-    # (:func:`tuples_needed`): scores of order t have a noise of order sqrt(t / rho).
-    core: float = 0.82
-    size: float = 0.03  # of rho, for the number of tuples of the core ...
-    # ... and their average. Its noise is of order radius / t, and Lloyd steps on all rows refine
-    # what it finds.
-    average: float = 0.09
-    core_delta: float = 0.9  # of delta, for the filter; the rest is for the size of the core
+# Of the rho of the stage for the search for a radius: the counts that it compares are of order t^2
+# with a noise of order t, so little is enough.
+_RADIUS_SHARE = 0.06
+# For the filter. It gets nearly all, because it decides how many tuples are needed
+# (:func:`tuples_needed`): scores of order t have a noise of order sqrt(t / rho).
+CORE_SHARE = 0.82
+# For the number of tuples of the core, and for their average. Its noise is of order radius / t, and
+# Lloyd steps on all rows refine what it finds.
+_SIZE_SHARE, _AVERAGE_SHARE = 0.03, 0.09
+CORE_DELTA = 0.9  # of delta, for the filter; the rest is for the size of the core
 
 
 def radii(radius: float) -> np.ndarray:
@@ -304,31 +296,25 @@ def search_steps(n_radii: int) -> int:
     return max(1, (n_radii - 1).bit_length())
 
 
-def tuple_entries(
-    rho: float, delta: float, shares: TupleShares | None = None, *, relation: str = "replace"
-) -> tuple[PlanEntry, ...]:
+def tuple_entries(rho: float, delta: float, *, relation: str = "replace") -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`tuple_average` for a total of `rho` and `delta`. With "add or
     remove" a tenth of what the core has pays for the number of tuples."""
-    shares = shares or TupleShares()
-    n_steps = search_steps(len(radii(1.0)))
-    core = shares.core * rho
-    number: tuple[PlanEntry, ...] = ()
+    core, number = CORE_SHARE * rho, []
     if relation == "add or remove":
-        number = (PlanEntry.gaussian("tuples/number", _NUMBER_SHARE * core * _SAFE, "one tuple"),)
+        number = [PlanEntry.gaussian("tuples/number", _NUMBER_SHARE * core * _SAFE, "one tuple")]
         core *= 1 - _NUMBER_SHARE
-    words, failure = "one tuple: 2 (t - 1) pairs", (1 - shares.core_delta) * delta * _SAFE
-    radius = PlanEntry.gaussian("tuples/radius", shares.radius * rho, words, uses=n_steps)
-    parts = (
-        ("core", core, shares.core_delta * delta, "one friend more or less"),
-        ("size", shares.size * rho, failure, "one tuple"),
-        ("average", shares.average * rho, 0.0, "2 R / released size"),
+    steps, pairs = search_steps(len(radii(1.0))), "one tuple: 2 (t - 1) pairs"
+    words = "one friend more or less", "one tuple", "2 R / released size"
+    filtering, averaging = Mechanism.FRIENDLY_CORE, Mechanism.FRIENDLY_AVERAGE
+    size, average = _SIZE_SHARE * rho, _AVERAGE_SHARE * rho
+    failing = (1 - CORE_DELTA) * delta * _SAFE
+    return (
+        *number,
+        PlanEntry.gaussian("tuples/radius", _RADIUS_SHARE * rho, pairs, uses=steps),
+        PlanEntry("tuples/core", filtering, core, CORE_DELTA * delta, sensitivity=words[0]),
+        PlanEntry("tuples/size", averaging, size, failing, sensitivity=words[1]),
+        PlanEntry("tuples/average", averaging, average, 0.0, sensitivity=words[2]),
     )
-    kinds = Mechanism.FRIENDLY_CORE, Mechanism.FRIENDLY_AVERAGE, Mechanism.FRIENDLY_AVERAGE
-    entries = (
-        PlanEntry(f"tuples/{name}", kind, part, failing, sensitivity=text)
-        for kind, (name, part, failing, text) in zip(kinds, parts, strict=True)
-    )
-    return (*number, radius, *entries)
 
 
 def tuples_needed(
@@ -344,8 +330,7 @@ def tuples_needed(
     of delta / t (see :func:`sklearn_dp._queries.averages.core_fixed_size`; here in whole counts).
     So t grows like log(t / delta) / rho, and no error of the tuples enters.
     """
-    shares = TupleShares()
-    core_rho, core_delta = shares.core * rho, shares.core_delta * delta
+    core_rho, core_delta = CORE_SHARE * rho, CORE_DELTA * delta
 
     def enough(t: int) -> bool:
         sigma = math.sqrt((t - 1) / (2 * core_rho))

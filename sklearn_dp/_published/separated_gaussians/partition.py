@@ -148,7 +148,7 @@ def _coreset(
     )
     axes = plain_axes(d, place.radius)
     if d >= _ROTATED_FROM:
-        axes = principal_axes(context, context.left(MOMENT))
+        axes, _ = principal_axes(context, context.left(MOMENT))
     coreset = build_coreset(context, axes, context.left(CELLS))
     points.table.apply(Dropped((_TREE,)))
     return coreset, axes

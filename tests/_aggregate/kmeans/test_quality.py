@@ -5,9 +5,10 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Run
+from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.kmeans.quality import (
     FarRows,
+    Quality,
     measure_quality,
     missed_in_words,
     quality_entry,
@@ -152,7 +153,7 @@ def test_sums_of_very_many_rows_never_wrap():
     ],
 )
 def test_what_is_said(count, near, light, told):
-    words = missed_in_words(FarRows(count, 40.0, 0.3), near, 10_000.0, light, TUNING)
+    words = missed_in_words(Quality(*near, 0.0, 0.0, FarRows(count, 40.0, 0.3)), 10_000.0, light)
     assert (words is not None) == told
     assert words is None or words.startswith(f"clusters may be missing: about {count:.0f} units")
 

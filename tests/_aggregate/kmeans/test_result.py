@@ -1,6 +1,5 @@
 """From iterations to the answer: units, errors, and one center for many clusters."""
 
-import dataclasses
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING
-from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
 from sklearn_dp._aggregate.kmeans.result import (
     _centers_sd,
     build_result,
@@ -22,19 +21,12 @@ from sklearn_dp.audit import replay_audit
 
 def result(centers, **changes):
     k = len(centers)
-    found = LloydResult(
-        centers=np.array(centers, dtype=float),
-        variance=np.full(k, 4.0),
-        counts=np.full(k, 5000.0),
-        counts_sd=np.full(k, 1.0),
-        counted=np.array(centers, dtype=float),
-        reach=np.full(k, 50.0),
-        spread=np.zeros(k),
-        spread_variance=np.full(k, np.inf),
-        n_iterations=3,
-        error=400.0,
-    )
-    return dataclasses.replace(found, **changes)
+    found = LloydState(np.array(centers, dtype=float))
+    found.variance, found.reach = np.full(k, 4.0), np.full(k, 50.0)
+    found.counts, found.counts_sd = np.full(k, 5000.0), np.full(k, 1.0)
+    found.n_iterations = 3
+    vars(found).update(changes)
+    return found
 
 
 def context(n_clusters, origin=(0.0, 0.0), unit=0.5):
@@ -53,9 +45,9 @@ def test_the_answer_is_in_lengths_and_in_the_domain():
     """Steps of 1/2 about an origin of (10, 0) steps, in a domain about (100, 100)."""
     domain = domain_of((60.0, 140.0), 2)
     final = result([[0, 0], [2, 4], [1000, 0]])
-    found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), n_leaves=3)
+    found = build_result(context(3, (10.0, 0.0)), final, domain, Status(), 3, None)
     assert np.allclose(found.centers, [[105, 100], [106, 102], [140, 100]])
-    assert (found.radius, found.error, found.n_iterations) == (40.0, 100.0, 3)
+    assert (found.radius, found.n_iterations) == (40.0, 3)
     assert found.quality is None and found.centers_sd is None and not found.status
     assert found.weights.tolist() == [5000.0] * 3
 
@@ -66,15 +58,13 @@ SIZE = Size(400.0, 1.0)
 def test_errors_of_centers_have_noise_and_sampling():
     """Variance 4 of the noise; 100 rows of mean squared distance 10 in two features: 10 / 200."""
     final = result([[0, 0], [1, 1]], counts=np.array([100.0, 1.0]))
-    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE, TUNING)[0], np.sqrt(4 + 10 / 200))
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE)[0], np.sqrt(4 + 10 / 200))
     # A count of next to nothing is taken for what is sure, here twice its noise.
     least = TUNING.certain_count_sd
-    assert np.allclose(
-        _centers_sd(final, 4000.0, 0.0, SIZE, TUNING)[1], np.sqrt(4 + 10 / (2 * least))
-    )
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, SIZE)[1], np.sqrt(4 + 10 / (2 * least)))
     # Of weights whose squares come to half of their sum: half of the sampling.
     even = replace(SIZE, weights=Weights(square=0.5))
-    assert np.allclose(_centers_sd(final, 4000.0, 0.0, even, TUNING)[0], np.sqrt(4 + 10 / 400))
+    assert np.allclose(_centers_sd(final, 4000.0, 0.0, even)[0], np.sqrt(4 + 10 / 400))
 
 
 def rare_flag(n, d, seed):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.fit_context import TUNING
-from sklearn_dp._aggregate.kmeans.result import Diagnostics, in_words
+from sklearn_dp._aggregate.kmeans.result import Diagnostics, format_status
 from sklearn_dp._aggregate.shared.advice import plain
 from sklearn_dp._aggregate.shared.bounds import NO_BOUND
 from sklearn_dp._status import Status
@@ -39,7 +38,7 @@ def budget(times):
 
 
 def status(signs, known=()):
-    return str(in_words(signs, Status(known), TUNING, budget))
+    return str(format_status(signs, Status(known), budget))
 
 
 @pytest.mark.parametrize(

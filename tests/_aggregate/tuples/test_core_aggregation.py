@@ -5,7 +5,8 @@ import pytest
 from block_tools import tuples_in_memory
 
 from sklearn_dp._aggregate.tuples.stage import (
-    TupleShares,
+    CORE_DELTA,
+    CORE_SHARE,
     radii,
     tuple_average,
     tuple_entries,
@@ -23,14 +24,13 @@ from sklearn_dp.audit._replay import Replay
 
 def test_number_of_tuples_against_the_table_of_the_exact_formula():
     """Filter with rho 0.7 and delta 9e-9 or 9e-7 of its own: the published table within 2%."""
-    share = TupleShares()
     for rho, delta, friends, expected in (
         (0.7, 9e-7, 1.0, 138),
         (0.7, 9e-9, 0.9, 272),
         (0.35, 9e-7, 0.9, 458),
         (0.07, 9e-9, 1.0, 1872),
     ):
-        t = tuples_needed(rho / share.core, delta / share.core_delta, friends=friends)
+        t = tuples_needed(rho / CORE_SHARE, delta / CORE_DELTA, friends=friends)
         assert t == pytest.approx(expected, rel=0.02) and t % 2 == 0
     assert tuples_needed(0.01, 1e-6, most=1000) is None
 
