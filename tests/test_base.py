@@ -18,7 +18,6 @@ from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 X = np.arange(60.0).reshape(20, 3)
 
 

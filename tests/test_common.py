@@ -392,26 +392,6 @@ def test_a_harmless_mutant_survives():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BUILDING_BLOCKS)
-def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
-    """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`.
-
-    A replay of DPKMeans without a mutant takes as long as those of ten mutants. The neighbors
-    above have this setting as well, and `make audit` has the check itself. None of these mutants
-    is in the sampler, which is asked before any of them is planted.
-    """
-    KERNEL_PROBLEMS()
-    monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
-    (setting,) = configurations("mutants", name)
-    replayed = setting in configurations("neighbors", name)
-    homes = {"mutants.building_blocks", "mutants.kernel"}
-    bugs = [bug for bug in MUTANTS if bug.changes[0][2].__module__ in homes]
-    bugs = reached(bugs, setting.estimator)
-    found, killed = survivors(name, bugs, {"check_replay": None} if replayed else {})
-    assert found == [] and killed >= 5
-
-
-@pytest.mark.slow
 def test_every_mutant_is_reached_where_it_does_harm():
     """By an estimator at least, which has to kill it below. Two are of what no estimator calls: the
     toy of `tests/audit/test_mutants.py` does, and kills them there."""

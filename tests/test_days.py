@@ -31,11 +31,6 @@ from sklearn_dp.audit._loss_checks import Watched
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def kmeans(**options):
     return DPKMeans(4, **{"bounds": 1.0, "random_state": 0, **options})
@@ -410,21 +405,6 @@ def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
         own = [event for event in events if event.entry != "other days of a unit"]
         assert all(drawn_as_told(event) for event in own if event.kind in NOISY)
         assert 0.5 * model.days_.cost[2] < total(own) <= CLOSE * model.days_.cost[2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(28))
-@pytest.mark.parametrize(
-    "estimator",
-    [kmeans(), FriendlyMean(bounds=1.0), DPGaussianMixture(4, bounds=1.0)],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_a_thousand_units_of_streams(estimator, seed):
-    options = list(STREAMS.values())[seed % len(STREAMS)]
-    estimator, recording = clone(estimator).set_params(epsilon=[0.5, 8.0][seed % 2]), None
-    for days, day, pair in pairs(100 * seed):
-        recording = recording or recorded(estimator, days, **options)
-        assert problems(estimator, days, recording, day, pair, **options) == []
 
 
 def rows_are_kept(original):

@@ -201,17 +201,6 @@ SETTINGS = {  # of the same passes
 }
 
 
-@pytest.mark.quick("k-means", "gram")  # of all: test_partitions_identity.py
-@pytest.mark.parametrize("name", MODELS)
-def test_parts_have_the_bits_of_one_array(name):
-    model, X = MODELS[name]
-    known, shuffled = released(in_memory(model, X)), np.random.default_rng(1).permutation(N)
-    assert len(known) >= 4
-    for places in (cuts(1), cuts(2), cuts(7), np.split(shuffled, [0, 5, 200])):
-        assert released(fitted(model, X, places)[0]) == known
-    assert released(fitted(model, X, cuts(50), engine=LocalEngine)[0]) == known
-
-
 @pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
 def test_threads_change_no_bits(name):
     """Each thread has a part of its own; groups go across them."""
@@ -284,42 +273,6 @@ def audit(model, pairs, engine=LocalEngine, proven=500):
         if not proven:
             return
     raise AssertionError(f"{proven} pairs more have to prove something")
-
-
-def neighbors(X, seed):
-    """A row more in a part, a row less from one, and a part that becomes empty."""
-    rng, n = np.random.default_rng(seed), len(X)
-    far = X[rng.integers(n)] * rng.choice([1.0, 1e3, -1e3])
-    places = cuts(5 + seed % 3, n)
-    more = [*places]
-    chosen = int(rng.integers(len(more)))
-    more[chosen] = np.append(more[chosen], n)
-    yield X, np.vstack([X, far]), places, more
-    gone = int(rng.integers(n))
-    yield X, X, places, [place[place != gone] for place in places]
-    alone = [np.arange(n - 1), np.array([n - 1])]
-    yield X, X, alone, [alone[0], alone[1][:0]]
-
-
-FINE = {
-    name: MODELS[name]
-    for name in ("k-means in bounds", "coreset", "components", "covariance", "gram", "mixture")
-}
-
-
-@pytest.mark.parametrize("name", FINE)
-def test_replay_audit_of_parts(name):
-    model, X = FINE[name]
-    for pair in neighbors(X[:120], 0):
-        assert violations(model, *pair) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", {**MODELS, **SETTINGS})
-def test_replay_audit_of_many_parts(name):
-    """500 pairs of each that prove something."""
-    model, X = {**MODELS, **SETTINGS}[name]
-    audit(model, (neighbors(X[: 20 + seed], seed) for seed in range(250)), Elsewhere)
 
 
 # --- means, whose points are compared within a sample ---------------------------------------------

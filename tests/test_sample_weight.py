@@ -28,11 +28,6 @@ from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 class WeighedPCA(LastColumn, DPPCA):
     pass

@@ -7,11 +7,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPKMeans, DPOneClusterKMeans, DPOutlierScreen
 from sklearn_dp.audit import replay_audit
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def with_outliers(seed, n=3000, d=3):
     rng = np.random.default_rng(seed)

@@ -7,11 +7,6 @@ from sklearn_dp import DPStandardScaler, FriendlyCovariance
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import replay_audit
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 WIDE = (-3.0, 3.0)  # ends that no rule of boxes tells anything by: distances do
 BOUNDS = {"box": (0.0, 1.0), "wide": WIDE, "none": None}
 

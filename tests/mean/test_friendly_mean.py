@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import PrivacyLedger
 from sklearn_dp.mean import FriendlyMean
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 
 @pytest.fixture
@@ -40,23 +34,6 @@ def test_a_few_rows_still_get_an_answer(n):
     assert np.array_equal(model.mean_, np.zeros(3)) and model.radius_ == math.inf
     inside = FriendlyMean(bounds=(0.0, 10.0), random_state=0).fit(np.full((n, 3), 7.0))
     assert np.all((inside.mean_ >= 0) & (inside.mean_ <= 10))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rho": 3.0, "delta": 1e-4},
-        {"rho": 3.0, "delta": 1e-4, "locate": "zcdp"},
-        {},
-        {"rho": 8.0, "delta": 1e-4, "refine": False, "diameter": 6.0},
-    ],
-)
-@pytest.mark.parametrize("groups", [None, np.arange(160) // 2])
-def test_replay_audit(options, groups):
-    X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3
-    result = replay_audit(FriendlyMean(**options), X, groups=groups, strangers=groups is None)
-    assert result.passed, result
 
 
 @pytest.mark.parametrize("n", [100, 300, 500, 1000])

@@ -16,11 +16,6 @@ from sklearn_dp.mixture import (
     KTupleOptions,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 @pytest.mark.quick("1000000.0-*")
 @pytest.mark.parametrize(

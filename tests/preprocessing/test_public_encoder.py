@@ -263,7 +263,6 @@ def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, sche
             assert not any(set(wrong.columns) & set(each.columns) for each in others)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("severity", ["note", "part"])
 def test_no_mean_in_far_too_wide_a_range_is_ok_whatever_else_is_wrong(severity):
     """Hours of 0 to 50 in a range of 3,000: codes stayed "ok" where clusters were missing, too."""

@@ -1,53 +1,13 @@
 """Means of days in public bounds: sums of all days, about the newest mean."""
 
-import warnings
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from day_tools import problems, recorded, rows_of
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly import later_days
 from sklearn_dp.audit import neighboring_pairs
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
-
-def stream(make, bounds, days, seed, **options):
-    rng, model = np.random.default_rng(seed), FriendlyMean(bounds=bounds, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(days):
-            model.partial_fit(make(rng), **options)
-    return model
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds, options", [(12.0, {}), ((-5.0, 5.0), {"n_days": 4})])
-def test_days_of_few_rows_add_up(bounds, options):
-    """Ninety days of 222 rows: one day shows neither the mean nor the radius of the rows."""
-    models = [
-        stream(lambda r: r.normal(0.7, size=(222, 4)), bounds, 90, s, **options) for s in (0, 1)
-    ]
-    errors = np.array([model.mean_ - 0.7 for model in models])
-    said = np.array([model.mean_std_error_ for model in models])
-    # Of all columns together; in six pairs of streams .11 +- .05 and .02 +- .01.
-    assert np.linalg.norm(errors, axis=1).max() < (0.25 if options else 0.045)
-    assert (np.abs(errors) < 5 * said).all()
-    assert options or all(model.trustworthy_ for model in models)
-
-
-@pytest.mark.slow
-def test_errors_of_skewed_days_hold_the_mean():
-    """Days averaged by their own noisy precisions missed it by three errors, with "ok"."""
-    models = [stream(lambda r: r.exponential(size=(50, 4)), (0.0, 30.0), 30, s) for s in range(6)]
-    z = [(model.mean_ - 1.0) / model.mean_std_error_ for model in models]
-    assert np.sqrt(np.mean(np.square(z))) < 2.0  # 24 numbers: 1e-6 or so, if errors are true
-    assert not any(model.trustworthy_ for model in models)
 
 
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 1.0)])

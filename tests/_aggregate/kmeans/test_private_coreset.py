@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from grid_tools import table_rows
+from kernel_tools import open_session
 
 from sklearn_dp import DPCoreset
 from sklearn_dp._aggregate.kmeans.fit_context import Candidates
@@ -14,14 +15,8 @@ from sklearn_dp._aggregate.kmeans.private_coreset import (
     separate_entries,
 )
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 FLAT = {"sum and count": 0.05, "radius": 0.05, "cells": 0.60, "cell means": 0.30}
 LINE = {"sum and count": 0.05, "radius": 0.05, "ranks": 0.90}
 WIDE = {
@@ -75,8 +70,7 @@ def test_what_comes_later_keeps_its_share(d, n, criterion):
     entries = separate_entries(RHO, d, candidates, "choice/")
     assert sum(Fraction(entry.rho) for entry in entries) <= Fraction(RHO)
     later = PlanEntry("later", Mechanism.GAUSSIAN, RHO)
-    plan = PrivacyPlan(PrivacyBudget(rho=2 * RHO, delta=1e-6), (*entries, later))
-    session = PrivacySession(plan, random_state=0)
+    session = open_session(*entries, later, rho=2 * RHO)
     X = 12 * np.eye(3, d)[np.arange(n) % 3] + np.random.default_rng(0).normal(size=(n, d))
     table, domain = table_rows(X), domain_of(20.0, d)
     choice = choose_separately(session, table, domain, candidates, prefix="choice/", rho=RHO)

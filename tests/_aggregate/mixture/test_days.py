@@ -7,11 +7,6 @@ from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
 from sklearn_dp import DPGaussianMixture
 from sklearn_dp.audit import neighboring_pairs
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 def mixture(k=4, **options):
     return DPGaussianMixture(k, **{"bounds": 1.0, "random_state": 0, **options})
@@ -56,20 +51,6 @@ def test_components_of_many_small_days(form):
     assert np.all(error < 5 * model.covariances_std_error_) and error.max() < 0.6 * 0.05**2
     assert abs(model.size_ - 3750) < 300
     assert np.allclose(model.weights_, 0.25, atol=0.05)
-
-
-@pytest.mark.slow
-def test_components_that_drift_are_followed():
-    way = np.array([0.004, 0.0, 0.0])
-    models = mixture(epsilon=4.0), mixture(epsilon=4.0)
-    for day in range(30):
-        for model, half_life in zip(models, (None, 3.0), strict=True):
-            model.partial_fit(rows_of(day, 1000) + day * way, half_life=half_life)
-    off = [
-        np.linalg.norm(CENTERS[:, None] + 29 * way - model.means_, axis=2).min(axis=1).max()
-        for model in models
-    ]
-    assert off[1] < 0.03 < off[0] and models[1].size_ < 10_000
 
 
 def test_what_has_no_days_says_so():

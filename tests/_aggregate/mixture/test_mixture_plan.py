@@ -9,11 +9,6 @@ from mixture_tools import POINTS
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.mixture import DPGaussianMixture
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 @pytest.mark.parametrize(
     "epsilon, delta, rho",

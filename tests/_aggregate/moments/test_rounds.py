@@ -11,11 +11,6 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):
     """Rows of a rotated normal law, and its covariance."""

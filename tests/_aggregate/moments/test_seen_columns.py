@@ -12,11 +12,6 @@ from sklearn_dp import (
     FriendlyMean,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 BOX = [0, 0, -30], [110, 100, 10]
 
 

@@ -13,8 +13,6 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def located(X, domain=None, *, rho=100.0, **options):
     session = open_session(*center_radius_entries(rho, 0.5), rho=rho)
