@@ -98,14 +98,6 @@ def test_ten_features():
 # -- what it says -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 2, 30])
-def test_too_little_data_is_no_error(n):
-    X = np.random.default_rng(n).random((n, 2))
-    model = DPOneCluster(n_points=100, bounds=(0.0, 1.0), random_state=0).fit(X)
-    assert not model.found_ and model.status_ != "ok"
-    assert np.isfinite(model.center_).all() and np.isfinite(model.radius_)
-
-
 def test_points_that_are_all_far_apart_are_no_error():
     """one_cluster:15: the ball is as large as it must be, and is not called a success."""
     X = np.array(np.meshgrid(*[np.linspace(0, 1, 6)] * 2)).reshape(2, -1).T

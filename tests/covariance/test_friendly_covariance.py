@@ -1,7 +1,5 @@
 """FriendlyCovariance, and the whitened moments under it."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -36,25 +34,6 @@ def test_any_scale_place_and_condition_without_bounds(condition, scale, shift):
     assert error(truth, model.covariance_) < 1.15 * plain
     shift = model.location_ - X.mean(axis=0)
     assert shift @ np.linalg.solve(truth, shift) < 0.03**2 * 10
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((500, 3)),
-        np.ones((1, 2)),
-        np.outer(np.arange(2000.0), [1.0, 2.0, -1.0]),
-        np.random.default_rng(0).standard_t(1.0, size=(3000, 3)),
-        np.full((50, 2), 1e300) * np.array([1, -1]),
-    ],
-    ids=["zero", "one", "line", "cauchy", "huge"],
-)
-def test_an_answer_for_everything(X):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = FriendlyCovariance(epsilon=1.0, random_state=0).fit(X)
-    assert np.isfinite(model.covariance_).all() and np.isfinite(model.location_).all()
-    assert np.linalg.eigvalsh(model.covariance_).min() > 0
 
 
 # -- audits and mutants -------------------------------------------------------------------------

@@ -61,18 +61,3 @@ def test_too_few_points_have_a_public_answer(n, options):
         text = "no place was found that most rows are close to; use more rows"
         assert str(found.status).startswith(text)
         assert np.array_equal(found.mean, np.zeros(4)) and found.radius == math.inf
-
-
-# -- the choice -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("budget", [BUDGET, PrivacyBudget(epsilon=1.0, delta=1e-6)])
-@pytest.mark.parametrize(
-    "options", [{}, {"diameter": False}, {"bounded": True}, {"refine": False}, {"locate": "zcdp"}]
-)
-def test_plans_use_their_budget_and_no_more(budget, options):
-    plan = PrivacyPlan(budget, fm.friendly_mean_entries(budget, **options))
-    allowed = budget.to_rho(plan.gaussian, plan.delta_failure)
-    assert 0.999 * allowed < plan.rho <= allowed
-    cells = options.get("locate") != "zcdp" and options.get("refine", True)
-    assert plan.gaussian == bool(options.get("bounded") or (budget.rho is None and cells))

@@ -2,10 +2,8 @@
 
 import warnings
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
-import pytest
 from grid_tools import table_rows
 from sklearn.cluster import KMeans
 
@@ -83,45 +81,7 @@ class Case:
 # --- money ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d", [1, 3, 4, 10, 11, 100])
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("quality", [True, False])
-def test_entries_sum_to_at_most_the_budget(d, known, quality):
-    for rho in (0.01922, 1 / 3, 7e-7, 123.456):
-        entries = engine_entries(rho, d, bounds_known=known, quality=quality)
-        assert [entry.name == "quality" for entry in entries][-1] == quality
-        total = sum(Fraction(entry.rho) for entry in entries)
-        assert Fraction(rho) * (1 - Fraction(1, 10**9)) < total <= Fraction(rho)
-        assert all(entry.mechanism == "gaussian" and entry.cap <= rho for entry in entries)
-    named = engine_entries(1.0, d, bounds_known=known, prefix="core ")
-    assert all(entry.name.startswith("core ") for entry in named)
-
-
-@pytest.mark.parametrize(("n", "d", "k"), [(0, 2, 3), (3, 1, 5), (300, 12, 4), (5000, 5, 6)])
-def test_a_fit_spends_its_plan_and_no_more(n, d, k):
-    for epsilon in (1e-3, 1.0, 100.0):
-        case = Case(separated(max(n, 1), d, k, 0)[0][:n], k, epsilon)
-        session = case.session()
-        case.fit(session)
-        assert session.plan.rho * (1 - 1e-9) <= session.spent <= session.plan.rho
-
-
 # --- answers --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 19])
-@pytest.mark.parametrize("d", [1, 2, 5, 12])
-def test_hardly_any_data_gives_a_valid_answer(n, d):
-    X = np.random.default_rng(n + d).normal(size=(n, d))
-    for epsilon, bounds in ((0.01, 2.0), (1.0, (-1.0, 3.0)), (1.0, None), (1000.0, 2.0)):
-        result = Case(X, 4, epsilon, bounds=bounds, seed=n).fit()
-        assert result.centers.shape == (4, d) and result.weights.shape == (4,)
-        assert np.isfinite(result.centers).all() and np.isfinite(result.weights).all()
-        assert 0 < result.radius < np.inf
-        if bounds == 2.0:
-            assert (np.linalg.norm(result.centers, axis=1) <= 2.0 + 1e-9).all()
-        if isinstance(bounds, tuple):
-            assert (result.centers >= -1).all() and (result.centers <= 3).all()
 
 
 def test_groups_are_protected_as_a_whole_and_still_clustered():
