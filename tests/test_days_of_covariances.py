@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from day_tools import problems, recorded, rows_of
 
 from sklearn_dp import FriendlyCovariance
-from sklearn_dp.audit import neighboring_pairs
 
 SHAPE = np.array([[4.0, 0.0, 0.0], [3.0, 1.0, 0.0], [0.0, 0.1, 0.2]])
 
@@ -51,19 +49,6 @@ def test_a_fit_before_days_may_be_left_out():
     model.partial_fit(rng.normal(size=(3000, 2)))
     assert model.messages_[0].code == "days_left_out" and model.status_ == "caution"
     assert "left out" not in str(model.fit(rng.normal(size=(3000, 2))).messages_)
-
-
-@pytest.mark.quick("options0", "options3")
-@pytest.mark.parametrize(
-    "options", [{}, {"assume_centered": True}, {"max_weight": 2.0}, {"bounds": (0.0, [9.0] * 3)}]
-)
-def test_a_unit_moves_one_day_of_covariances(options):
-    estimator = FriendlyCovariance(**{"epsilon": 8.0, "bounds": 1.0, **options})
-    days = [rows_of(day, 40) for day in (0, 1, 2)]
-    recording = recorded(estimator, days)
-    for day in range(3):
-        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove", "zero"]):
-            assert problems(estimator, days, recording, day, pair) == []
 
 
 def test_covariances_that_have_no_days_say_so():

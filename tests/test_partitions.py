@@ -12,7 +12,6 @@ from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._fit import _labels_of_part
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.table import (
@@ -24,7 +23,6 @@ from sklearn_dp._rows.table import (
 )
 from sklearn_dp._rows.table_units import open_units
 from sklearn_dp._sklearn_compat import Progress
-from sklearn_dp.audit._replay import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble._targets import with_targets
@@ -236,43 +234,6 @@ def test_no_value_of_a_row_travels(name):
 
 
 # --- audits ---------------------------------------------------------------------------------------
-
-
-def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere, targets=None):
-    """What a replay of a fit of Y, with the answers of a fit of X, finds.
-
-    None where the pair proves nothing: the recording is an outcome that delta has paid for.
-    """
-    recorder = Trace()
-    with trace(recorder):
-        known, _ = fitted(model, X, places, groups[0], engine=engine, y=targets)
-    before = {unit: number for number, unit in enumerate(units_of(places, groups[0]))}
-    units = [before.get(unit, -1) for unit in units_of(others, groups[1])]
-    player = Replay(recorder.events, np.array(units, dtype=int))
-    with trace(player):
-        found, _ = fitted(model, Y, others, groups[1], engine=engine, y=targets)
-    player.finish()
-    if player.voided:
-        return None
-    same = pickle.dumps(released(known)) == pickle.dumps(released(found))
-    return player.violations + ([] if same else ["other attributes"])
-
-
-def units_of(places, groups):
-    """Rows, or ids of groups in the order of their first rows."""
-    rows = np.concatenate(places)
-    return list(dict.fromkeys((rows if groups is None else groups[rows]).tolist()))
-
-
-def audit(model, pairs, engine=LocalEngine, proven=500):
-    """No violation in pairs, until so many of them have proved something."""
-    for pair in (pair for each in pairs for pair in each):
-        found = violations(model, *pair, engine=engine)
-        assert not found
-        proven -= found == []
-        if not proven:
-            return
-    raise AssertionError(f"{proven} pairs more have to prove something")
 
 
 # --- means, whose points are compared within a sample ---------------------------------------------

@@ -1,11 +1,8 @@
 """DPPCA day by day: accuracy, errors, drift, one unit of one day."""
 
 import numpy as np
-import pytest
-from day_tools import problems, recorded, rows_of
 
 from sklearn_dp import DPPCA
-from sklearn_dp.audit import neighboring_pairs
 
 SPREAD = np.array([1.0, 0.6, *[0.1] * 8])
 
@@ -45,16 +42,3 @@ def test_components_of_days():
         assert np.all(np.abs(model.mean_ - 1) < 5 * model.mean_std_error_)
         assert abs(model.size_ - 12_000) < 1500 and model.days_.number == 30
         assert abs(model.explained_ - 1) < 1e-9 and model.n_components_ == 10
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"bounds": (-1.0, [9.0, 1.0, 1.0])}, {"n_components": 1, "epsilon": 0.5}],
-)
-def test_a_unit_moves_one_day_of_components(options):
-    estimator = DPPCA(**{"epsilon": 8.0, "bounds": 1.0, **options})
-    days = [rows_of(day, 40) for day in (0, 1, 2)]
-    recording = recorded(estimator, days)
-    for day in range(3):
-        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove", "zero"]):
-            assert problems(estimator, days, recording, day, pair) == []

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
+from day_tools import CENTERS, evening, rows_of
 
 from sklearn_dp import DPGaussianMixture
-from sklearn_dp.audit import neighboring_pairs
 
 
 def mixture(k=4, **options):
@@ -62,17 +61,3 @@ def test_what_has_no_days_says_so():
         with pytest.raises(AttributeError) as told:
             mixture(**options).partial_fit  # noqa: B018
         assert f"has no partial_fit {words}" in str(told.value)
-
-
-@pytest.mark.quick("*-tied-*")
-@pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_unit_moves_one_day_of_mixtures(name, form, n, epsilon):
-    """All kinds of days, and a row of one of them."""
-    estimator = mixture(epsilon=epsilon, covariance_type=form)
-    days = [rows_of(day, n) for day in range(7)]
-    model, *_ = recording = recorded(estimator, days, **STREAMS[name])
-    assert phase(model) == "components"
-    for day in (0, 1, 2, 4, 6):
-        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove"]):
-            assert problems(estimator, days, recording, day, pair, **STREAMS[name]) == []
