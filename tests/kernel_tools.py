@@ -4,7 +4,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 
-__all__ = ["make_plan", "open_session"]
+__all__ = ["make_plan", "open_session", "spending"]
 
 
 def make_plan(*entries, rho=1.0, delta=1e-6, **options):
@@ -16,3 +16,9 @@ def make_plan(*entries, rho=1.0, delta=1e-6, **options):
 def open_session(*entries, random_state=0, **options):
     """A session on such a plan."""
     return PrivacySession(make_plan(*entries, **options), random_state=random_state)
+
+
+def spending(*entries, seed=0, delta=0.9):
+    """A session whose plan is these entries, and hardly more."""
+    rho = 1.01 * sum(entry.rho for entry in entries)
+    return open_session(*entries, rho=rho, delta=delta, random_state=seed)

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 from grid_tools import parts_in_memory, raw_table
+from kernel_tools import open_session
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.separated_gaussians.partition import (
     Recursion,
@@ -103,9 +101,7 @@ class Mixture:
 
 
 def session_of(*entries, rho=1e9, delta=0.1, seed=0):
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries), random_state=seed
-    )
+    return open_session(*entries, rho=rho, delta=delta, random_state=seed)
 
 
 def in_ball(n, center, radius, rng):

@@ -2,10 +2,12 @@
 
 import inspect
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
-from configurations import ESTIMATORS
+from configurations import DEFAULT, ESTIMATORS
+from configurations import TABLE as SETTINGS
 from kernel_tools import open_session
 from toy_releases import count
 
@@ -18,7 +20,6 @@ from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 X = np.arange(60.0).reshape(20, 3)
 
 
@@ -119,6 +120,27 @@ def test_a_block_that_fails_pays_for_nothing_later():
     with pytest.raises(ZeroDivisionError), fits_inside(inner, lambda plan: 1 / 0):
         inner.fit(X)
     assert inner.fit(X).n_ > 5
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+ASKED = ((1, {}), (3, {"rho": 0.3, "epsilon": 1.0}), (20, {"epsilon": 0.1, "rho": None}))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_plan_has_all_of_the_budget_and_no_more(name):
+    """In each setting, of few columns and of many: what no entry has would be lost."""
+    tried = 0
+    for (options, _), (d, budget) in product(SETTINGS.get(name, DEFAULT), ASKED):
+        try:
+            plan = ESTIMATORS[name](**{**options, **budget}).privacy_plan(d)
+        except ValueError:  # bounds of another number of columns; too little for so many tuples
+            continue
+        target, tried = plan.target, tried + 1
+        given = "epsilon" if target.rho is None else "rho"
+        allowed = getattr(target, given)
+        assert 0.98 * allowed < getattr(plan, given) <= allowed * (1 + 1e-9), (options, d, budget)
+    assert tried >= 3
 
 
 # -- types of what goes in and comes out -----------------------------------------------------------

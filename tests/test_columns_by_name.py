@@ -32,10 +32,6 @@ from sklearn_dp import (
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
 NAMES = ["age", "bmi", "income"]
 CENTERS = np.array([[0.0, 0, 50], [10, 5, 80], [0, 10, 20]])
 RNG = np.random.default_rng(0)

@@ -18,7 +18,6 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_a_module(name):
     # Otherwise each docstring has pdb look whether any file has changed that a traceback has shown.

@@ -98,9 +98,3 @@ def test_example(name, tmp_path, monkeypatch, capsys):
         text = called(name, picture, monkeypatch, capsys)
     check_text(text, name)
     check_picture(picture)
-
-
-@pytest.fixture
-def demo(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    return importlib.import_module("run_demo")

@@ -24,10 +24,6 @@ from sklearn_dp.audit._checks import Watched
 from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 ESTIMATORS = dict(all_estimators())
 # The bounds of segments are their estimators', and embeddings have length 1.
 UNBOUNDED = {"DPBySegment", "DPOneHotEncoder", "DPTopics"}

@@ -16,8 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
-from sklearn_dp.audit._neighbors import KINDS
+from sklearn_dp.audit import all_estimators, neighboring_pairs
 from sklearn_dp.audit._replay import STORAGES, Replay, stored
 from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
 
@@ -246,29 +245,3 @@ TWO_STEPS = [
 @pytest.mark.parametrize(("name", "storage"), TWO_STEPS)
 def test_two_steps_are_private_one_by_one(name, storage):
     assert violations_of(PIPELINES[name], wide(), storage) == []
-
-
-# A storage matters where numbers are large or small; `make audit` takes all kinds of neighbors.
-STORED_KINDS = ("farthest", "tiny", "remove_first")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kinds", [STORED_KINDS, pytest.param(KINDS, marks=pytest.mark.slow)], ids=["few", "all"]
-)
-@pytest.mark.parametrize("name", [name for name, _ in all_estimators()])
-def test_rows_in_all_storages_are_private(name, kinds):
-    """A replay audit for each; a budget that leads through all steps of a fit."""
-    options = {"epsilon": 50.0, **OPTIONS[name][0]}
-    estimator = dict(all_estimators())[name](**options)
-    X = np.concatenate([ordinary(24), ROWS[:4]])
-    result = replay_audit(
-        estimator,
-        X,
-        neighboring_pairs(X, 0, kinds=kinds),
-        recordings=len(STORAGES),
-        storages=STORAGES,
-        strangers=False,
-    )
-    assert result.violations == [] and result.n_pairs == len(kinds) * len(STORAGES)
-    assert all(ratio <= 1 + 1e-12 for ratio in result.ratios.values())

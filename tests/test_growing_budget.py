@@ -27,10 +27,6 @@ from sklearn_dp import (
     FriendlyMean,
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 N, D = 2000, 4
 BUDGETS = (1e2, 1e3, 1e4, 1e5, 1e6)
 

@@ -36,11 +36,7 @@ from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.mixture import KTupleOptions
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-    "ignore::sklearn_dp.exceptions.ExactStatisticsWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2)) + 5 * RNG.integers(2, size=(400, 1))

@@ -8,11 +8,6 @@ from scipy.stats import norm
 from sklearn_dp import DPGaussianMixture, DPKMeans, FriendlyMean
 from sklearn_dp.covariance import FriendlyCovariance
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 CENTERS = np.array([[-0.6, 0.0], [0.1, 0.5], [0.6, -0.3], [0.0, -0.6]])
 
 

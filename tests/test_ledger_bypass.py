@@ -24,7 +24,6 @@ from sklearn_dp.model_selection import DPGridSearch
 ESTIMATORS = dict(all_estimators())
 X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
 TWO_FITS = PrivacyBudget(epsilon=2.0, delta=2e-6)
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 
 
 # The base class charges, for all alike: one that fits, one with fits inside, one with segments.

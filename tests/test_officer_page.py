@@ -21,10 +21,6 @@ from sklearn_dp import (
 )
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
 X = np.random.default_rng(0).normal(size=(400, 3))
 MARK = 0.123456789101112  # a value of a row; no page has its digits
 X[0] = MARK

@@ -18,10 +18,6 @@ from sklearn_dp import (
 )
 from sklearn_dp.audit import all_estimators
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 KINDS = {
     name: kind
     for name, kind in all_estimators()

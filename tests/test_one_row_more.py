@@ -32,10 +32,6 @@ from sklearn_dp.preprocessing import PublicEncoder
 from sklearn_dp.segments import DPBySegment
 from sklearn_dp.segments._rows import segment_of_rows
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-)
 Row = namedtuple("Row", "a b")
 N = 40
 

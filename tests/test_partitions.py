@@ -12,7 +12,6 @@ from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._fit import _labels_of_part
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.table import (
@@ -24,7 +23,6 @@ from sklearn_dp._rows.table import (
 )
 from sklearn_dp._rows.table_units import open_units
 from sklearn_dp._sklearn_compat import Progress
-from sklearn_dp.audit._replay import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble._targets import with_targets
@@ -201,17 +199,6 @@ SETTINGS = {  # of the same passes
 }
 
 
-@pytest.mark.quick("k-means", "gram")  # of all: test_partitions_identity.py
-@pytest.mark.parametrize("name", MODELS)
-def test_parts_have_the_bits_of_one_array(name):
-    model, X = MODELS[name]
-    known, shuffled = released(in_memory(model, X)), np.random.default_rng(1).permutation(N)
-    assert len(known) >= 4
-    for places in (cuts(1), cuts(2), cuts(7), np.split(shuffled, [0, 5, 200])):
-        assert released(fitted(model, X, places)[0]) == known
-    assert released(fitted(model, X, cuts(50), engine=LocalEngine)[0]) == known
-
-
 @pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
 def test_threads_change_no_bits(name):
     """Each thread has a part of its own; groups go across them."""
@@ -247,79 +234,6 @@ def test_no_value_of_a_row_travels(name):
 
 
 # --- audits ---------------------------------------------------------------------------------------
-
-
-def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere, targets=None):
-    """What a replay of a fit of Y, with the answers of a fit of X, finds.
-
-    None where the pair proves nothing: the recording is an outcome that delta has paid for.
-    """
-    recorder = Trace()
-    with trace(recorder):
-        known, _ = fitted(model, X, places, groups[0], engine=engine, y=targets)
-    before = {unit: number for number, unit in enumerate(units_of(places, groups[0]))}
-    units = [before.get(unit, -1) for unit in units_of(others, groups[1])]
-    player = Replay(recorder.events, np.array(units, dtype=int))
-    with trace(player):
-        found, _ = fitted(model, Y, others, groups[1], engine=engine, y=targets)
-    player.finish()
-    if player.voided:
-        return None
-    same = pickle.dumps(released(known)) == pickle.dumps(released(found))
-    return player.violations + ([] if same else ["other attributes"])
-
-
-def units_of(places, groups):
-    """Rows, or ids of groups in the order of their first rows."""
-    rows = np.concatenate(places)
-    return list(dict.fromkeys((rows if groups is None else groups[rows]).tolist()))
-
-
-def audit(model, pairs, engine=LocalEngine, proven=500):
-    """No violation in pairs, until so many of them have proved something."""
-    for pair in (pair for each in pairs for pair in each):
-        found = violations(model, *pair, engine=engine)
-        assert not found
-        proven -= found == []
-        if not proven:
-            return
-    raise AssertionError(f"{proven} pairs more have to prove something")
-
-
-def neighbors(X, seed):
-    """A row more in a part, a row less from one, and a part that becomes empty."""
-    rng, n = np.random.default_rng(seed), len(X)
-    far = X[rng.integers(n)] * rng.choice([1.0, 1e3, -1e3])
-    places = cuts(5 + seed % 3, n)
-    more = [*places]
-    chosen = int(rng.integers(len(more)))
-    more[chosen] = np.append(more[chosen], n)
-    yield X, np.vstack([X, far]), places, more
-    gone = int(rng.integers(n))
-    yield X, X, places, [place[place != gone] for place in places]
-    alone = [np.arange(n - 1), np.array([n - 1])]
-    yield X, X, alone, [alone[0], alone[1][:0]]
-
-
-FINE = {
-    name: MODELS[name]
-    for name in ("k-means in bounds", "coreset", "components", "covariance", "gram", "mixture")
-}
-
-
-@pytest.mark.parametrize("name", FINE)
-def test_replay_audit_of_parts(name):
-    model, X = FINE[name]
-    for pair in neighbors(X[:120], 0):
-        assert violations(model, *pair) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", {**MODELS, **SETTINGS})
-def test_replay_audit_of_many_parts(name):
-    """500 pairs of each that prove something."""
-    model, X = {**MODELS, **SETTINGS}[name]
-    audit(model, (neighbors(X[: 20 + seed], seed) for seed in range(250)), Elsewhere)
 
 
 # --- means, whose points are compared within a sample ---------------------------------------------

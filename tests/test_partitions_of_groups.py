@@ -8,24 +8,14 @@ import pytest
 import test_partitions_of_balls as balls
 from test_partitions import ACROSS, MEANS, WIDE, cuts, fitted, in_memory, mean, released
 
-from sklearn_dp._aggregate.friendly import mean as friendly
-from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._rows.table import LocalEngine
 
-few_boxes = balls.few_pairs
 N = len(WIDE)
 MODELS = {
     **{f"mean: {name}": (mean(name), WIDE) for name in MEANS},
     **{f"ball: {name}": case for name, case in balls.MODELS.items()},
 }
 SHORT = ("mean: epsilon", "mean: zcdp", "ball: boxes", "ball: balls", "ball: screen")
-
-
-@pytest.fixture
-def few_pairs(monkeypatch, few_boxes):
-    """A part of the points is compared, and counted in boxes."""
-    for module in (mean_facts, points, friendly):
-        monkeypatch.setattr(module, "most_pairs", lambda d: 60)
 
 
 @pytest.mark.quick("mean: zcdp", "ball: screen")

@@ -52,7 +52,6 @@ from sklearn_dp.exceptions import LedgerError, UtilityWarning
 from sklearn_dp.inspection import BudgetDisplay
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 X = np.vstack([np.random.default_rng(0).normal(size=(400, 4)) + shift for shift in (0, 9)])
 
 

@@ -41,7 +41,6 @@ from sklearn_dp.audit import all_estimators
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 X = np.random.default_rng(0).normal(size=(60, 2))
 KEY = np.array(["north", "south"] * 30)
 GRID = {"n_clusters": [2, 3]}

@@ -17,11 +17,6 @@ from sklearn_dp import (
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.exceptions import UtilityWarning
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 def rows(seed, n=4000, n_far=12):
     """Near-normal rows, a few of them 20 to 100 times as far out."""
@@ -60,14 +55,6 @@ def held(name, n_fits):
 @pytest.mark.parametrize("name", MODELS)
 def test_no_more_rows_are_beyond_than_is_told(name):
     assert held(name, 6) > 0.6
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["kmeans", "coreset", "pca"])
-def test_no_more_rows_are_beyond_than_is_told_in_400_fits(name):
-    """At least 95%, with a standard error of 1.1%."""
-    assert held(name, 400) >= 0.93
 
 
 @pytest.mark.parametrize("bounds", [1e-3, (-1e-3, 1e-3), 0.3, 3.0, (-9.0, 9.0), 9.0, 1e100])

@@ -19,7 +19,6 @@ from sklearn_dp._status import Code, Message, Status
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RNG = np.random.default_rng(0)
 ROWS = np.repeat([[0.0, 0.0], [8.0, 8.0]], 4000, axis=0) + RNG.normal(size=(8000, 2))
 NOTE, CAUTION, PART, ALL = (

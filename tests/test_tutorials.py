@@ -50,7 +50,6 @@ CHEAP = ("tutorials/plot_1_from_kmeans",)
     "name",
     [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in SHOWS],
 )
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_a_tutorial_runs(name, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     n_figures, words = SHOWS[name]

@@ -19,11 +19,6 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 @pytest.fixture(scope="module")
 def blobs():

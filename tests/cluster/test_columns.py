@@ -5,17 +5,7 @@ import pytest
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
-BOX, CUBE = ([0.0, 0.0], [1.0, 9.0]), ([0.0, 0.0], [1.0, 3.0])
 UNITS, REFINED = "columns", "columns of centers"
-
-
-def planned(model, n_features):
-    return [entry.name for entry in model.privacy_plan(n_features).entries][-2:]
 
 
 def released(model):
@@ -55,15 +45,6 @@ def test_too_few_rows_for_the_units():
     assert wide.column_status_.tolist() == ["unknown"] * 12
     box = DPKMeans(2, bounds=10.0, random_state=0).fit(table(1000, 1.0))  # a ball: they are alike
     assert box.column_status_.tolist() == ["ok"] * 3
-
-
-FEW = {"sample_size": 500}
-
-
-def persons(rng):
-    """Incomes of which a ball that many rows show cuts off much."""
-    group = rng.random(10_000) < 0.3
-    return np.column_stack([rng.normal(45, 15, 10_000), rng.lognormal(10 + 2 * group, 0.5)])
 
 
 @pytest.mark.parametrize("seed", [0, 1])

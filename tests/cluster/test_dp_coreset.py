@@ -8,11 +8,6 @@ import pytest
 from sklearn_dp import DPCoreset
 from sklearn_dp.audit import replay_audit
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def mixture(n, d, k=8, seed=0):
     """Round clusters, six standard deviations apart or more."""
@@ -64,18 +59,3 @@ def test_replay(d, bounds):
     result += replay_audit(estimator, X, groups=np.arange(90) // 3, strangers=False)
     assert result.violations == []
     assert {"sum and count", "radius", "cells", "cell means"} <= set(result.ratios)
-
-
-@pytest.mark.slow
-def test_weights_without_noise_are_caught(monkeypatch):
-    """Weights counted anew from the rows, at the points that were released."""
-    fit = DPCoreset._fit
-
-    def mutant(self, X, *others):
-        fit(self, X, *others)
-        self.weights_ = np.bincount(self.predict(X), minlength=len(self.points_)) + 0.5
-
-    monkeypatch.setattr(DPCoreset, "_fit", mutant)
-    monkeypatch.setattr(DPCoreset, "__sklearn_is_fitted__", lambda self: hasattr(self, "messages_"))
-    estimator = DPCoreset(4, epsilon=60.0, bounds=4.0)
-    assert replay_audit(estimator, mixture(120, 2, 3) / 10, stop_at_first=True).violations

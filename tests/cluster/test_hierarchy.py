@@ -16,10 +16,6 @@ from sklearn_dp import (
 from sklearn_dp._privacy._domain import unit_rows
 from sklearn_dp.cluster import ClusterHierarchy
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 PLACES = np.array([[-0.7, 0.0], [-0.6, 0.2], [0.5, -0.5], [0.6, -0.4], [0.65, 0.7]])
 
 

@@ -10,8 +10,6 @@ from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import int_point as public_int_point
 from sklearn_dp.exceptions import BudgetExceededError
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize("bounds", [1000.0, (0.0, 500.0)])
 def test_a_median_with_bounds_and_a_report(bounds):

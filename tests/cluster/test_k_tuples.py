@@ -7,8 +7,6 @@ from sklearn_dp import PrivacyBudget, PrivacyLedger
 from sklearn_dp.cluster import aggregate_k_tuples
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 CENTERS = np.array([[0.5, 0.0], [-0.5, 0.3], [0.0, -0.6]])
 
 

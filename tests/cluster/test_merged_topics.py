@@ -5,7 +5,6 @@ import pytest
 
 from sklearn_dp import DPTopics
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 WORDS = ["parcel", "courier", "password", "account", "refund", "invoice"]
 
 

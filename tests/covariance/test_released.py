@@ -8,8 +8,6 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dp.covariance import FriendlyCovariance
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def test_methods_of_scikit_learns_covariances():
     X = np.random.default_rng(0).normal(size=(5000, 3)) * [3.0, 1.0, 0.3] + 9.0

@@ -3,23 +3,16 @@
 import numpy as np
 import pytest
 from grid_tools import points_of
+from kernel_tools import open_session
 from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy import _products
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import replay_audit
-from sklearn_dp.decomposition import DPPCA, _dp_pca
+from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ledger import PrivacyLedger
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 GENEROUS = {"rho": 1e6, "delta": 0.1}
 
@@ -75,11 +68,12 @@ def test_the_noise_is_symmetric_and_isometric():
 
 def exact_moment(rows, limit):
     """The upper triangle behind a release of the sum of x x^T, and what is claimed of it."""
-    plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
     recorder = Trace()
     with trace(recorder):
         table = points_of(rows)
-        second_moment(PrivacySession(plan), "moment", table, limit, 1.0)
+        second_moment(
+            open_session(PlanEntry("moment", "gaussian", 1.0)), "moment", table, limit, 1.0
+        )
     event = recorder.events[-1]
     return event.value.astype(np.float64), event.sensitivity
 
@@ -110,31 +104,6 @@ def test_noise_alone_is_not_called_a_direction(d):
     X = np.zeros((40, d))
     found = [DPPCA(1, bounds=1.0, random_state=seed).fit(X) for seed in range(40)]
     assert sum(model.trustworthy_ for model in found) <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds", [None, 5.0, (-1.0, 2.0)])
-@pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
-def test_replay_audit(bounds, groups):
-    X = np.random.default_rng(3).normal(size=(120, 4)) + [0, 3.0, 0, 0]
-    estimator = DPPCA(bounds=bounds, epsilon=5.0)
-    result = replay_audit(estimator, X, groups=groups, strangers=groups is None)
-    assert result.passed and result.n_pairs >= 12, result
-    assert result.ratios["second moment"] > 0.6
-
-
-@pytest.mark.slow
-def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
-    monkeypatch.setattr(_products, "clip_integer_rows", lambda rows, *_: rows)
-    halved = _dp_pca.second_moment
-    monkeypatch.setattr(
-        _dp_pca,
-        "second_moment",
-        lambda s, e, rows, limit, *rest: halved(s, e, rows, limit / 1.5, *rest),
-    )
-    X = np.random.default_rng(3).normal(size=(120, 4))
-    result = replay_audit(DPPCA(epsilon=5.0), X)
-    assert any("second moment: distance" in text for text in result.violations)
 
 
 @pytest.mark.parametrize("bounds", [1e140, 1e100, 1e-140])

@@ -7,10 +7,6 @@ from sklearn.decomposition import PCA
 
 from sklearn_dp.decomposition import DPPCA
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 GENEROUS = {"rho": 1e6, "delta": 0.1, "random_state": 0, "bounds": 100.0}
 X = np.random.default_rng(0).normal(size=(4000, 5)) * [9.0, 4.0, 1.0, 1.0, 1.0] + 3
 

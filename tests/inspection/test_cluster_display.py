@@ -11,7 +11,6 @@ from sklearn_dp.inspection import ClusterDisplay
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 ROWS = np.random.default_rng(0).normal(size=(2000, 3)) + np.arange(2000)[:, None] % 2 * 8
 MODEL = DPKMeans(2, random_state=0)
 

@@ -21,7 +21,6 @@ def curve():
 # -- what a curve says ----------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_values_are_costs_over_that_of_the_twin(curve):
     twin_seed, *fit_seeds = seeds(0, 7)
     twin = KMeans(3, n_init=10, random_state=twin_seed).fit(X)

@@ -12,11 +12,6 @@ from sklearn_dp.inspection import TopicDisplay
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 @pytest.fixture(scope="module")
 def model():

@@ -1,20 +1,11 @@
 """FriendlyMean as an estimator."""
 
-import math
-
 import numpy as np
 import pytest
 
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp.audit import replay_audit
-from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import PrivacyLedger
 from sklearn_dp.mean import FriendlyMean
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 
 @pytest.fixture
@@ -31,32 +22,6 @@ def test_fit_predict_transform_score(X):
     expected = -np.mean(np.sum((X - model.mean_) ** 2, axis=1))
     assert model.score(X) == pytest.approx(expected)
     assert list(model.get_feature_names_out()) == ["x0", "x1", "x2"]
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 20])
-def test_a_few_rows_still_get_an_answer(n):
-    with pytest.warns(UtilityWarning, match="found"):
-        model = FriendlyMean(random_state=0).fit(np.random.default_rng(n).normal(size=(n, 3)) + 7)
-    assert np.array_equal(model.mean_, np.zeros(3)) and model.radius_ == math.inf
-    inside = FriendlyMean(bounds=(0.0, 10.0), random_state=0).fit(np.full((n, 3), 7.0))
-    assert np.all((inside.mean_ >= 0) & (inside.mean_ <= 10))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"rho": 3.0, "delta": 1e-4},
-        {"rho": 3.0, "delta": 1e-4, "locate": "zcdp"},
-        {},
-        {"rho": 8.0, "delta": 1e-4, "refine": False, "diameter": 6.0},
-    ],
-)
-@pytest.mark.parametrize("groups", [None, np.arange(160) // 2])
-def test_replay_audit(options, groups):
-    X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3
-    result = replay_audit(FriendlyMean(**options), X, groups=groups, strangers=groups is None)
-    assert result.passed, result
 
 
 @pytest.mark.parametrize("n", [100, 300, 500, 1000])

@@ -6,11 +6,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp.mixture import DPGaussianMixture
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 COLUMNS = {
     "0/1": lambda rng, n: rng.integers(0, 2, n),
     "1/2": lambda rng, n: rng.integers(1, 3, n),

@@ -13,11 +13,6 @@ from sklearn_dp.mixture import (
     DPGaussianMixture,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 @pytest.mark.parametrize("form", FORMS)
 def test_it_behaves_like_scikit_learns(form):

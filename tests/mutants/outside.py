@@ -525,8 +525,8 @@ OUTSIDE = [
         "and_one",
         "max(float(release.counts[0]), 1.0)",
         "float(rows.table._raw().sums(lambda part: (part, (np.asarray(part.units.n_rows),)))[0])",
-        "decomposition/test_by_days.py::test_a_unit_moves_one_day_of_components",
-        {"options": {}},
+        "test_days.py::test_a_unit_moves_one_day_for_what_a_day_costs",
+        {"state": "components", "name": "one day each"},
     ),
     Edit(
         "the next day of a mixture is told how many rows there are",
@@ -534,8 +534,8 @@ OUTSIDE = [
         "ended",
         "max(float(self.release.counts[j]), 1.0)",
         "float(self.rounds.rows.table._raw().sums(lambda p: (p, (np.array(p.units.n_rows),)))[0])",
-        "_aggregate/mixture/test_days.py::test_a_unit_moves_one_day_of_mixtures",
-        {"name": "one day each", "form": "tied", "n": 25, "epsilon": 40.0},
+        "test_days.py::test_a_unit_moves_one_day_for_what_a_day_costs",
+        {"state": "tied mixture", "name": "one day each"},
     ),
     Edit(
         "a forked child takes a part that its parent has paid for",

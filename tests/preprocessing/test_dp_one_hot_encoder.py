@@ -10,12 +10,9 @@ from scipy.stats import binom
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_dp import DPOneHotEncoder, PrivacyBudget, PrivacyLedger
-from sklearn_dp._queries import names
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 
 pandas = pytest.importorskip("pandas")
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def persons(n=5000, seed=0):
@@ -116,19 +113,6 @@ def test_a_row_is_read_by_itself():
             model.fit(lists)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["row", "group"])
-def test_replays(unit):
-    X = np.random.default_rng(0).integers(0, 3, size=(60, 2)).astype(float)
-    groups = np.arange(60) // 3 if unit == "group" else None
-    audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
-    assert audit.violations == [] and audit.ratios == {"size": 1.0, "categories": 1.0}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names, "_one_of_each", lambda units, session: None)
-        audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
-        assert bool(audit.violations) == (unit == "group")
-
-
 def test_of_a_group_one_row_counts_whatever_its_size():
     """One group of 4,000 rows is one unit; of a group of two kinds each is drawn half of the time.
 
@@ -158,7 +142,6 @@ def test_a_category_of_one_unit_is_seen_with_probability_delta():
     assert 0 < seen <= binom.ppf(1 - 1e-6, 40_000, 0.01)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_the_threshold_is_what_it_says_it_is():
     """A category of as many rows is found half of the time (false alarms: one in 1e6)."""
 

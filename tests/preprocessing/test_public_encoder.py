@@ -134,44 +134,6 @@ def test_bad_tables_are_refused_without_a_word_about_values(X, error, words):
     assert told.value.__context__ is None and told.value.__cause__ is None
 
 
-class Loud:
-    """A value that warns whenever it is asked for something."""
-
-    def __float__(self):
-        warnings.warn("secret", stacklevel=1)
-        return 3.0
-
-    def __hash__(self):
-        warnings.warn("secret", stacklevel=1)
-        return 0
-
-    def __eq__(self, other):
-        warnings.warn("secret", stacklevel=1)
-        return False
-
-
-ODD = [np.complex128(3 + 2j), Loud(), [1], b"1", np.datetime64(5, "s"), pd.Timedelta(5), object()]
-
-
-@pytest.mark.parametrize("odd", ODD, ids=lambda value: type(value).__name__)
-def test_an_odd_value_moves_no_other_row_and_runs_no_code(odd):
-    encoder = PublicEncoder({"a": (0, 10), "c": ["a", "b"]})
-    rows = [[1.0, "a"], [2.0, "b"]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        known = encoder.fit_transform(rows)
-        found = encoder.transform([*rows, [odd, odd]])
-    assert np.array_equal(found[:2], known) and set(unknown(encoder, found[2:]).values()) == {1}
-
-
-@pytest.mark.parametrize("row", [[], [1.0], [1.0, "a", 2.0], 7.0, None, [[1.0], ["a"]]])
-def test_a_row_of_another_length_moves_no_other_row(row):
-    encoder = PublicEncoder({"a": (0, 10), "c": ["a", "b"]})
-    known = encoder.fit_transform([[1.0, "a"]])
-    found = encoder.transform([[1.0, "a"], row])
-    assert np.array_equal(found[:1], known) and set(unknown(encoder, found[1:]).values()) == {1}
-
-
 @pytest.mark.parametrize(
     ("values", "kinds"),
     [
@@ -263,7 +225,6 @@ def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, sche
             assert not any(set(wrong.columns) & set(each.columns) for each in others)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("severity", ["note", "part"])
 def test_no_mean_in_far_too_wide_a_range_is_ok_whatever_else_is_wrong(severity):
     """Hours of 0 to 50 in a range of 3,000: codes stayed "ok" where clusters were missing, too."""

@@ -7,11 +7,6 @@ import pytest
 
 from sklearn_dp import DPRobustScaler, DPStandardScaler
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 @pytest.mark.parametrize("cls", [DPRobustScaler, DPStandardScaler])
 def test_transformed_rows_depend_on_themselves_alone(cls):

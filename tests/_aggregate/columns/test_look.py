@@ -9,8 +9,6 @@ from sklearn_dp._costs.accounting import gaussian_mu
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 RHO = gaussian_mu(1.0, 1e-6) ** 2 / 2
 
 

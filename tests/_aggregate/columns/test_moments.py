@@ -23,11 +23,6 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp.preprocessing import DPStandardScaler
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 BOX = np.array([0.0, 0.0, 1.0, 0.0]), np.array([100.0, 5e4, 16.0, 400.0])
 
 
@@ -87,23 +82,6 @@ def test_a_far_value_in_one_column_costs_no_other_and_none_is_worse_than_plain()
     ours, theirs, less = (np.sqrt(np.mean(np.square(e), axis=0)) for e in (errors, others, alone))
     assert (ours < np.maximum(1.5 * theirs, 0.02)).all(), (ours, theirs)
     assert (ours[[0, 2, 3]] < np.maximum(1.7 * less, 0.02)).all(), (ours, less)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds", [BOX, None])
-@pytest.mark.parametrize("spreads", [True, False])
-def test_intervals_hold(bounds, spreads):
-    """40 fits of four columns: at a true rate of 90%, fewer than 122 of 160 has probability 1e-7;
-    of standard deviations, whose few far rows may be missing, at 86% fewer than 114. Half of the
-    right error holds 107."""
-    big = spiky(np.random.default_rng(10**6), 1_000_000)
-    held = []
-    for seed in range(40):
-        found, _ = fit(spiky(np.random.default_rng(seed)), bounds, seed=seed, spreads=spreads)
-        scale = np.abs(found.spread - big.std(axis=0)) <= 1.96 * found.spread_error
-        held.append([np.abs(found.mean - big.mean(axis=0)) <= 1.96 * found.error, scale])
-    mean, scale = np.sum(held, axis=(0, 2))
-    assert mean >= 122 and scale >= 114, (mean, scale)
 
 
 @pytest.mark.slow

@@ -8,11 +8,6 @@ from sklearn_dp._aggregate.columns.outside import RowsBeyond, told_of_beyond
 from sklearn_dp._status import Status
 from sklearn_dp.mixture import DPGaussianMixture
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 ESTIMATORS = {
     "full": lambda **options: DPGaussianMixture(3, **options),
     "spherical": lambda **options: DPGaussianMixture(3, covariance_type="spherical", **options),

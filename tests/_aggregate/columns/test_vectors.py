@@ -11,8 +11,6 @@ from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._queries.vectors import Vectors
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 BOX = np.array([0.0, -5.0, 2.0]), np.array([10.0, 5.0, 2.0])
 
 

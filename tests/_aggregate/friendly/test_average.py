@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_tools import open_session
 
 from sklearn_dp._aggregate.friendly import average as _radius
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._sealed import exact_of
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import averages
@@ -23,16 +22,12 @@ from sklearn_dp._queries.point_pairs import PointPairs
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp.audit._replay import Replay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 DELTA = 1e-8
 
 
 def session_of(entries, seed=0, delta=DELTA):
     rho = sum_up([entry.rho for entry in entries])
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple(entries)), random_state=seed
-    )
+    return open_session(*entries, rho=rho, delta=delta, random_state=seed)
 
 
 def average_session(seed=0):

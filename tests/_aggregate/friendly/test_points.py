@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_tools import open_session
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._sealed import exact_of
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.coordinates import Columns
@@ -20,16 +19,11 @@ from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._rows.table_units import open_units
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 X = np.random.default_rng(0).normal(size=(20_000, 2))
 
 
 def session(seed=0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("size", Mechanism.GAUSSIAN, 0.5),)
-    )
-    return PrivacySession(plan, random_state=seed)
+    return open_session(PlanEntry("size", "gaussian", 0.5), random_state=seed)
 
 
 def points_of(*pieces, domain=None, in_turn=slice(None)):

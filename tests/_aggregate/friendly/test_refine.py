@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 from grid_tools import parts_in_memory
+from kernel_tools import open_session
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import Spending, refine, released_mean, rows_about
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.ball_moments import BallMoments
@@ -20,8 +19,6 @@ from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import ROWS
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def points_of(X):
@@ -49,9 +46,7 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
         PlanEntry("distances", Mechanism.GAUSSIAN, 0.5),
         PlanEntry("mean", Mechanism.GAUSSIAN, 2.0),
     )
-    session = PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
-    )
+    session = open_session(*entries, rho=2.6)
     facts = PublicFacts(4000.0, 20, 12.0, 2.0, 1e-6, None)
     found = refine(session, points_of(X), Candidate(np.zeros(20), 40.0, 20.0, 0.01), facts)
     mean, clip, error = found.mean, found.clip, found.std_error
@@ -80,9 +75,8 @@ def test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim(powers
 
     def moved(row):
         rows, sums = rows_about(points_of(2.0**22 * np.array([row])), candidate), Trace()
-        plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), entries)
         with trace(sums):
-            session, spending = PrivacySession(plan, random_state=0), Spending(0.9, 0.1, powers)
+            session, spending = open_session(*entries), Spending(0.9, 0.1, powers)
             released_mean(session, "mean", rows, candidate, facts, spending)
         (event,) = (e for e in sums.events if e.entry == "mean")
         # Without the row all of these sums are zero.

@@ -1,19 +1,14 @@
 """The cell tree: where rows go, what is believed, and what a level costs."""
 
-import warnings
-
 import numpy as np
-import pytest
 from grid_tools import grid_rows, raw_table
+from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.coreset import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._queries.cells import CellGrid
 
 LIMIT = 2.0**24
@@ -25,10 +20,7 @@ def session(rho, means=1.0):
         PlanEntry("cells", "gaussian", rho, uses=None),
         PlanEntry("means", "gaussian", means),
     )
-    plan = PrivacyPlan(PrivacyBudget(rho=rho + 2 * means, delta=1e-6), entries)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return PrivacySession(plan, random_state=0)
+    return open_session(*entries, rho=rho + 2 * means)
 
 
 def context_of(money, size, codes=NO_CODES):
@@ -40,15 +32,6 @@ def context_of(money, size, codes=NO_CODES):
 
 def with_codes(part, codes):
     return part.having(codes=codes), ()
-
-
-@pytest.fixture
-def clusters():
-    """Rows in three tight clusters of 3000, 2000 and 1000."""
-    rng = np.random.default_rng(0)
-    centers = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
-    rows = np.repeat(centers, [3000, 2000, 1000], axis=0)
-    return np.trunc(rows + rng.normal(size=rows.shape) * 0.003 * LIMIT), centers
 
 
 def test_noise_alone_rarely_makes_a_leaf():
@@ -73,41 +56,6 @@ def test_a_leaf_is_measured_again_and_averaged():
     assert list(tree.precision[nodes]) == [2.0, 2.0, 1.0]
     tree.measure_again(nodes[:1], np.array([10.0]), 10.0)
     assert tree.weight[nodes[0]] == 20.0
-
-
-def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
-    """One row less moves the counts of every level by one step in one cell: so the claim of 1."""
-    rows, _ = clusters
-    rng = np.random.default_rng(3)
-    rows = np.trunc(np.vstack([rows, rng.uniform(-0.9, 0.9, size=(400, 2)) * LIMIT]))
-    grid, size = CellGrid(np.full(2, LIMIT), 13), Size(6400.0, 0.2)
-    codes, seen, released = grid.codes(rows), [], []
-
-    def couple(session, entry, codes, counts, *, n_candidates, threshold, **options):
-        """Noise of its own for the whole data; the same answers for the others."""
-        seen[-1].append(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
-        if len(seen) == 1:
-            noisy = 12 * np.random.default_rng(len(released)).normal(size=n_candidates)
-            noisy[codes] += counts
-            cells = np.flatnonzero(noisy > threshold)
-            released.append((cells, noisy[cells]))
-        return released[len(seen[-1]) - 1]
-
-    monkeypatch.setattr(histograms, "sparse_histogram", couple)
-
-    def counts(codes):
-        seen.append([])
-        context = context_of(session(1.0), size, codes)
-        grow(context, grid, [7, 9, 11, 13], 0.003)
-        return seen[-1]
-
-    whole = counts(codes)
-    again = [sum(c >= 2**39 for c in level.values()) for level in whole]
-    assert len(whole) == 4 and again[0] == 0 and min(again[1:]) > 0  # leaves are there again
-    for i in range(0, len(codes), 211):
-        for before, after in zip(whole, counts(np.delete(codes, i)), strict=True):
-            moved = [before.get(c, 0) - after.get(c, 0) for c in before.keys() | after.keys()]
-            assert sum(map(abs, moved)) <= 1
 
 
 def test_unreached_levels_cost_nothing():

@@ -8,7 +8,6 @@ import pytest
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._rows.table import CellCounts, LocalEngine
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 N_PARTS = 64
 
 

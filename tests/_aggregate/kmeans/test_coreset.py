@@ -1,19 +1,16 @@
 """The coreset: leaves, their means, and public guesses."""
 
-import warnings
-
 import numpy as np
 import pytest
 from grid_tools import grid_rows
+from kernel_tools import open_session
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._costs.plan import PlanEntry
 
 LIMIT = 2.0**24
 CENTERS = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
@@ -29,12 +26,8 @@ def coreset_of(rows, size, rho):
     """The coreset of integer rows in the plane, with `rho` for cells and for means."""
     cells = PlanEntry("cells", "gaussian", rho, uses=None)
     entries = (cells, PlanEntry("cell means", "gaussian", rho))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plan = PrivacyPlan(PrivacyBudget(rho=2.1 * rho, delta=1e-6), entries)
-        money = PrivacySession(plan, random_state=0)
     context = Context(
-        session=money,
+        session=open_session(*entries, rho=2.1 * rho),
         rows=grid_rows(rows, LIMIT),
         n_clusters=3,
         size=size,
@@ -50,8 +43,6 @@ def test_without_noise_leaves_are_the_means_of_their_rows():
     assert np.allclose(weights @ points / 6000, rows.mean(axis=0), atol=1e-3 * LIMIT)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_box_whose_middle_is_farther_out_than_rows_is_no_error(seed):
     """About the mean of a far majority it was beyond what products are exact for: after the charge,

@@ -9,7 +9,6 @@ from sklearn_dp._aggregate.kmeans.coreset import mean_radius
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._costs.plan import PlanEntry
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 BALL = 2.0**20
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from grid_tools import rows_in_memory
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import engine
@@ -10,7 +9,6 @@ from sklearn_dp._aggregate.kmeans.engine import engine_entries
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 D, K = 128, 12
 
 
@@ -53,20 +51,6 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
     assert result.violations == [] and len(taken) == 1 + len(pairs)
     for entry in ("second moment", "lloyd sums", "lloyd counts", "cells"):
         assert (0.2 if grouped else 0.5) < result.ratios[entry] <= 1, entry
-
-
-@pytest.mark.slow
-def test_a_projection_that_depends_on_the_rows_is_seen(monkeypatch):
-    """That of another number of rows is another one."""
-    projected = engine._projected
-
-    def mutant(rows, basis):
-        return projected(rows, np.roll(basis, rows_in_memory(rows).n_rows, axis=0))
-
-    monkeypatch.setattr(engine, "_projected", mutant)
-    X = unit_rows(2000, 2.0)[0]
-    pairs = [*neighboring_pairs(X, 0, kinds=("random",))]
-    assert replay_audit(model(epsilon=30.0), X, pairs, strangers=False).violations
 
 
 @pytest.mark.parametrize("bounds_known", [False, True])

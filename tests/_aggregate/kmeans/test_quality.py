@@ -22,11 +22,6 @@ from sklearn_dp._queries.clusters import CappedSquares
 from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._rows.table import ROWS, Part, PartSource
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
 X = CENTERS[np.arange(2000) % 2] + 0.05 * np.random.default_rng(0).normal(size=(2000, 2))
 

@@ -12,11 +12,6 @@ from sklearn_dp._aggregate.shared.advice import plain
 from sklearn_dp._aggregate.shared.bounds import NO_BOUND
 from sklearn_dp._status import Status
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 GOOD = Diagnostics(
     signal=1000.0,
     noise=0.1,

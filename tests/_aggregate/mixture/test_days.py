@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
+from day_tools import CENTERS, evening, rows_of
 
 from sklearn_dp import DPGaussianMixture
-from sklearn_dp.audit import neighboring_pairs
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 
 def mixture(k=4, **options):
@@ -58,20 +52,6 @@ def test_components_of_many_small_days(form):
     assert np.allclose(model.weights_, 0.25, atol=0.05)
 
 
-@pytest.mark.slow
-def test_components_that_drift_are_followed():
-    way = np.array([0.004, 0.0, 0.0])
-    models = mixture(epsilon=4.0), mixture(epsilon=4.0)
-    for day in range(30):
-        for model, half_life in zip(models, (None, 3.0), strict=True):
-            model.partial_fit(rows_of(day, 1000) + day * way, half_life=half_life)
-    off = [
-        np.linalg.norm(CENTERS[:, None] + 29 * way - model.means_, axis=2).min(axis=1).max()
-        for model in models
-    ]
-    assert off[1] < 0.03 < off[0] and models[1].size_ < 10_000
-
-
 def test_what_has_no_days_says_so():
     for options, words in (
         ({"bounds": None}, "without bounds"),
@@ -81,17 +61,3 @@ def test_what_has_no_days_says_so():
         with pytest.raises(AttributeError) as told:
             mixture(**options).partial_fit  # noqa: B018
         assert f"has no partial_fit {words}" in str(told.value)
-
-
-@pytest.mark.quick("*-tied-*")
-@pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_unit_moves_one_day_of_mixtures(name, form, n, epsilon):
-    """All kinds of days, and a row of one of them."""
-    estimator = mixture(epsilon=epsilon, covariance_type=form)
-    days = [rows_of(day, n) for day in range(7)]
-    model, *_ = recording = recorded(estimator, days, **STREAMS[name])
-    assert phase(model) == "components"
-    for day in (0, 1, 2, 4, 6):
-        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove"]):
-            assert problems(estimator, days, recording, day, pair, **STREAMS[name]) == []

@@ -5,23 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kernel_tools import open_session
 
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.distances import _hashes
 from sklearn_dp._queries.table_rows import TableRows
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def released(X, box=None, rho=0.01, seed=0):
-    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=0.1), margin_entries(rho))
-    session = PrivacySession(plan, random_state=seed)
+    session = open_session(*margin_entries(rho), rho=rho, delta=0.1, random_state=seed)
     domain = None if box is None else domain_of(box, X.shape[1])
     return margins(session, TableRows.in_memory(X, Units(len(X))), domain)
 

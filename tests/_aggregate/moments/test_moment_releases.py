@@ -1,15 +1,9 @@
 """Releases of second moments of whitened rows."""
 
 import numpy as np
-import pytest
 
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.covariance import FriendlyCovariance
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 
 def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):

@@ -2,19 +2,11 @@
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
 
-from sklearn_dp._aggregate.moments import rounds
 from sklearn_dp._aggregate.moments.ellipsoid import (
     normal_quantile,
 )
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
 
 
 def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):
@@ -46,20 +38,6 @@ def test_the_errors_are_those_of_theory():
             oracle = d * (d + 1) * (1 / n + square**2 / (4 * 0.6 * rho * n**2))
             ratios.append(error(truth, model.covariance_) / oracle**0.5)
         assert 0.7 < np.median(ratios) < 1.25
-
-
-@pytest.mark.slow
-def test_a_stop_on_true_values_is_killed(monkeypatch):
-    original = FriendlyCovariance._fit_table
-
-    def fit(self, table, session, progress):
-        (part,) = parts_in_memory(table)
-        monkeypatch.setattr(rounds, "_MOST_ROUNDS", 1 + part.units.n_rows % 2)
-        original(self, table, session, progress)
-
-    monkeypatch.setattr(FriendlyCovariance, "_fit_table", fit)
-    X = normal(90, 3, 100.0)[0]
-    assert replay_audit(FriendlyCovariance(epsilon=20.0), X, stop_at_first=True).violations
 
 
 def test_bounded_moments_far_from_the_middle_have_errors_that_hold():

@@ -12,11 +12,6 @@ from sklearn_dp import (
     FriendlyMean,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 BOX = [0, 0, -30], [110, 100, 10]
 
 
@@ -31,7 +26,7 @@ def persons(n, seed):
 def test_a_column_of_one_value_takes_nothing_from_the_others(bounds):
     """Clipped in whitened coordinates, a row far out in one column is shortened in all of them."""
     errors, trusted = [], 0
-    for seed in range(12):
+    for seed in range(6):
         X = persons(20_000, seed)
         model = FriendlyCovariance(bounds=bounds, random_state=seed).fit(X)
         trusted += model.trustworthy_
@@ -43,7 +38,7 @@ def test_a_column_of_one_value_takes_nothing_from_the_others(bounds):
         errors.append(model.location_std_error_[:2] / spread[:2])
         assert spread[2] < (1 if bounds else 1e-3)  # of a box, the most that noise may hide
     # One fit in twenty counts noise far out as rows.
-    assert trusted >= 11
+    assert trusted >= 5
     assert np.median(errors) < 0.015 and np.max(errors) < 0.1
 
 

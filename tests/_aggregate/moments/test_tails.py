@@ -10,11 +10,6 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
     normal_quantile,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 def edges_of(d):
     near = np.sqrt([normal_quantile(q, d) for q in tails._QUANTILES])

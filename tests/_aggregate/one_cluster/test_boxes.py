@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from grid_tools import parts_in_memory, points_of
+from kernel_tools import spending
 from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster.center import heaviest
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import boxes as _boxes
 from sklearn_dp._queries.boxes import Boxes, FullestBoxes, InBox, NamedBoxes
@@ -16,8 +15,6 @@ from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.samples import Coins
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import ROWS, ArraySource, Part, add_sums
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def test_probability_that_a_grid_does_not_cut_a_segment():
@@ -32,8 +29,7 @@ def test_heavy_cells_keep_their_names():
     cells = np.repeat(np.array([[-3, 2**20, 0], [5, -1, -(2**20)]]), [400, 300], axis=0)
     for points, expected in ((cells, [-3, 2**20, 0]), (cells[:0], None)):
         entry = PlanEntry("box", "stability histogram", 1.0, 1e-6)
-        plan = PrivacyPlan(PrivacyBudget(rho=1.01, delta=0.01), (entry,))
-        session = PrivacySession(plan, random_state=0)
+        session = spending(entry)
         (found,) = points_of(points).ask(NamedBoxes(Boxes(None, 1.0), 0.0))
         box = heaviest(session, "box", found, 3)
         assert (box if box is None else box.tolist()) == expected

@@ -4,51 +4,25 @@ A statistical test that says nothing else has a false-alarm rate of 1e-6.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from grid_tools import sealed_scores
+from kernel_tools import spending
 from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._pure_releases import above_threshold
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave
-from sklearn_dp._queries.averages import friendly_average
 from sklearn_dp._queries.balls import Crossing
 from sklearn_dp._queries.pairs import LogRadii, neighbor_counts, radius_scores
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
-
-def open_session(*entries, seed=0):
-    rho = sum(entry.rho for entry in entries) * 1.01
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.9), entries), random_state=seed
-    )
-
-
-@dataclass
-class Radii:
-    """Any squared radii."""
-
-    squares: np.ndarray
-
-    def bins(self, squared):
-        return np.searchsorted(self.squares, squared)
 
 
 def hockey_stick(p, q, epsilon):
@@ -113,14 +87,14 @@ def test_no_smaller_threshold_would_do(delta):
 @pytest.mark.parametrize("delta", [1e-2, 1e-3])
 def test_single_units_show_with_probability_delta(delta):
     """one_cluster:19: 200 000 cells of one unit each."""
-    session = open_session(PlanEntry("h", "stability histogram", 0.02, delta))
+    session = spending(PlanEntry("h", "stability histogram", 0.02, delta))
     codes = np.arange(200_000)
     found, _ = stability_histogram(session, "h", codes, np.ones_like(codes), rho=0.02, delta=delta)
     sigma = float(sigma_of(1.0, 0.02))
     chance = gaussian_tail(sigma, stability_threshold(sigma, delta) - 1)
     assert 0.5 * delta < chance <= delta
     assert stats.binomtest(len(found), len(codes), chance).pvalue > 1e-6
-    session = open_session(PlanEntry("h", "stability histogram", 0.02, delta))
+    session = spending(PlanEntry("h", "stability histogram", 0.02, delta))
     found, _ = stability_histogram(session, "h", codes[:0], codes[:0], rho=0.02, delta=delta)
     assert len(found) == 0
 
@@ -204,7 +178,7 @@ def test_above_threshold_stops_and_seldom_errs():
     runs, k, beta, epsilon = 400, 50, 0.1, 1.0
     rng, wrong = np.random.default_rng(0), 0
     margin = 8 / epsilon * math.log(2 * k / beta)
-    session = open_session(PlanEntry("a", "above threshold", 400.0, uses=None))
+    session = spending(PlanEntry("a", "above threshold", 400.0, uses=None))
     for _ in range(runs):
         queries = rng.integers(-200, 200, k)
         index = above_threshold(session, "a", queries, 20, sensitivity=1, epsilon=epsilon)
@@ -225,167 +199,7 @@ def test_above_threshold_stops_and_seldom_errs():
     assert stats.chisquare(found, 1000 * first_above((1, 4), 2, 0.5)).pvalue > 1e-6
 
 
-# -- noisy averages ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("delta", [0.05, 0.01, 1e-4])
-def test_the_size_of_an_average_is_seldom_too_large(delta):
-    """one_cluster:21, exactly: size > m - 1 with probability at most delta, and not much less."""
-    for rho in (0.005, 0.02, 0.5):
-        sd, m = 1 / math.sqrt(2 * rho), 1000
-        chance = sum(  # of the noisy numbers from which the size comes out as m or more
-            ndtr(-(noise - 0.5) / sd) - ndtr(-(noise + 0.5) / sd)
-            for noise in range(int(12 * sd) + 2)
-            if float(m + noise) - 1.5 + sd * stats.norm.ppf(delta) > m - 1
-        )
-        assert chance <= delta
-        assert chance >= delta / 10 or sd < 5
-
-
-def test_noise_of_an_average_is_what_it_says():
-    """one_cluster:21: the standard deviation given the size within 2%; nothing from nothing."""
-    entries = (
-        PlanEntry("size", "gaussian", 1e5, uses=None),
-        PlanEntry("mean", "gaussian", 1e5, uses=None),
-    )
-    session, d, errors = open_session(*entries), 1500, []
-    rows = np.trunc(100 * np.random.default_rng(0).random((60, d)))
-    for _ in range(40):
-        found = friendly_average(
-            session, "size", "mean", rows, 5000.0, rho_size=0.5, rho_mean=0.5, delta=1e-3
-        )
-        # 2 R / size over sqrt(2 rho), but for the rounding of the rows to a fine grid.
-        assert found.sd == pytest.approx(1e4 / found.size, rel=1e-2)
-        errors.append((found.mean - rows.mean(axis=0)) / found.sd)
-    assert np.std(errors) == pytest.approx(1, abs=0.02)
-    none = sum(
-        friendly_average(
-            session, "size", "mean", rows[:0], 5000.0, rho_size=0.5, rho_mean=0.5, delta=0.01
-        )
-        is None
-        for _ in range(2000)
-    )
-    assert 2000 - none <= stats.binom.isf(1e-6, 2000, 0.01)
-
-
 # -- what a black box tells -------------------------------------------------------------------
-
-
-def epsilon_seen(p, q, delta, alarm=1e-6):
-    """Largest epsilon that frequencies prove, at the level `alarm` in all.
-
-    Events of high likelihood ratio are found on one half of the runs and counted on the other;
-    Clopper-Pearson bounds on either side.
-    """
-    p, q = (np.asarray(x) for x in (p, q))
-    names = np.unique(np.concatenate([p, q]), axis=0)
-    best, m = 0.0, len(p) // 2
-    for one, other in ((p, q), (q, p)):
-        counts = [np.array([(x[:m] == name).sum() for name in names]) for x in (one, other)]
-        order = np.argsort(-(counts[0] + 0.5) / (counts[1] + 0.5), kind="stable")
-        for size in range(1, len(names)):
-            event = names[order[:size]]
-            a, b = (np.isin(x[m:], event).sum() for x in (one, other))
-            level = alarm / (4 * len(names))
-            lower = stats.beta.ppf(level, a, m - a + 1) if a else 0.0
-            upper = stats.beta.ppf(1 - level, b + 1, m - b)
-            if lower > delta:
-                best = max(best, math.log((lower - delta) / upper))
-    return best
-
-
-RUNS = 100_000
-
-
-def choices_of_a_radius(data, patch, factor):
-    """The tight example: spokes, and a hub or none; too little noise is a rate too large."""
-    t, points = 20, np.eye(22) * 1000.0
-    if data == "with a hub":
-        points = np.vstack([points, np.zeros(22)])
-    radii = Radii(np.array([0.0, 1200.0**2]))
-    scores = radius_scores(neighbor_counts(points, radii), t)
-    values = Crossing(t * t, t * t // 2).scores(scores)
-    noise, rate = NoiseSource(len(points)), factor / (2 * (2 * t - 1))
-    return accepted(noise, values.max() - values, rate, RUNS)
-
-
-def accepted(noise, gaps, rate, size):
-    """Draws of an exponential choice: all that are accepted, of which the choice is the first."""
-    found = []
-    while sum(map(len, found)) < size:
-        found.append(noise._accepted_trials(gaps, rate))
-    return np.concatenate(found)[:size]
-
-
-def shown_cells(counts):
-    """What a histogram shows of many copies of some cells: a number for each cell, -9 if hidden."""
-    session = open_session(PlanEntry("h", "stability histogram", 0.5, 0.02), seed=sum(counts[:1]))
-    copies = np.tile(counts, RUNS)
-    codes = np.flatnonzero(copies)
-    found, values = stability_histogram(
-        session, "h", codes, copies[codes], rho=0.5, delta=0.02, sensitivity=math.sqrt(2)
-    )
-    seen = np.full(len(copies), -9)
-    seen[found] = np.clip(values - 30, -8, 8)
-    return seen.reshape(-1, len(counts)) @ (32 ** np.arange(len(counts)))
-
-
-def cells_with_an_early_threshold(counts, patch, factor):
-    original = stability.stability_threshold
-    patch.setattr(
-        stability, "stability_threshold", lambda sigma, delta: original(sigma / factor, delta)
-    )
-    return shown_cells(counts)
-
-
-def cells_with_less_noise(counts, patch, factor):
-    original = NoiseSource.rounded_gaussian
-    patch.setattr(
-        NoiseSource,
-        "rounded_gaussian",
-        lambda self, sigma, size=None: original(self, np.asarray(sigma) / factor, size),
-    )
-    return shown_cells(counts)
-
-
-def first_answers(queries, patch, factor):
-    """Which of the queries of an AboveThreshold is told."""
-    original = NoiseSource.rounded_laplace
-    patch.setattr(
-        NoiseSource,
-        "rounded_laplace",
-        lambda self, scale, size=None: original(self, scale / factor, size),
-    )
-    session = open_session(
-        PlanEntry("a", "above threshold", RUNS, uses=None), seed=int(queries[0]) + 10
-    )
-    found = (
-        above_threshold(session, "a", queries, 0, sensitivity=1, epsilon=1.0) for _ in range(RUNS)
-    )
-    return [len(queries) if i is None else i for i in found]
-
-
-CELLS = 1.5, 0.02 + accounting.gaussian_delta(1.0, 1.5)  # of rho = 0.5 and delta = 0.02
-BLACK_BOXES = {
-    "tight example": (choices_of_a_radius, "without", "with a hub", (1.0, 0.0)),
-    "isolated record": (cells_with_an_early_threshold, (0, 30), (1, 30), CELLS),
-    "moved between boxes": (cells_with_less_noise, (30, 31), (31, 30), CELLS),
-    "above a threshold": (first_answers, [-1] * 8 + [1], [0] * 8 + [0], (1.0, 0.0)),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("factor", [1, 4])
-@pytest.mark.parametrize("pair", BLACK_BOXES)
-def test_black_box_audit_of_the_primitives(monkeypatch, pair, factor):
-    """one_cluster:28: 100 000 runs; the same with a quarter of the noise is caught (of an isolated
-    record, which noise hides or shows: with a threshold for a quarter of the noise)."""
-    run, before, after, (epsilon, delta) = BLACK_BOXES[pair]
-    seen = []
-    for data in (before, after):
-        with monkeypatch.context() as patch:
-            seen.append(run(data, patch, factor))
-    assert (epsilon_seen(*seen, delta) > epsilon) == (factor == 4)
 
 
 def fits(n, number, first_seed):
@@ -403,30 +217,6 @@ def fits(n, number, first_seed):
         inside = int(np.clip(fitted.n_points_in_ // 20, -1, 2))
         found.append(4 * int(fitted.radius_ > 1.01) + inside)
     return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("factor", [1, 8])
-def test_black_box_audit_of_fits(monkeypatch, factor):
-    """one_cluster:28: 10 000 fits with a record and without it; an eighth of the noise is caught.
-
-    A quarter would take hundreds of thousands of fits: the budget is spent on many releases, of
-    which the last ones show, the radius most of all; these amount to mu = 0.6 or so then.
-    """
-    gaussian, choice = NoiseSource.rounded_gaussian, NoiseSource.exponential_choice
-    monkeypatch.setattr(
-        NoiseSource,
-        "rounded_gaussian",
-        lambda self, sigma, size=None: gaussian(self, np.asarray(sigma) / factor, size),
-    )
-    monkeypatch.setattr(
-        NoiseSource,
-        "exponential_choice",
-        lambda self, gaps, rate: choice(self, gaps, factor * rate),
-    )
-    number = 10_000 if factor == 1 else 5_000
-    seen = epsilon_seen(fits(10, number, 0), fits(9, number, 10**6), 1e-3)
-    assert (seen > 1.0) == (factor == 8)
 
 
 # -- RecConcave on a huge set -----------------------------------------------------------------
@@ -465,7 +255,7 @@ def test_rec_concave_on_a_million_candidates(monkeypatch, law):
     monkeypatch.setattr(NoiseSource, "exponential_choice", quick)
     good = 0
     for seed in range(100):
-        session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
+        session = spending(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
         index = RecConcave(session, "r", 0.25, 0.25, 2.5e-7).index(sealed_scores(scores), n // 2)
         good += index is not None and scores[index] >= n // 4
     assert good >= 95

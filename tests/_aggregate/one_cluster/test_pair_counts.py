@@ -12,8 +12,6 @@ from scipy.spatial.distance import cdist
 from sklearn_dp._queries.balls import counts_within
 from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @dataclass
 class Squares:
@@ -23,14 +21,6 @@ class Squares:
 
     def bins(self, squared):
         return np.searchsorted(self.squares, squared)
-
-
-def score(points, radii, t):
-    """L at some radii, of points on a line or in space."""
-    points = np.asarray(points, dtype=float)
-    points = points[:, None] if points.ndim == 1 else points
-    radii = Squares(np.floor(np.square(np.asarray(radii, dtype=float))))
-    return radius_scores(neighbor_counts(points, radii), t) / t
 
 
 def plain_score(points, square, t):

@@ -6,34 +6,21 @@ import mpmath as mp
 import numpy as np
 import pytest
 from grid_tools import points_of
+from kernel_tools import spending
 from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._composite_mechanism import on_a_sample
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._pure_releases import choose
 from sklearn_dp._privacy._sealed import Claim, Sealed
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._queries.balls import Crossing
 from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
-
-def open_session(*entries, seed=0):
-    rho = sum(entry.rho for entry in entries) * 1.01
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.9), entries), random_state=seed
-    )
 
 
 def quality(scores, t, slack, radii):
@@ -91,7 +78,7 @@ def test_probabilities_of_neighbors_are_within_bounded_range():
 
 
 def test_exponential_choices_follow_the_law():
-    """Chi-square over 1000 choices; false alarms at 1e-6."""
+    """Chi-square over 300 choices; false alarms at 1e-6. The law of the draws has 100,000 below."""
     points, radii, scores = planted_scores(300, 60)
     rho, t, rows = 0.02, 60, points_of(points)
     epsilon = _good_radius.exponential_epsilon(rho)
@@ -99,19 +86,19 @@ def test_exponential_choices_follow_the_law():
     chance = softmax(quality(scores, t, slack, radii), epsilon, 2 * t - 1)
     found = [
         _good_radius.good_radius(
-            open_session(PlanEntry("r", "exponential", rho), seed=seed),
+            spending(PlanEntry("r", "exponential", rho), seed=seed),
             "r",
             rows,
             t,
             radii,
             "exponential",
         ).square
-        for seed in range(1000)
+        for seed in range(300)
     ]
     found = np.searchsorted(radii.squares, found)
     counts = np.bincount(found, minlength=len(chance))
-    often = chance * 1000 >= 5
-    expected = np.append(chance[often], chance[~often].sum()) * 1000
+    often = chance * 300 >= 5
+    expected = np.append(chance[often], chance[~often].sum()) * 300
     observed = np.append(counts[often], counts[~often].sum())
     keep = expected > 0.5
     statistic = np.sum((observed[keep] - expected[keep]) ** 2 / expected[keep])
@@ -142,7 +129,7 @@ def test_every_selector_finds_a_good_radius(method, grid):
     rho, t = (500.0 if method == "rec_concave" else 0.5), 400
     radii = _good_radius.radii_of(grid, 2.0**23 * 1.5)
     for seed in range(5):
-        session = open_session(*_good_radius.good_radius_entries(method, rho, 1e-6), seed=seed)
+        session = spending(*_good_radius.good_radius_entries(method, rho, 1e-6), seed=seed)
         found = _good_radius.good_radius(session, "radius", points_of(points), t, radii, method)
         planted = 0.02 * 2**23
         step = math.sqrt(radii.squares[1])
@@ -155,7 +142,7 @@ def test_every_selector_finds_a_good_radius(method, grid):
 @pytest.mark.parametrize("rho, rate", [(1e-4, 0.01), (0.02, 0.1), (0.5, 0.9), (300.0, 0.5)])
 def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
     entries = _good_radius.good_radius_entries(method, rho, 0.0, "r")
-    session = open_session(*entries, PlanEntry("other", "gaussian", rho))
+    session = spending(*entries, PlanEntry("other", "gaussian", rho))
     inner = on_a_sample(session, "r", rate)
     if inner is session:
         assert session.remaining("r") == rho
@@ -198,7 +185,7 @@ def test_amplification_is_exact_for_a_choice():
 
 def test_what_is_paid_for_as_a_sample_is_one():
     """Other answers, and those of samples at other rates, are refused there."""
-    session = open_session(PlanEntry("r", "exponential", 0.02))
+    session = spending(PlanEntry("r", "exponential", 0.02))
     inner = on_a_sample(session, "r", 0.1)
     assert inner is not session
     for rate in (1.0, 0.2):

@@ -1,7 +1,5 @@
 """Where the data are and how far they reach, at any scale."""
 
-import math
-
 import numpy as np
 import pytest
 from kernel_tools import open_session
@@ -12,8 +10,6 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
 )
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def located(X, domain=None, *, rho=100.0, **options):
@@ -38,13 +34,3 @@ def test_too_few_rows_have_an_answer_and_a_status(n):
     found = located(np.ones((n, 2)), rho=0.1)
     assert str(found.status).startswith("too few rows") and found.size >= 1
     assert np.isfinite(found.domain.center).all() and found.domain.radius > 0
-
-
-@pytest.mark.parametrize("centered", [False, True])
-@pytest.mark.parametrize("rho", [1e-6, 0.3, 100.0])
-def test_entries_keep_to_their_share(rho, centered):
-    entries = center_radius_entries(rho, 0.05, centered=centered)
-    total = math.fsum(entry.rho for entry in entries)
-    assert 0.05 * rho * (1 - 1e-9) < total <= 0.05 * rho
-    names = ["reach"] if centered else ["bound", "location", "reach"]
-    assert [entry.name for entry in entries] == names

@@ -23,11 +23,6 @@ from sklearn_dp import (
 from sklearn_dp._aggregate.shared.advice import plain
 from sklearn_dp._compositions import private_steps, steps_of
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def budget(times):
     return f"epsilon = {plain(times)}"

@@ -5,16 +5,10 @@ import math
 import numpy as np
 import pytest
 from grid_tools import points_of
+from kernel_tools import spending
 
 from sklearn_dp._aggregate.shared.axes import second_moment
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
-
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
+from sklearn_dp._costs.plan import PlanEntry
 
 
 def test_subspaces_are_as_good_as_lemma_3_1_says():
@@ -28,12 +22,7 @@ def test_subspaces_are_as_good_as_lemma_3_1_says():
         centers, labels = rng.normal(size=(k, d)) * 1000, rng.integers(k, size=n)
         X = np.rint(centers[labels] + 100 * rng.normal(size=(n, d)))
         limit = float(np.linalg.norm(X, axis=1).max())
-        session = PrivacySession(
-            PrivacyPlan(
-                PrivacyBudget(rho=100.0, delta=0.1), (PlanEntry("axes", "gaussian", 100.0),)
-            ),
-            random_state=seed,
-        )
+        session = spending(PlanEntry("axes", "gaussian", 100.0), seed=seed)
         rho = 10.0 ** rng.uniform(-3, 2)
         moment = second_moment(session, "axes", points_of(X, limit), limit, rho)
         vectors = np.linalg.eigh(moment)[1][:, -k:]
@@ -52,12 +41,7 @@ def test_symmetric_noise_has_the_norm_of_its_law():
     of the rest.
     """
     rows = points_of(np.zeros((1, 20)), 1000.0)
-    session = PrivacySession(
-        PrivacyPlan(
-            PrivacyBudget(rho=1e6, delta=0.1), (PlanEntry("axes", "gaussian", 1e6, uses=None),)
-        ),
-        random_state=0,
-    )
+    session = spending(PlanEntry("axes", "gaussian", 1e6, uses=None))
     noise = np.array([second_moment(session, "axes", rows, 1000.0, 0.5) / 1e6 for _ in range(300)])
     assert np.array_equal(noise, noise.transpose(0, 2, 1))
     assert np.linalg.norm(noise, 2, axis=(1, 2)).mean() == pytest.approx(6.05, abs=0.2)

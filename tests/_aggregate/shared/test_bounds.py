@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from kernel_tools import spending
 
 from sklearn_dp import (
     DPPCA,
@@ -22,27 +23,18 @@ from sklearn_dp._aggregate.shared.bounds import (
 )
 from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
+from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._domain import NORM_EDGES
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._status import Status
 from sklearn_dp.preprocessing import DPStandardScaler
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 RNG = np.random.default_rng(0)
 
 
 def open_session(rho=1.0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=1.01 * rho, delta=1e-6), (PlanEntry("bound", "gaussian", rho),)
-    )
-    return PrivacySession(plan, random_state=0)
+    return spending(PlanEntry("bound", "gaussian", rho))
 
 
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():

@@ -42,7 +42,6 @@ def test_noise_leaves_factors_in_their_range_and_status_alone():
     assert cut.code == "weights_cut" and Weights(above=0.5).told(Status([cut])) == (cut,)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 POINTS = np.array([[300.0, -400.0], [100.0, 0.0], [200.0, 100.0], [-7.0, 3.0]])
 
 

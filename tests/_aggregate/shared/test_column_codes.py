@@ -9,11 +9,6 @@ from sklearn_dp._aggregate.shared.column_means import RefinedCenters, unrefined_
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._status import Message, Status
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 FINE = np.full((4, 3), "ok", dtype="<U8")
 CENTERS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
 

@@ -14,11 +14,6 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.table_rows import TableRows
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 BOX = domain_of(([15, 0, 0], [95, 2e5, 80]), 3)
 CENTERS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
 

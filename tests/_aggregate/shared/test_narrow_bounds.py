@@ -7,10 +7,6 @@ import sklearn_dp
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._rows.outside import outside
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 RNG = np.random.default_rng(0)
 N = 6000
 AGE, PAY, HOURS = (RNG.normal(*law, N) for law in ((45, 12), (34_890, 6_000), (38, 8)))

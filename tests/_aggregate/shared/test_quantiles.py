@@ -19,8 +19,6 @@ from sklearn_dp._queries.ranks import prefix_claim, prefix_noise, root_of_sums
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize(("n", "length"), [(50, 1.53), (1024, 1.81)])
 def test_no_column_of_the_root_is_longer_than_the_first(n, length):
