@@ -41,9 +41,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     the columns by themselves.
 
     Where the released values show that the rows have no normal law, as those of flags, shares and
-    amounts have none, clips of such a law are not used. Means and variances are then those of the
-    columns, which are measured a second time, and one release of rows in their units adds the
-    correlations.
+    amounts have none, clips of such a law are not used. Means, variances, their errors and the
+    status are then those of the columns, which are measured a second time, and one release of rows
+    in their units adds the correlations.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         For each column "ok"; "constant" where all that can be seen is one value; "covariance" where
         the noise hides its covariances alone; "variance" where the mean can be relied on, but not
         the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
-        where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
-        noise hides the mean.
+        if at least 2% of the rows are beyond the `bounds` (with ``"gram"``, if the mean or many
+        rows are at one of them, but for 0); or "noise" where the noise hides the mean.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

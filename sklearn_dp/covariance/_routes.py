@@ -109,7 +109,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
     def _by_others(self, table, domain, session, progress):
         """Rounds from the mean and covariance of other rows."""
         centered, (mean, covariance, size) = bool(self.assume_centered), self._of_others
-        known = PublicColumns.of(domain, table.n_features, centered=centered)
+        known = PublicColumns.of(domain, table.n_features, centered=centered, segment=True)
         columns, domain = known.columns, known.columns.domain
         assert domain is not None  # rows of others have bounds
         domain, rows = rows_in_bounds(columns.read(table), domain, centered=centered)

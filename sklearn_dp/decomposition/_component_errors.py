@@ -182,7 +182,7 @@ class BaseComponentErrors(BaseDPEstimator):
             self.messages_ = self.messages_ or status_of(moments, codes, names, session.budget_for)
             self.mean_ = np.where(known, moments.mean, self.mean_)
             self.mean_std_error_ = np.where(known, moments.error, self.mean_std_error_)
-            self.column_status_ = codes
+            self.column_status_, domain = codes, None  # rows beyond the bounds have been counted
         else:
             self._set_mean_codes(domain, variances)
         self._tell(domain, variances)

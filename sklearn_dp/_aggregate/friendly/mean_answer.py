@@ -167,5 +167,4 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
         "the noise hides how long tails are, and rows far out may shift means by more than "
         "standard errors allow for"
     )
-    bounds = "bounds or " if math.isinf(facts.farthest) else ""
-    return [Message("long_tails", text, action=f"use {bounds}medians (DPQuantiles) to avoid this")]
+    return [Message("long_tails", text, action="use bounds or medians (DPQuantiles) to avoid this")]

@@ -144,12 +144,13 @@ class PublicColumns:
 
     columns: Columns  # that rows are read in
     centered: bool  # whether the mean is known to be the origin
+    segment: bool  # whether moments start from those of other rows
 
     @classmethod
-    def of(cls, box: Domain | None, d: int, *, centered: bool) -> Self:
+    def of(cls, box: Domain | None, d: int, *, centered: bool, segment: bool = False) -> Self:
         """Those of a box."""
         columns = Columns.of(box, d)
-        return cls(columns.about_origin() if centered else columns, centered)
+        return cls(columns.about_origin() if centered else columns, centered, segment)
 
     @property
     def scale(self) -> np.ndarray:
@@ -172,12 +173,12 @@ class PublicColumns:
         return Joined(covariance, whitening, mean, error, codes, end, errors)
 
     def told(self, moments: Joined, names: Sequence[object], budget: Budget) -> Status:
-        """The status. From other rows, none beyond the bounds are counted."""
+        """The status. No rows beyond the bounds are counted."""
         box, place = None if self.centered else self.columns.box, moments[2:4]
         spreads = np.sqrt(np.diag(moments.covariance))
         status = status_of_joint(moments.end, moments.codes, names, budget)
-        status = at_bounds(status, box, *place, names)
-        return told_of_cuts(status, moments.codes, box, moments.mean, spreads, names)
+        cut = moments.codes, box, moments.mean, spreads, names
+        return told_of_cuts(at_bounds(status, box, *place, names), *cut, wrong=self.segment)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
 from ..._queries.whitened import WhitenedMoments
-from ..friendly.clip_radius import tail_shares
+from ..columns.tail import tail_shares
 from ..shared.centering import noise_sd
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
 from .estimates import (
