@@ -30,12 +30,7 @@ from ..._queries.coordinates import AsTheyCame, Columns
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
 from ..._status import Status
-from ..columns.answer import (
-    codes_of_scales,
-    status_of,
-    told_beyond,
-    told_of_ranges,
-)
+from ..columns.answer import codes_of_scales, status_of, told_beyond, told_of_ranges
 from ..columns.look import COLUMNS
 from ..columns.moments import (
     SQUARES,
@@ -50,14 +45,7 @@ from ..columns.moments import (
 from ..shared.advice import Budget
 from ..shared.narrow_bounds import at_bounds, told_of_cuts
 from .codes import at_bound_codes, codes_of, status_of_joint, told_of_codes
-from .ellipsoid import (
-    NARROWEST,
-    Ellipsoid,
-    Errors,
-    matrix_errors,
-    normal_quantile,
-    symmetric,
-)
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, matrix_errors, normal_quantile, symmetric
 
 _SHARE = 0.03, 0.25, 5.25  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
@@ -70,7 +58,7 @@ _SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all
 # That noise alone makes any column differ.
 _CHANCE = 0.005
 _HEAVY, _NOISE = 4.0, 0.023  # fourth moments that no normal column has, but for so many of them
-_JOINT = 0.4  # of what is left after the columns, for joint moments of rows of any law
+_JOINT = 0.5  # of what is left after the columns, for joint moments of rows of any law
 _INSIDE = 2.5  # standard deviations: nearer ends are within a normal law
 _START = 0.9  # of a normal law, in the first clip
 

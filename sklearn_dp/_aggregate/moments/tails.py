@@ -111,6 +111,7 @@ def last_clips(
     and the part of them that counts. Rows do not have the variances `extra`."""
     k, d = len(ellipsoids), rows.n_features
     budget = min(session.remaining(DISTANCES), session.plan[DISTANCES].rho)
+    budget = min(budget, rho / 2) if past is None else budget  # rounds may have left very little
     degrees = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
     sd, least = noise_sd(budget), min(e.weight for e in ellipsoids)
     distances = None
