@@ -12,11 +12,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.codes import at_bound_codes, status_of_joint
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._costs.checks import check_choice
 from .._costs.plan import PlanEntry
@@ -43,9 +41,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     the columns by themselves.
 
     Where the released values show that the rows have no normal law, as those of flags, shares and
-    amounts have none, clips of such a law are not used. Means and variances are then those of the
-    columns, which are measured a second time, and one release of rows in their units adds the
-    correlations.
+    amounts have none, clips of such a law are not used. Means, variances, their errors and the
+    status are then those of the columns, which are measured a second time, and one release of rows
+    in their units adds the correlations.
 
     Parameters
     ----------
@@ -108,8 +106,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         For each column "ok"; "constant" where all that can be seen is one value; "covariance" where
         the noise hides its covariances alone; "variance" where the mean can be relied on, but not
         the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
-        where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
-        noise hides the mean.
+        if at least 2% of the rows are beyond the `bounds` (with ``"gram"``, if the mean or many
+        rows are at one of them, but for 0); or "noise" where the noise hides the mean.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message
@@ -286,24 +284,16 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         elif self._earlier() is not None:
             find = self._by_day
         known, end, rows, origin = find(table, domain, session, progress)
-        moments, names = known.joined(end, rows, origin), self._column_names
+        moments = known.joined(end, rows, origin)
         self._whitening, self.covariance_ = moments.whitening, moments.covariance
         self.precision_ = self._precision() if self.store_precision else None
         self.location_, self.location_std_error_ = moments.mean, moments.mean_error
         end, unit = moments.end, table.units.unit_weight
         self.covariance_std_error_ = moments.errors
-        self.column_scale_ = known.scale
+        self.column_scale_, self.column_status_ = known.scale, moments.codes
         self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))
-        box = None if self.assume_centered else domain
-        place = self.location_, self.location_std_error_
-        self.column_status_ = codes = at_bound_codes(moments.codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
-        if not self.messages_:
-            self.messages_ = status_of_joint(end, codes, names, session.budget_for)
-        self.messages_ = at_bounds(known.told(self.messages_, names), box, *place, names)
-        cut = codes, box, self.location_, spreads, names
-        # From other rows, none beyond the bounds are counted.
-        status = told_of_cuts(self.messages_, *cut, wrong=bool(self._of_others))
-        self.messages_ = self._told_of_days(status)
+        told = self.messages_ or known.told(moments, self._column_names, session.budget_for)
+        self.messages_ = self._told_of_days(told)

@@ -15,7 +15,6 @@ from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.known_columns import (
-    ColumnsAlone,
     KnownColumns,
     PublicColumns,
     known_moments,
@@ -86,13 +85,13 @@ class BaseRoutes(OpenBounds, BaseByDays):
         """One round with the rows of a later day."""
         centered, today = bool(self.assume_centered), self._today
         earlier = self._earlier()
-        known = replace(earlier.columns, later=True)
+        known = earlier.columns
         ball, rows = known.read(table)
         rounds = MomentRounds(session, rows, centered=centered)
         repair = partial(known.as_wide, rows=rows)
         (end,), self._earlier_days = earlier.and_one(rounds, ball.center, today.keep, repair=repair)
         self.path_, self.messages_ = today.fitted.path_, Status()
-        return known.learned(end, rows, ball.center), end, rows, ball.center
+        return known, end, rows, ball.center
 
     def _told_of_days(self, status):
         """The status, with how many days are left out: all before the first that shows a
@@ -110,7 +109,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
     def _by_others(self, table, domain, session, progress):
         """Rounds from the mean and covariance of other rows."""
         centered, (mean, covariance, size) = bool(self.assume_centered), self._of_others
-        known = PublicColumns.of(domain, table.n_features, centered=centered)
+        known = PublicColumns.of(domain, table.n_features, centered=centered, segment=True)
         columns, domain = known.columns, known.columns.domain
         assert domain is not None  # rows of others have bounds
         domain, rows = rows_in_bounds(columns.read(table), domain, centered=centered)
@@ -128,7 +127,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         """Columns by themselves, a first guess, and rounds that whiten by what is released."""
         centered = bool(self.assume_centered)
         moments, again = known_moments(session, table, *self._ends(table.n_features))
-        known = KnownColumns.of(moments, domain, centered=centered)
+        known = KnownColumns(moments, centered, domain)
         progress("location")
         ball, rows = self._read(known, table, session)
         if known.unseen.all():  # and there is nothing to add up
@@ -140,25 +139,25 @@ class BaseRoutes(OpenBounds, BaseByDays):
         if may_be_normal(moments):
             start = self._start(session, known.start(ball, rows), rows, centered)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
-            end = refine_normal(rounds, start, partial(known.all_as_wide, rows))
+            end = refine_normal(rounds, start, partial(known.as_wide, rows=rows))
         progress("core")
-        normal = end is not None
         if end is None:
-            self.path_ = "columns"
-            known = KnownColumns.of(again(), domain, centered=centered)
+            known = KnownColumns(again(), centered, domain)
             ball, rows = self._read(known, table, session)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
             end = measured_once(rounds, known.start(ball, rows))
+        elif known.agree(end, rows):
+            known = replace(known, adds="all")
         assert end.errors is not None
-        self.messages_ = moments.weights.told(Status())
+        self.messages_ = Status()
+        if known.adds == "correlations":
+            self.path_ = "columns"
         if not end.weight > _FEWEST * end.errors.weight:
             self.messages_ = Status([_NOTHING])
             return known, end.unknown(), rows, ball.center
-        alone = ColumnsAlone(known)
-        known = known.learned(end, rows, ball.center)
         if self._no_days() is None:
             self._earlier_days = self._first_day(known, end, rows, ball.center)
-        return known if normal else alone, end, rows, ball.center
+        return known, end, rows, ball.center
 
     def _first_day(self, known, end, rows, origin):
         """Return the state that later days start from."""
@@ -170,7 +169,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
         first = replace(first, errors=replace(errors, **more))
         days = EarlierDays.of([first], known.moments.weights.square, rows.unit, origin)
-        return replace(days, columns=known)
+        return replace(days, columns=replace(known, adds="days"))
 
     def _read(self, known, table, session):
         """Rows in the coordinates of columns, and their box."""

@@ -16,7 +16,7 @@ from .._aggregate.moments.codes import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.column_codes import told_of_rule
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
+from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import BaseDPEstimator
 from .._bounds import column_ends
 from .._costs.checks import is_integer
@@ -27,6 +27,7 @@ from .._status import Message, Severity, Status, extent, in_short
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _DOUBTED, _LARGE = 0.2, 0.5  # parts of a variance that clips may take: all is well, or not
 _CLEAR = 3.0  # standard deviations of its noise that a variance is at least
+_SMALLER = 0.25  # part of another variance
 _ANY = 0.5  # mean square of the part of a vector along each of two axes, if any direction is alike
 
 
@@ -182,7 +183,7 @@ class BaseComponentErrors(BaseDPEstimator):
             self.messages_ = self.messages_ or status_of(moments, codes, names, session.budget_for)
             self.mean_ = np.where(known, moments.mean, self.mean_)
             self.mean_std_error_ = np.where(known, moments.error, self.mean_std_error_)
-            self.column_status_ = codes
+            self.column_status_, domain = codes, None  # rows beyond the bounds have been counted
         else:
             self._set_mean_codes(domain, variances)
         self._tell(domain, variances)
@@ -195,7 +196,16 @@ class BaseComponentErrors(BaseDPEstimator):
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         cut = codes, domain, self.mean_, spreads, names
         status = told_of_cuts(self.messages_, *cut, wrong=True)
-        status, self.column_status_ = told_of_hidden(status, codes, domain, variances, sd, names)
+        # One box for columns of different units has the noise of the widest in all of them.
+        hidden = (variances < _CLEAR * sd) & (variances + _CLEAR * sd < _SMALLER * variances.max())
+        hidden &= (codes == "ok") & (domain is not None and domain.low is not None)
+        if status.trustworthy:
+            words = (
+                "the spreads of these columns are mostly noise, and their means may be noise, too"
+            )
+            action = "use separate bounds for columns in different units"
+            status = status.add_columns("hidden_spreads", words, names, hidden, action)
+            codes[hidden] = "unknown"
         self._rule = told_of_rule(spreads, names, "components")
         self._status = self._told_of_tails(status)
         self.messages_ = self._told_of_noise(self._status)

@@ -130,8 +130,9 @@ class DPPCA(
         of the rows as clipped to these.
     column_status_ : ndarray of str of shape (n_features,)
         For the mean of each column "ok"; "constant" where all that can be seen is one value;
-        "bound" where it, or many rows, are at `bounds` (but for 0); "noise" where that error is as
-        large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
+        "bound" where many rows are beyond `bounds` (in a ball, or a box of about equal sides, where
+        it or many rows are at them, but for 0); "noise" where that error is as large as half of the
+        spread, or nothing was found; "unknown" as of `FriendlyMean`.
     status_ : {"ok", "caution", "unusable"}
         The worth of the answer in one word.
     messages_ : tuple of Message

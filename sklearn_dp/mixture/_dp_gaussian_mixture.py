@@ -196,8 +196,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
-        not the variances and covariances; "bound" where many rows are beyond the `bounds`, or a
-        mean is at one of them (but for 0); or "noise" where the noise hides a mean.
+        not the variances and covariances; "bound" where many rows are beyond the `bounds`; or
+        "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
     status_ : {"ok", "caution", "unusable"}
@@ -417,4 +417,4 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         self._earlier_days = result.days if self._no_days() is None else None
         rounds = sum(line["release"] == MOMENTS for line in session.report().releases)
         self._outside = beyond
-        self._store(result, domain, table.units.unit_weight, rounds)
+        self._store(result, table.units.unit_weight, rounds)

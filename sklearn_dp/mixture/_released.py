@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
 from .._aggregate.moments.codes import told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
-from .._aggregate.shared.narrow_bounds import at_bounds, near_bounds
 from .._base import (
     BaseDPEstimator,
     RandomStateLike,
@@ -44,8 +43,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     precisions_cholesky_: np.ndarray
     _outside: RowsBeyond
 
-    def _store(self, result, domain, unit_weight, n_rounds):
-        """Store a `MixtureResult` of rows in a public domain or None, and of units of a weight."""
+    def _store(self, result, unit_weight, n_rounds):
+        """Store a `MixtureResult`, a unit of which weighs `unit_weight`."""
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
@@ -65,11 +64,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
         unknown = result.margins.unbounded(result.codes)
         spreads = self._keep_errors(result.errors, result.counted, unknown)
-        means = self.means_, self.means_std_error_
-        few = result.margins.few
         shares = self._outside.shares
-        cut = near_bounds(domain, *means) & ~few | (shares > 0)
-        codes = np.where(cut & (result.codes != "noise"), "bound", result.codes)
+        codes = np.where((shares > 0) & (result.codes != "noise"), "bound", result.codes)
         self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
@@ -78,9 +74,6 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             known = self.weights_, self.means_, spreads, self._column_names
             status = result.margins.told_of_gaps(status, *known)
             self.messages_ = result.margins.told(status, self._column_names)
-        if domain is not None:
-            means = np.where(few, domain.center, self.means_), self.means_std_error_
-        self.messages_ = at_bounds(self.messages_, domain, *means, self._column_names)
         self.messages_ = told_of_beyond(self.messages_, shares, self._column_names)
         words = "double precision cannot resolve the spread of such large values in these columns"
         action, names = "subtract a constant from them", self._column_names

@@ -15,8 +15,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.grid_ranks import LengthRanks
 from ..._queries.handles import GridRows
 from ..._queries.ranks import prefix_noise
-from ..columns.tail import FREE, UPPER, PowerLaw, at_most, heaviest, tail_of
-from ..columns.tail import tail_shares as tail_shares
+from ..columns.tail import FREE, UPPER, at_most, heaviest, tail_of
 from .mean_facts import Candidate, PublicFacts
 
 _DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
@@ -33,8 +32,6 @@ class Clip(NamedTuple):
     hidden: float  # share of the points that the noise hides at least, beyond all that stand out
     likely_excess: float = 0.0  # as `excess`, of squares by the likely tail
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
-    spike: bool = False  # whether `square` is that of points in one place, in public bounds
-    beyond: tuple[float, float] = (1.0, 1.0)  # share of the points beyond the radius: sure, at most
     holds_all: bool = False  # whether the counts leave no room for a point beyond the radius
 
     @classmethod
@@ -101,13 +98,7 @@ def clip_radius(
     clip = _chosen(distances, candidate, facts, session.remaining("mean"), holds_all=holds_all)
     if clip.radius < holds_all:
         return clip
-    return Clip(holds_all, clip.square, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
-
-
-def counts_are_exact(session: PrivacySession) -> bool:
-    """True if the noise of numbers of points, of half as many again as in one bin, is a fraction of
-    one: then none is hidden by it."""
-    return 1.5 * _SURELY / math.sqrt(2 * session.remaining("distances")) < 1
+    return Clip(holds_all, clip.square, 0.0, 0.0, holds_all=True)
 
 
 class Distances(NamedTuple):
@@ -180,30 +171,23 @@ def _chosen(
     blob = min(blob, max(near, _DEAR * sampling))
     radius = min(max(best, blob, FREE * sampling), candidate.ball, holds_all)
     whole, clipped = min(whole_bounds(candidate, facts), holds_all), float(costs.min())
-    spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
-    # Next to a single value, no law tells what else there is. A clip must then save more than the
-    # noisy numbers make it likely that there are points far out: at 10 standard deviations, surely.
-    odds = math.exp(min(_seen_far(tail.likely, distances), 10.0) ** 2 / 2) if spike else 0.0
-    if spike:  # of its squares there is no spread to compare with
-        whole, edges = min(whole, facts.farthest), np.minimum(edges, facts.farthest)
-    if (noise * whole) ** 2 - clipped <= odds * (clipped + square / n):
+    # Next to a single value, no law tells what else there is: a clip must save more.
+    if (noise * whole) ** 2 - clipped <= tail.spike * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + UPPER * sd
     least = min(radius, earlier)
     excess, of_square = (
         min(
-            math.inf if spike else heaviest(law, most, edges, least, order),
+            heaviest(law, most, edges, least, order),
             at_most(most, edges, least, order),
         )
         / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
-    likely = of_square if spike else float(tail.likely_squares.excess(least, 2)) / n
-    taken = excess, max(hidden / n, 0.0), min(likely, of_square), tail.open, spike
-    sure, room = (float(each[edges[:-1] <= radius][-1]) / n for each in (beyond - sd, most))
-    return Clip(radius, square, *taken, (sure, room))
+    likely = float(tail.likely_squares.excess(least, 2)) / n
+    return Clip(radius, square, excess, max(hidden / n, 0.0), min(likely, of_square), tail.open)
 
 
 def _noisy_beyond(
@@ -217,21 +201,6 @@ def _noisy_beyond(
     sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
     sd = sigma * np.linalg.norm(noise, axis=1)
     return sums[0, ::-1], sd[::-1]
-
-
-def _seen_far(law: PowerLaw, distances: Distances) -> float:
-    """Standard deviations of noise by which points are seen where a law has next to none: by a
-    filter matched to points in one bin, whichever shows most; 0 if none are."""
-    sd, places = np.sqrt(distances.variance), np.maximum(distances.edges[:-1], law.start)
-    far = np.flatnonzero(4 * law.beyond * (places / law.start) ** -law.power < sd)[::-1]
-    if not far.size:
-        return 0.0
-    # Numbers have the noise of bins, the farthest first, times a matrix. Without that, points in a
-    # bin are a column of the root of sums.
-    noise = prefix_noise(len(sd))[: far.size, : far.size]
-    root = np.linalg.solve(noise, np.tril(np.ones(noise.shape)))
-    matched = root.T @ np.linalg.solve(noise, distances.beyond[far]) / np.linalg.norm(root, axis=0)
-    return max(float(matched.max()) / float(sd[far[0]]), 0.0)
 
 
 def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: PublicFacts) -> float:

@@ -21,8 +21,9 @@ from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.coordinates import Columns
 from ..._queries.vectors import UnitTotals
+from ..columns.tail import tail_shares
 from ..shared.centering import Weights
-from .clip_radius import Clip, Distances, clip_of_days, tail_shares
+from .clip_radius import Clip, Distances, clip_of_days
 from .days import alone
 from .mean_answer import answer
 from .mean_facts import Candidate, FriendlyMeanResult, PointFacts, PublicFacts
@@ -39,7 +40,6 @@ from .refine import (
     released_sums,
     rows_about,
     spreads_of,
-    taken_of_rare,
 )
 
 _SURELY = 2.0  # standard deviations of noise that the spread of rows stands out by
@@ -255,10 +255,7 @@ def later_day(
     radius = old.radius ** (1 - share) * (clip.radius / unit) ** share
     bias = (1 - share) * old.bias
     if math.isfinite(excess):  # of the days before, two bounds are known
-        taken = np.maximum(
-            BIAS * excess * _tails(new.offsets, pooled),
-            _rare(new, candidate, clip, points.columns, unit),
-        )
+        taken = BIAS * excess * _tails(new.offsets, pooled)
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
@@ -269,23 +266,6 @@ def later_day(
 def _spreads(known: Offsets, pooled: float) -> np.ndarray:
     """Variances of columns."""
     return spreads_of(known.variances, pooled, math.sqrt(known.square_variance) / known.least)
-
-
-def _rare(
-    days: MeanDays, clipped: Candidate, clip: Clip, columns: Columns, unit: float
-) -> np.ndarray | float:
-    """Return how much the clip of a day may remove from rare values. The first day keeps no fourth
-    powers."""
-    if len(days.center) == 1:
-        return 0.0
-    known, radius = days.offsets, clip.radius / unit
-    squares = known.squares / known.least + np.square(days.center - clipped.center / unit)
-    fourths = known.fourths / known.least * (days.days / days.later)
-    noise = math.sqrt(known.square_variance) / known.least
-    variance = float(np.mean(known.error(np.zeros(len(squares)))))
-    end = replace(clipped, center=unit * days.center, variance=unit**2 * variance)
-    parts = np.array([squares / radius**2, fourths / radius**4]), noise / radius**2, clip.beyond
-    return taken_of_rare(columns.domain, clipped, end, *parts) / unit
 
 
 def _tails(known: Offsets, pooled: float) -> np.ndarray:

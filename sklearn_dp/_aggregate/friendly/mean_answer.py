@@ -20,7 +20,7 @@ from ..columns.answer import codes_of_means, status_of
 from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise
 from ..shared.column_codes import told_of_single
-from ..shared.narrow_bounds import cut_by_bounds, told_at_bounds, told_of_cuts
+from ..shared.narrow_bounds import cut_by_bounds, near_bounds, told_at_bounds, told_of_cuts
 from .mean_facts import FriendlyMeanResult, PointFacts, PublicFacts
 from .refine import Refined
 
@@ -28,10 +28,7 @@ _NO_SPREAD = "no spread found in these columns"
 _MORE = "use more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
-_NEAR = 2.0  # standard errors
-_DIGITS = 1e-9  # of a value that is all that has been seen
 _MOSTLY = 0.95  # of a standard error that the bias of a clip is, above which it is told
-_SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
@@ -94,12 +91,9 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
     codes = np.where(precise, "ok", "noise").astype("<U8")
     box, near = columns.box, np.zeros(facts.d, dtype=bool)
     if box is not None and box.low is not None and box.high is not None:
-        mean, off = columns.to_table(end.mean), _NEAR * columns.scale * end.std_error
-        below, above = (mean - off <= box.low) & (box.low != 0), mean + off >= box.high
-        near = (below | above & (box.high != 0)) & (box.low < box.high)
-        near &= np.abs(mean - box.center) > off  # else the mean may be anywhere
-        cut = cut_by_bounds(box, mean, columns.scale * end.spread)
-        codes[precise & (near | cut)] = "bound"
+        mean, spread = columns.to_table(end.mean), columns.scale * end.spread
+        near = near_bounds(box, mean, columns.scale * end.std_error)
+        codes[precise & (near | cut_by_bounds(box, mean, spread))] = "bound"
         codes[box.low == box.high] = "ok"
     return codes, near
 
@@ -167,5 +161,4 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
         "the noise hides how long tails are, and rows far out may shift means by more than "
         "standard errors allow for"
     )
-    bounds = "bounds or " if math.isinf(facts.farthest) else ""
-    return [Message("long_tails", text, action=f"use {bounds}medians (DPQuantiles) to avoid this")]
+    return [Message("long_tails", text, action="use bounds or medians (DPQuantiles) to avoid this")]

@@ -28,7 +28,6 @@ class PublicFacts:
     weight: float | None = None
     weights: Weights = Weights()  # what else was released of them
     names: Sequence[object] = ()  # of columns, for a status
-    farthest: float = math.inf  # from the first center, that a point can be in public bounds
     surely: float = 1.0  # standard deviations of noise that spreads in bounds stand out by
 
     @property

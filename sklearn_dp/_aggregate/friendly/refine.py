@@ -20,15 +20,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._queries.ball_moments import BallMoments
 from ..._queries.handles import GridRows
-from .clip_radius import (
-    FREE,
-    UPPER,
-    Clip,
-    clip_radius,
-    counts_are_exact,
-    tail_shares,
-    whole_bounds,
-)
+from ..columns.tail import FREE, tail_shares
+from .clip_radius import Clip, clip_radius, whole_bounds
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -37,7 +30,6 @@ _DIFFER = 1.0  # squared variances: what these vary by where half of the columns
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
 SQUARES, FOURTHS = 0.05, 0.05
-_PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20% is
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 
 
@@ -157,11 +149,10 @@ def refine(
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
-    if facts.reach is None:  # in bounds, the ball holds them all ...
-        candidate = replace(candidate, ball=max(candidate.ball, free))
-    elif counts_are_exact(session):  # ... or does so now
-        whole = facts.reach + float(np.linalg.norm(candidate.center))
-        candidate = replace(candidate, ball=max(candidate.ball, whole))
+    # A ball by a diameter leaves rows out; in bounds, it need not.
+    offset = float(np.linalg.norm(candidate.center))
+    most = free if facts.reach is None else facts.reach + offset
+    candidate = replace(candidate, ball=max(candidate.ball, most))
     rows = rows_about(points, candidate)
     # A single column has all that the clip takes.
     powers = (SQUARES, FOURTHS)[: facts.d]
@@ -185,20 +176,13 @@ def refine(
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
     offset = end.center - candidate.center
     noise = area / (n * math.sqrt(2 * rho * powers[0]))
-    if clip.spike:
-        own_squares = np.maximum(squares - offset**2, noise)
-    else:
-        own_squares = spreads_of(squares - offset**2, clip.square / facts.d, noise)
+    own_squares = spreads_of(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
     fourths = np.clip(fourths, np.square(own_squares / area), own_squares / area)
     fourths_noise = 1 / (n * math.sqrt(2 * rho * powers[-1]))
     longest = tail_shares(fourths, fourths_noise)
     bias, wide = BIAS * clip.excess * longest, own_squares + clip.likely_excess * longest
-    if facts.reach is not None and facts.d > 1:
-        box = points.columns.domain
-        rare = taken_of_rare(box, candidate, end, of_powers, fourths_noise, clip.beyond)
-        bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     return Refined(
         mean=end.center,
@@ -211,47 +195,8 @@ def refine(
         bias=bias,
         variance=squares - offset**2,
         variance_noise=noise,
-        open=clip.open and not clip.spike and facts.reach is None,
+        open=clip.open and facts.reach is None,
     )
-
-
-def taken_of_rare(
-    box: Domain | None,
-    clipped: Candidate,
-    end: Candidate,
-    powers: np.ndarray,
-    noise: float,
-    beyond: tuple[float, float],
-) -> np.ndarray | float:
-    """Return how much the clip may remove from the means (d,) of columns that have a few rows at
-    the far end of a box, which no law of distances tells: as of a flag that is zero in nearly all
-    rows.
-
-    That is nothing unless the mean is near an end, for the spread that is seen. Of how many rows it
-    can be, the squares and the fourth powers tell, and the mean, which is as far from the near end
-    as these rows alone take it. Where that is no more than may be `beyond` the clip, all of the
-    column may be that, and the upper ends of what is released count; elsewhere what is surely
-    there.
-    """
-    if box is None or box.low is None or box.high is None:
-        return 0.0
-    radius = clipped.clip
-    sides = np.abs([box.low - clipped.center, box.high - clipped.center]) / radius
-    far = np.maximum(sides.max(axis=0), 1e-9)
-    squares, corner = np.maximum(powers[0], 0.0), np.square(far)
-    others = np.minimum(squares.sum() - squares, corner.sum() - corner)
-    kept = far * np.minimum(1 / np.sqrt(corner + others), 1.0)
-    near = np.where(sides[0] < sides[1], end.center - box.low, box.high - end.center)
-    near = (near + math.sqrt(end.variance)) / radius
-    most = near / (kept + sides.min(axis=0))
-    piled = near <= _PILED * np.sqrt(squares + UPPER * noise)
-    alone = most <= beyond[1]
-    most = np.minimum(most, np.where(alone, 1.0, beyond[0]))
-    for order, power in enumerate(powers, 1):
-        sure = power + np.where(alone, UPPER, -1.0) * noise
-        most = np.minimum(most, sure / kept ** (2 * order))
-    taken = np.where(alone, 1.0, BIAS) * (far - kept) * np.clip(most, 0.0, 1.0)
-    return radius * np.where(piled, taken, 0.0)
 
 
 def alike(end: Refined) -> bool:
@@ -270,7 +215,7 @@ def about_middle(
     if facts.reach is None or whole_bounds(candidate, facts) >= clip.radius:
         return None
     middle, most = np.zeros(facts.d), facts.reach
-    whole = Clip(most, clip.square, 0.0, 0.0, spike=clip.spike)
+    whole = Clip(most, clip.square, 0.0, 0.0)
     return Candidate(middle, most, most, most**2), whole
 
 

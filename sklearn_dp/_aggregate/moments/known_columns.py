@@ -4,21 +4,21 @@
 Rows are then read in standard deviations from the means, so that joint moments start from a
 covariance with a diagonal that is known, and a far value of one column costs the others nothing.
 
-Rounds believe in a normal law. If none has a public end within that of a column
-(:func:`may_be_normal`) and distances are those of such a law (:func:`.rounds.refine_normal`), the
-joint moments and the columns are weighted by the inverse variances of their noise
-(:meth:`KnownColumns.joined`). That of joint moments is in proportion to the covariance in every
-direction, so a variance that is known better moves all entries that go with it, and no direction
-loses its scale.
+Rounds believe in a normal law. If columns may have one (:func:`may_be_normal`), distances are those
+of one (:func:`.rounds.refine_normal`), and variances :meth:`~KnownColumns.agree`, the joint moments
+and the columns are weighted by the inverse variances of their noise. That of joint moments is in
+proportion to the covariance in every direction, so a variance that is known better moves all
+entries that go with it, and no direction loses its scale.
 
-All other rows have columns that are measured again, and one release of joint moments, of which the
-correlations are taken (:class:`ColumnsAlone`): what clips take of rare flags, no law tells.
+All other rows have means, variances, errors and a status that are those of their columns, measured
+again, and one release of joint moments, of which the correlations are taken: what clips take of
+rare flags, no law tells.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,7 +30,7 @@ from ..._queries.coordinates import AsTheyCame, Columns
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
 from ..._status import Status
-from ..columns.answer import beyond_bounds, codes_of_scales, told_beyond, told_of_ranges
+from ..columns.answer import codes_of_scales, status_of, told_beyond, told_of_ranges
 from ..columns.look import COLUMNS
 from ..columns.moments import (
     SQUARES,
@@ -42,34 +42,23 @@ from ..columns.moments import (
     rho_entries,
     together,
 )
-from .codes import codes_of
-from .ellipsoid import (
-    NARROWEST,
-    Ellipsoid,
-    Errors,
-    matrix_errors,
-    normal_quantile,
-    symmetric,
-)
+from ..shared.advice import Budget
+from ..shared.narrow_bounds import at_bounds, told_of_cuts
+from .codes import at_bound_codes, codes_of, status_of_joint, told_of_codes
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, matrix_errors, normal_quantile, symmetric
 
-_SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
+_SHARE = 0.03, 0.25, 5.25  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
-_LOOK = 0.25  # of the budget, to find columns without bounds, at most
+_LOOK = {True: 0.08, False: 0.25}  # of the budget, to find columns in a box or without, at most
 _FAR = 6.5  # standard deviations from the mean, that rows are kept up to
 _COSTS = 0.01  # of a variance, that the noise of rows so far out may be: they are kept, too
 _LEAST = 0.5  # of a variance, that rounds may narrow a column to
 _SURE = 0.1  # of a standard deviation, that its error is at most: rounds may not narrow the column
 _SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all there may be
-_LIKELY = 2.0  # standard deviations of a difference, beyond which clips have a part in it
-# That noise alone makes any column differ; one deviation will do where fourth moments are as large.
+# That noise alone makes any column differ.
 _CHANCE = 0.005
-_HEAVY = 5.0
-# Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
-_PART, _MORE = 0.75, 2.5
-_VERY = 15.0  # fourth moments that are told, without bounds
-_ALIKE = 1.3  # standard deviations of a difference
-_TAKEN = 0.1  # of a variance, that clips of joint moments may take beyond what is known
-_JOINT = 0.6  # of what is left after the columns, for joint moments of rows of any law
+_HEAVY, _NOISE = 4.0, 0.023  # fourth moments that no normal column has, but for so many of them
+_JOINT = 0.5  # of what is left after the columns, for joint moments of rows of any law
 _INSIDE = 2.5  # standard deviations: nearer ends are within a normal law
 _START = 0.9  # of a normal law, in the first clip
 
@@ -77,8 +66,7 @@ _START = 0.9  # of a normal law, in the first clip
 def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`known_moments` for a fit of so much."""
     size, *entries = rho_entries(_share(d) * rho, bounded)
-    most = None if bounded else _LOOK * rho
-    look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
+    look = (replace(e, max_rho=_LOOK[bounded] * rho) if e.name == COLUMNS else e for e in entries)
     # A second time, see `known_moments`.
     twice = (
         replace(e, uses=2 * (e.uses or 1), max_rho=rho)
@@ -103,15 +91,22 @@ def known_moments(
         variance = first.variance, first.variance_noise
         place = Place.known(first.ends, first.mean, first.spread, *variance)
         second = measured(session, table, count, first.ends, keep=_JOINT, place=place)
-        return together(first, second)
+        both = together(first, second)
+        # Tails that have been seen are as long where noise hides them from the second release.
+        long = (first.fourth > _HEAVY) & (first.fourth > second.fourth)
+        error = np.where(long, np.maximum(both.spread_error, first.spread_error), both.spread_error)
+        return replace(both, spread_error=error)
 
     return first, again
 
 
 def may_be_normal(moments: Moments) -> bool:
-    """True if rows may be of a normal law: no public end is within that of a column."""
+    """True if rows may be of a normal law: no public end is within that of a column, and no more
+    columns than by chance show long tails."""
     near = np.minimum(moments.mean - moments.low, moments.high - moments.mean)
-    return not (moments.public & (near < _INSIDE * moments.spread)).any()
+    cut = bool((moments.public & (near < _INSIDE * moments.spread)).any())
+    most = 1 + 3 * math.sqrt(_NOISE * len(moments.fourth))
+    return not cut and int(np.count_nonzero(moments.fourth > _HEAVY)) < most
 
 
 def _share(d: int) -> float:
@@ -137,12 +132,13 @@ class PublicColumns:
 
     columns: Columns  # that rows are read in
     centered: bool  # whether the mean is known to be the origin
+    segment: bool  # whether moments start from those of other rows
 
     @classmethod
-    def of(cls, box: Domain | None, d: int, *, centered: bool) -> Self:
+    def of(cls, box: Domain | None, d: int, *, centered: bool, segment: bool = False) -> Self:
         """Those of a box."""
         columns = Columns.of(box, d)
-        return cls(columns.about_origin() if centered else columns, centered)
+        return cls(columns.about_origin() if centered else columns, centered, segment)
 
     @property
     def scale(self) -> np.ndarray:
@@ -160,11 +156,17 @@ class PublicColumns:
         if self.centered:
             mean, error = 0 * mean, np.zeros(len(mean))
         errors = np.asarray(matrix_errors(covariance, end.errors.second, "full"))
-        return Joined(covariance, whitening, mean, error, codes_of(end), end, errors)
+        box, spreads = None if self.centered else self.columns.box, np.sqrt(np.diag(covariance))
+        codes = at_bound_codes(codes_of(end), box, mean, error, spreads)
+        return Joined(covariance, whitening, mean, error, codes, end, errors)
 
-    def told(self, status: Status, names: Sequence[object]) -> Status:
-        """The status, which says it all."""
-        return status
+    def told(self, moments: Joined, names: Sequence[object], budget: Budget) -> Status:
+        """The status. No rows beyond the bounds are counted."""
+        box, place = None if self.centered else self.columns.box, moments[2:4]
+        spreads = np.sqrt(np.diag(moments.covariance))
+        status = status_of_joint(moments.end, moments.codes, names, budget)
+        cut = moments.codes, box, moments.mean, spreads, names
+        return told_of_cuts(at_bounds(status, box, *place, names), *cut, wrong=self.segment)
 
 
 @dataclass(frozen=True)
@@ -174,18 +176,9 @@ class KnownColumns:
     moments: Moments
     centered: bool  # whether the mean is known to be the origin
     box: Domain | None  # public bounds
-    # By how much the logarithms of variances exceed those of joint moments, where that is no noise;
-    # what makes up for that, of means and of standard deviations.
-    apart: np.ndarray
-    shift: np.ndarray
-    factor: np.ndarray
-    later: bool = False  # whether joint moments are of later days, too, and columns of the first
-
-    @classmethod
-    def of(cls, moments: Moments, box: Domain | None, *, centered: bool) -> Self:
-        """Before there are joint moments."""
-        zero = np.zeros(len(moments.mean))
-        return cls(moments, centered, box, zero, zero, zero + 1.0)
+    # What joint moments add: correlations alone, all that they say of normal rows, or also of later
+    # days, where columns are of the first.
+    adds: Literal["correlations", "all", "days"] = "correlations"
 
     @property
     def unseen(self) -> np.ndarray:
@@ -210,12 +203,6 @@ class KnownColumns:
         return errors / np.square(self.scale)
 
     @property
-    def _long(self) -> np.ndarray:
-        """True where a column surely has long tails."""
-        long = (self.apart > 0) | (self.moments.fourth > _HEAVY)
-        return long & (self.error < _SEEN)
-
-    @property
     def _hidden(self) -> np.ndarray:
         """True where a column shows a single value and no spread."""
         return self.moments.single & ~(self.error < 2 * _SURE)
@@ -229,16 +216,13 @@ class KnownColumns:
     def read(self, table: TableRows, noise: float = 0.0) -> tuple[Domain, GridRows]:
         """Rows in these coordinates, clipped to the ends of columns that are public or far out, and
         the box of these. `noise` is that of a second moment of rows of length one."""
-        domain = self._domain(max(_FAR, math.sqrt(_COSTS / noise)) if noise else math.inf)
-        return domain, GridRows.quantize(self.columns.read(table), domain)
-
-    def _domain(self, most: float = math.inf) -> Domain:
+        most = max(_FAR, math.sqrt(_COSTS / noise)) if noise else math.inf
         low, high = np.full((2, len(self.scale)), most) * [[-1], [1]]
         if self.box is not None:
             ends = np.array(self.box.ends) - self.columns.origin
             low, high = np.clip(ends / self.scale, -most, most)
-        low, high = np.where(self.unseen, [[-1.0], [1.0]], [low, high])
-        return Domain.within(low, high)
+        domain = Domain.within(*np.where(self.unseen, [[-1.0], [1.0]], [low, high]))
+        return domain, GridRows.quantize(self.columns.read(table), domain)
 
     def start(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """Standard deviations of one, and no correlations."""
@@ -258,8 +242,8 @@ class KnownColumns:
         off more of their rows in every round."""
         spread = guess.deviations * rows.unit
         known = ~self.unseen
-        if self.later:  # what noise has hidden on a day may come out of it
-            known &= (self.error < 2 * _SURE) | self.moments.single | self._long
+        if self.adds == "days":  # what noise has hidden on a day may come out of it
+            known &= (self.error < 2 * _SURE) | self.moments.single
         narrow = known & (np.square(spread) < _LEAST)
         added = (np.where(self.error < _SEEN, 1.0, _LEAST) - np.square(spread)) * narrow
         if not added.any():
@@ -268,167 +252,122 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
-    def all_as_wide(self, rows: GridRows, guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
-        """Return guesses for every round, each as wide as its columns are known to be."""
-        return [self.as_wide(guess, rows) for guess in guesses]
+    def _wider(self, end: Ellipsoid, rows: GridRows) -> np.ndarray:
+        """By how much more than noise joint moments of columns are wider: above 1, surely."""
+        away = 2 * np.log(end.deviations * rows.unit)
+        surely = -float(ndtri(_CHANCE / len(away))) * np.hypot(self.error, _noise(end))
+        return np.where(self.unseen, 0.0, away / surely)
 
-    def learned(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Self:
-        """With columns in which the joint moments differ by more than noise: clips make variances
-        smaller, so the larger one is right. Where that is the column's own, the joint moments are
-        stretched."""
-        away = -2 * np.log(end.deviations * rows.unit)
-        surely = -float(ndtri(_CHANCE / len(self.scale)))
-        apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
-        short = apart & (away > 0)
-        if self.later:  # long tails stay, all else may change
-            short &= self._long
-            apart = short
-        return replace(
-            self,
-            apart=np.where(apart, away, 0.0),
-            shift=np.where(short, -origin - end.center * rows.unit, 0.0),
-            factor=np.where(short, np.exp(away / 2), 1.0),
-        )
+    def agree(self, end: Ellipsoid, rows: GridRows) -> bool:
+        """True if no variance of a column is surely larger than that of joint moments: clips make
+        variances smaller, so the larger one is right."""
+        return bool(np.all(self._wider(end, rows) > -1))
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
-        """The joint moments of :meth:`learned` columns and these themselves, weighted."""
-        moments, scale = self.moments, self.scale
-        errors = end.errors
+        """Joint moments and those of columns."""
+        moments, scale, errors = self.moments, self.scale, end.errors
         assert errors is not None
-        stretch = rows.unit * self.factor[:, None]
-        factor, whitening = end.factor * stretch, end.axes / (end.scales * stretch)
-        mean = (origin + end.center * rows.unit + self.shift) * ~self.unseen
-        second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
-        joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
-        short, unusable = self.apart > 0, ~self.unseen & np.isinf(second)
-        joint.second[short] = self.error[short]
-        joint.of_mean[short] = (moments.error / scale)[short]
-        at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~unusable & (not self.later))
-        if len(at):
-            self._weigh(joint, end, errors.mean, at)
-        if not self.later:  # what the columns show is in these
+        factor, white = end.factor * rows.unit, end.axes / (end.scales * rows.unit)
+        mean = (origin + end.center * rows.unit) * ~self.unseen
+        of_mean, unseen = errors.mean * _widths(factor), np.zeros(len(mean))
+        joint = _Joint(factor, white, mean, of_mean, errors.second, unseen)
+        if self.adds == "all":
+            at = np.flatnonzero(
+                ~self.unseen & np.isfinite(joint.second) & (self._wider(end, rows) < 1)
+            )
+            sampled = moments.weights.square / max(end.weight, 1.0)
+            joint = self._weighed(joint, _noise(end), sampled, at) if len(at) else joint
+        elif self.adds == "correlations":
+            joint = self._alone(joint)
+        nothing, of_joint = np.where(self.unseen, math.inf, 0.0), errors.second
+        second = joint.second + nothing
+        if self.adds != "days":  # what the columns show is in these
             errors = replace(errors, clipped=None, unseen=0.0, unseen_second=joint.unseen)
-        mean_error = joint.of_mean / _widths(joint.factor)
-        errors = replace(errors, mean=mean_error, second=joint.second)
+        errors = replace(errors, mean=joint.of_mean / _widths(joint.factor), second=second)
         end = joint.ended(end, errors, rows.unit, origin)
-        codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
+        covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
+        if self.adds == "correlations":
+            matrix, codes = _errors_of_both(covariance, second, of_joint), self._own_codes(of_joint)
+        else:
+            matrix, codes = np.asarray(matrix_errors(covariance, second, "full")), self._codes(end)
         by_column = self.unseen | self._hidden
         mean = np.where(by_column, moments.mean, self.columns.origin + scale * joint.mean)
-        of_mean = np.where(self._hidden, moments.error, joint.of_mean * scale)
-        covariance = symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale)
-        second = joint.second + nothing
-        return Joined(
-            covariance,
-            joint.whitening / scale[:, None],
-            mean * (not self.centered),
-            np.zeros(len(mean)) if self.centered else of_mean + nothing,
-            codes,
-            replace(end, errors=replace(errors, second=second)),
-            np.asarray(matrix_errors(covariance, second, "full")),
-        )
+        of_mean = np.where(self._hidden, moments.error, joint.of_mean * scale) + nothing
+        if self.centered:
+            mean, of_mean = np.zeros((2, len(mean)))
+        whitening = joint.whitening / scale[:, None]
+        return Joined(covariance, whitening, mean, of_mean, codes, end, matrix)
 
-    def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
-        """Bring columns `at` some places together with themselves, by inverse variances; `means`
-        are errors of joint ones, in deviations."""
+    def _weighed(
+        self, joint: "_Joint", noise: np.ndarray, sampled: float, at: np.ndarray
+    ) -> "_Joint":
+        """Joint moments of normal rows and those of columns `at` some places, by the inverse
+        variances of their noise; `sampled` is the variance of a mean, in variances."""
         moments, scale = self.moments, self.scale
-        sampled = moments.weights.square / max(end.weight, 1.0)
-        deviations = _widths(joint.factor)[at]
-        spread, own_error = np.square(deviations), self.error[at]
-        like = (joint.factor @ joint.factor.T)[np.ix_(at, at)] / np.outer(deviations, deviations)
-        prior, given = np.square(_noise(end)[at]), np.square(own_error)
+        factor, whitening, mean, of_mean, second, unseen = (each.copy() for each in joint)
+        rows, deviations = factor[at], _widths(factor)[at]
+        like = rows @ rows.T / np.outer(deviations, deviations)
+        spread, prior, given = np.square([deviations, noise[at], self.error[at]])
         # Tails that noise may hide are at most as long as the column is known to be wide.
-        hidden = np.maximum(np.square(joint.second[at]) - prior, 0.0)
-        usable = moments.public[at] & (own_error < _SEEN)
-        part = np.where(usable | moments.single[at], 0.0, _PART)
-        joint.unseen[at] = np.sqrt(part * np.maximum(hidden - 2 * sampled, 0.0))
-        hidden = np.where(usable, np.minimum(hidden, given), _MORE * hidden)
+        hidden = np.maximum(np.square(second[at]) - prior, 0.0)
+        seen = self.error[at] < _SEEN
+        unseen[at] = np.sqrt(np.where(seen, 0.0, np.maximum(hidden - 2 * sampled, 0.0)))
+        hidden = np.where(seen, np.minimum(hidden, given), hidden)
         change, after = _weighted(np.square(like), prior, given, -np.log(spread))
-        more = np.square(np.log(spread)) - _LIKELY**2 * (prior + given)
-        joint.second[at] = np.sqrt(after + np.maximum(hidden, 2 * sampled) + np.maximum(more, 0.0))
+        second[at] = np.sqrt(after + np.maximum(hidden, 2 * sampled))
         # Along the whitened directions of columns, by the exponential: it stays definite.
-        rows = joint.factor[at]
         values, vectors = np.linalg.eigh((rows.T * (change / spread)) @ rows)
-        joint.factor = (joint.factor @ vectors) * np.exp(values / 2)
-        joint.whitening = (joint.whitening @ vectors) * np.exp(-values / 2)
-        prior = np.maximum(np.square(means[at]) - sampled, 0.0)
+        factor = (factor @ vectors) * np.exp(values / 2)
+        whitening = (whitening @ vectors) * np.exp(-values / 2)
+        prior = np.maximum(np.square(of_mean[at] / deviations) - sampled, 0.0)
         given = (np.square(moments.noise) + np.square(moments.bias))[at] / np.square(scale[at])
-        change, after = _weighted(like, prior, given / spread, -joint.mean[at] / deviations)
-        joint.mean[at] += deviations * (like @ change)
-        joint.of_mean[at] = deviations * np.sqrt(after + sampled)
+        change, after = _weighted(like, prior, given / spread, -mean[at] / deviations)
+        mean[at] += deviations * (like @ change)
+        of_mean[at] = deviations * np.sqrt(after + sampled)
+        return _Joint(factor, whitening, mean, of_mean, second, unseen)
 
-    def told(self, status: Status, names: Sequence[object]) -> Status:
-        """The status, with columns whose tails reach beyond what was found without bounds; those
-        of which many rows are beyond the bounds are what is wrong."""
-        cut = beyond_bounds(self.moments) > 0
-        if cut.any() and status.trustworthy:
-            return told_beyond(Status(), self.moments, cut, names)
-        long = ~self.moments.public & (self.moments.fourth > _VERY)
-        words = "long tails are clipped, and variances may be larger, of these columns"
-        status = status.add_columns("long_tails", words, names, long)
-        return told_of_ranges(status, self.moments, names)
+    def _alone(self, joint: "_Joint") -> "_Joint":
+        """Means and variances of columns, with the correlations of joint moments. Where noise hides
+        the one of a column, the joint one is as uncertain as that."""
+        widths = _widths(joint.factor)
+        stretch = np.where(self.unseen | ~(self.error < 1), 1.0, 1 / widths)
+        factor, whitening = joint.factor * stretch[:, None], joint.whitening / stretch[:, None]
+        second = self.error / np.where(self.unseen, 1.0, np.square(widths * stretch))
+        of_mean = self.moments.error / self.scale
+        return _Joint(factor, whitening, 0 * joint.mean, of_mean, second, joint.unseen)
+
+    def told(self, moments: Joined, names: Sequence[object], budget: Budget) -> Status:
+        """The status: that of columns, where only correlations are added to them."""
+        codes, own = moments.codes, self.moments
+        if self.adds == "correlations":
+            by_column = np.where(codes == "variance", "scale", codes)
+            status = status_of(own, np.where(codes == "covariance", "ok", by_column), names, budget)
+            only = np.where(codes == "covariance", codes, "ok")
+            return told_of_codes(status, only, names) if status.trustworthy else status
+        if (cut := codes == "bound").any():
+            return told_beyond(Status(), own, cut, names)
+        status = own.weights.told(Status()) or status_of_joint(moments.end, codes, names, budget)
+        return told_of_ranges(status, own, names)
 
     def _codes(self, end: Ellipsoid) -> np.ndarray:
-        """Those of a component with the errors of both."""
+        """Those of columns, and where these are hidden, of a component with the errors of both."""
         visible = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
         codes = codes_of(replace(end, hidden=0, hidden_in=None), visible)
-        together = codes_of(end, visible)
-        codes = np.where((codes == "ok") & (together == "variance"), "covariance", codes)
-        # Noise that hides a variance makes it larger: no mean is compared with that.
-        unknown = (codes == "variance") & (self.moments.least == 0)
-        codes = np.where(self.unseen | unknown, "noise", codes)
-        codes[self._hidden] = "constant"
-        return np.where(beyond_bounds(self.moments) > 0, "bound", codes)
+        hidden = (codes == "ok") & (codes_of(end, visible) == "variance")
+        own = self._own_codes(np.where(hidden, math.inf, _noise(end)))
+        if self.adds == "days":
+            own = np.where(np.isin(own, ("constant", "bound")), own, "noise")
+            codes = np.where(hidden, "covariance", codes)
+        codes = np.where(np.isin(own, ("noise", "variance")), codes, own)
+        return np.where(self.unseen, np.where(self._hidden, "constant", "noise"), codes)
 
-
-@dataclass(frozen=True)
-class ColumnsAlone:
-    """Columns whose rows are of no normal law. What clips take of these nobody knows, so of joint
-    moments only the correlations count, and variances as far as they are like those of columns."""
-
-    known: KnownColumns
-
-    @property
-    def scale(self) -> np.ndarray:
-        """The unit of each column."""
-        return self.known.scale
-
-    def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
-        """Means and variances of the columns, with correlations."""
-        known, moments, errors, scale = self.known, self.known.moments, end.errors, self.scale
-        assert errors is not None
-        own_error, joint, spread = known.error, errors.second, end.deviations
-        rough = np.hypot(joint, _TAKEN)
-        away = 2 * np.log(spread * rows.unit)
-        like = (np.abs(away) < _ALIKE * np.hypot(own_error, rough)) & np.isfinite(joint)
-        # Of a single value nothing else is known: its error is infinite.
-        part = np.where(like, 1 / (1 + np.square(rough / np.maximum(own_error, 1e-100))), 0.0)
-        # What clips take of the joint ones is not known: they make none more certain.
-        second = np.hypot(own_error, part * away)
-        deviations = np.where(known.unseen, spread * rows.unit, np.exp(part * away / 2)) * scale
-        factor = end.factor * (deviations / spread)[:, None]
-        covariance = symmetric(factor @ factor.T)
-        of_mean = moments.error + np.where(known.unseen, math.inf, 0.0)
-        if known.centered:
-            of_mean = np.zeros(len(scale))
-        codes = codes_of_scales(moments)
+    def _own_codes(self, of_joint: np.ndarray) -> np.ndarray:
+        """Those of columns by themselves, and where the errors of joint variances are large."""
+        codes = codes_of_scales(self.moments)
         codes = np.where(codes == "scale", "variance", codes)
-        codes = np.where((codes == "ok") & ~(joint < _SEEN), "covariance", codes)
-        codes[known._hidden] = "constant"
-        second = second + np.where(known.unseen, math.inf, 0.0)
-        result = Errors(of_mean / deviations, second, errors.weight)
-        return Joined(
-            covariance,
-            end.axes / (end.scales * (deviations / spread)[:, None]),
-            moments.mean * (not known.centered),
-            of_mean,
-            codes,
-            replace(end, errors=result),
-            _errors_of_both(covariance, second, joint),
-        )
-
-    def told(self, status: Status, names: Sequence[object]) -> Status:
-        """The status, as that of other columns."""
-        return self.known.told(status, names)
+        codes = np.where((codes == "ok") & ~(of_joint < _SEEN), "covariance", codes)
+        codes[self._hidden & (codes != "bound")] = "constant"
+        return codes
 
 
 def _errors_of_both(covariance: np.ndarray, second: np.ndarray, of_joint: np.ndarray) -> np.ndarray:
@@ -446,8 +385,7 @@ def _errors_of_both(covariance: np.ndarray, second: np.ndarray, of_joint: np.nda
     return errors * np.outer(spread, spread)
 
 
-@dataclass
-class _Joint:
+class _Joint(NamedTuple):
     """A covariance, a mean and errors of columns, in deviations of these."""
 
     factor: np.ndarray  # B with B B^T the covariance
@@ -455,9 +393,7 @@ class _Joint:
     mean: np.ndarray
     of_mean: np.ndarray  # errors
     second: np.ndarray  # errors of variances, in parts of them
-
-    def __post_init__(self) -> None:
-        self.unseen = np.zeros(len(self.mean))  # by clips of tails that noise may hide
+    unseen: np.ndarray  # the part of these that is of tails that noise may hide
 
     def ended(self, end: Ellipsoid, errors: Errors, unit: float, origin: np.ndarray) -> Ellipsoid:
         """As a component in grid steps about an origin."""

@@ -40,7 +40,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.table_rows import TableRows
 from ..._queries.whitened import WhitenedMoments
-from ..friendly.clip_radius import tail_shares
+from ..columns.tail import tail_shares
 from ..shared.centering import noise_sd
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
 from .estimates import (
@@ -105,12 +105,16 @@ def refine(
 def refine_normal(
     rounds: "MomentRounds",
     start: Ellipsoid,
-    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]],
+    repair: Callable[[Ellipsoid], Ellipsoid],
 ) -> Ellipsoid | None:
     """One component whose rows are of a normal law, by the same rounds. None where the distances
     before the last one tell that they are not, so that clips of such a law have bitten: what the
     rounds made of it may be far too narrow."""
-    explored = _explored(rounds, [start], False, True, repair, 1, _MOST_ROUNDS)
+
+    def repaired(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
+        return [repair(guess) for guess in guesses]
+
+    explored = _explored(rounds, [start], False, True, repaired, 1, _MOST_ROUNDS)
     clips = explored.clips(rounds)
     if clips.moments > _LONGER * explored.radius:
         return None

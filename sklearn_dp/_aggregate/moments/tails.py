@@ -2,7 +2,7 @@
 
 The moments of a normal law are known from those of its clipped rows, so a clip that saves noise
 costs no bias. Rows of another law are clipped where noise and bias together are least
-(:mod:`..friendly.clip_radius`), nothing is corrected, and the bias is counted into the errors.
+(:mod:`..columns.tail`), nothing is corrected, and the bias is counted into the errors.
 Which of the two it is, noisy counts of whitened distances tell: one release of all components.
 """
 
@@ -18,7 +18,7 @@ from scipy.special import chdtr, chdtri
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
 from ..._queries.whitened import WhitenedDistances
-from ..friendly.clip_radius import FREE, PowerLaw
+from ..columns.tail import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from .ellipsoid import Ellipsoid, normal_quantile
 from .moment_releases import DISTANCES, TAIL_SUMS, noise_entries
@@ -111,6 +111,7 @@ def last_clips(
     and the part of them that counts. Rows do not have the variances `extra`."""
     k, d = len(ellipsoids), rows.n_features
     budget = min(session.remaining(DISTANCES), session.plan[DISTANCES].rho)
+    budget = min(budget, rho / 2) if past is None else budget  # rounds may have left very little
     degrees = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
     sd, least = noise_sd(budget), min(e.weight for e in ellipsoids)
     distances = None

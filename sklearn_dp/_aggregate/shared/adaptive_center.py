@@ -58,24 +58,21 @@ class CenterRadius:
     size: float  # released number of units, positive
     status: Status
     beyond: float  # the most units that may lie beyond the radius of the domain (95%)
-    # (d,), standard deviation of the noise of the center, in the user's unit; 0 where it is known
+    # (d,), standard deviation of the noise of the center, in the user's unit
     error: np.ndarray
-    size_sd: float  # standard deviation of the size; infinite where that is
+    size_sd: float  # standard deviation of the size
     weights: Weights = Weights()  # what was released of the weights of rows
     squares: float = 0.0  # about the most that clips take of the sum of squares, in squared steps
     count: float = math.inf  # the number of units as released: it may be negative
 
 
-def center_radius_entries(
-    rho: float, share: float, *, centered: bool = False
-) -> tuple[PlanEntry, ...]:
-    """Plan entries of `adaptive_center_radius`, or, if `centered`, of `about_origin`: equal parts,
-    at most ``share * rho``, as `nextafter` rounds each down."""
-    names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
-    part = math.nextafter(rho * share / len(names), 0.0)
+def center_radius_entries(rho: float, share: float) -> tuple[PlanEntry, ...]:
+    """Plan entries of `adaptive_center_radius`: equal parts, at most ``share * rho`` in all, as
+    `nextafter` rounds each down."""
+    part = math.nextafter(rho * share / 3, 0.0)
     return tuple(
         PlanEntry.gaussian(name, part, _WORDS[name], uses=1 if name == _BOUND else _ROUNDS)
-        for name in names
+        for name in (_BOUND, _CENTER, _REACH)
     )
 
 
@@ -145,32 +142,6 @@ def adaptive_center_radius(
     squares = squares_outside(norms, domain.radius, first, shift, (2 * before, most))
     size, releases = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2, count)
     return CenterRadius(rows, domain, rows.ball / wider, size, status, *releases)
-
-
-def about_origin(
-    session: PrivacySession,
-    table: TableRows,
-    domain: Domain | None,
-    *,
-    fraction: float = 0.99,
-    wider: float = 1.0,
-) -> CenterRadius:
-    """As :func:`adaptive_center_radius`, where the origin is known to be the mean; of infinite
-    size.
-
-    A ball about the origin that holds public bounds has their radius plus the distance of their
-    center.
-    """
-    known, center, most = domain, *_known(table, domain)
-    most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
-    radius, norms = radius_about(session, _REACH, table, None, known, fraction=fraction)
-    radius = _believed(radius, norms, most)
-    status = Status([_NOT_SEEN] if radius is None else [])
-    domain = _box(center, wider * _least(radius, most))
-    rows = GridRows.quantize(table, domain, known)
-    beyond = upper_bound_outside(norms, domain.radius, math.inf, math.inf)
-    known_center, size = np.zeros(table.n_features), math.inf
-    return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, known_center, size)
 
 
 def _believed(radius: float | None, norms: NoisyNorms, most: float) -> float | None:

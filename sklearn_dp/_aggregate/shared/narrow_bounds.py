@@ -6,8 +6,6 @@ releases do not show how many there are, but what is next to a bound tells that 
 * a mean within its error of a bound: all rows may be there, and it is no answer;
 * a mean that is few spreads from a bound: many rows are at it, or next to it, which is told.
 
-And one box for columns of different units has the noise of the widest in all of them.
-
 Some columns are like that by nature: many end at zero, which is no sign; some have two values, and
 some rows have one length. Where rows beyond the bounds have been counted, their number decides.
 """
@@ -28,7 +26,6 @@ _CUT = 1.3  # spreads from a bound, that the mean of a column has where many row
 _TWO_VALUES = 0.8  # of the largest variance of a column in bounds
 _OF_BALL = 0.25  # of the radius of a ball: the spread of its rows in a column
 _FILLED = 0.9, 0.98  # of the radius of a ball: typical lengths of rows that may be cut, or are
-_HIDDEN, _SMALLER = 3.0, 0.25  # sds of a variance that noise hides; part of another variance
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 _MANY, _FEW = 0.25, 0.01  # of the rows, beyond bounds: no mean is left, and nothing to speak of
 _MOST = 0.5  # of the rows, beyond bounds: the bounds are in the wrong place
@@ -169,40 +166,6 @@ def _weighted_length(radius: float, means: np.ndarray, spreads: np.ndarray) -> f
         return 0.0
     along = length**2 + float(np.square(means / length) @ np.square(spreads))
     return along / (radius * length)
-
-
-def told_of_hidden(
-    status: Status,
-    codes: np.ndarray,
-    domain: Domain | None,
-    variances: np.ndarray,
-    noise: float,
-    names: Sequence,
-) -> tuple[Status, np.ndarray]:
-    """The status and codes (d,), with columns whose spread is hidden beside those of wider ones.
-
-    Released variances, with noise of the standard deviation `noise`, in a box of equal sides: where
-    one stands out, others that are surely far smaller are of columns whose means may be noise.
-
-    >>> box = Domain.within(np.zeros(2), np.full(2, 1e5))
-    >>> codes = np.array(["ok", "ok"], dtype="<U8")
-    >>> seen = np.array([3e8, -1e6]), 1e6, ["pay", "age"]
-    >>> told_of_hidden(Status(), codes, box, *seen)[1].tolist()
-    ['ok', 'unknown']
-    >>> told_of_hidden(Status(), codes, box, np.array([3e8, 9e7]), 1e7, ["pay", "age"])[0]
-    ()
-    """
-    if domain is None or domain.low is None or domain.high is None or len(codes) < 2:
-        return status, codes
-    sides, widest = domain.high - domain.low, float(np.max(variances))
-    hidden = (variances < _HIDDEN * noise) & (variances + _HIDDEN * noise < widest * _SMALLER)
-    hidden &= (codes == "ok") & (np.ptp(sides) <= _EQUAL * sides.max())
-    if not hidden.any() or not status.trustworthy:
-        return status, codes
-    words = "the spreads of these columns are mostly noise, and their means may be noise, too"
-    action = "use separate bounds for columns in different units"
-    status = status.add_columns("hidden_spreads", words, names, hidden, action)
-    return status, np.where(hidden, "unknown", codes)
 
 
 def told_of_centers(
