@@ -133,8 +133,13 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
 def refuse_clients(X: Any) -> None:
     """Before the charge, clients in the place of one table: by types and numbers of dimensions.
     Only where all entries are tables: one row among others, whatever it is, does not decide."""
-    dimensions = [attempt(getattr, one, "ndim")[0] for one in X if isinstance(X, list | tuple)]
-    several = bool(dimensions) and all(isinstance(n, int) and n == 2 for n in dimensions)
+
+    def is_table(one: Any) -> bool:
+        dimensions = attempt(getattr, one, "ndim")[0]
+        return type(dimensions) is int and dimensions == 2
+
+    # Nothing else is iterated: that runs code of a table, whose errors may quote rows.
+    several = type(X) in (list, tuple) and len(X) > 0 and all(map(is_table, X))
     if several or (isinstance(X, Mapping) and not issparse(X)):  # one sparse format is a dict
         raise TypeError("X must be one table of rows; fit_clients takes one table for each client.")
 

@@ -27,7 +27,8 @@ class BaseMean(BaseByDays):
 
     def _keep(self, result, units):
         today = self._today
-        by_rounds = self.refine and self.bounds is not None and result.method != "columns"
+        bounded = result.columns.domain is not None
+        by_rounds = self.refine and bounded and result.method != "columns"
         self._earlier_days = MeanDays.of(result) if by_rounds else None
         if today is not None:
             before = self._before(units)

@@ -221,13 +221,16 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     def _plan_entries(self, target, n_features):
         if self._earlier() is not None:
             return later_entries(target.to_rho())
+        ends = self._ends(n_features)
+        # Ends that are all infinite are none.
+        bounded = self.bounds is not None if ends is None else np.isfinite(ends.outer).any()
         return friendly_mean_entries(
             target,
-            bounded=self.bounds is not None,
+            bounded=bool(bounded),
             diameter=self.diameter is None and not self._columns(n_features).scaled,
             refine=self.refine,
             locate=self.locate,
-            ends=self._ends(n_features),
+            ends=ends,
         )
 
     def _ends(self, n_features):

@@ -71,3 +71,18 @@ def test_replay_audit_of_the_friendly_core(centered, groups):
     assert result.passed and result.n_pairs >= 12, result
     assert result.ratios["covariance core"] == 1.0
     assert 0 < result.ratios["core covariance"] <= 1.0
+
+
+def test_moments_about_an_origin_outside_of_the_bounds():
+    """The ball of the rows holds the origin too, and rows are clipped to the bounds all the same."""
+    X = np.random.default_rng(0).uniform(900.0, 1001.0, size=(4000, 3))
+    model = FriendlyCovariance(bounds=(1000.0, 1001.0), assume_centered=True, random_state=0).fit(X)
+    squares = np.square(np.clip(X, 1000.0, 1001.0)).mean(axis=0)
+    np.testing.assert_allclose(np.diag(model.covariance_), squares, rtol=1e-3)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 2])
+def test_replay_audit_about_an_origin_outside_of_the_bounds(groups):
+    X = np.random.default_rng(0).uniform(1000.0, 1001.0, size=(60, 3))
+    model = FriendlyCovariance(epsilon=100.0, bounds=(1000.0, 1001.0), assume_centered=True)
+    assert replay_audit(model, X, groups=groups).passed

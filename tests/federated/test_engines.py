@@ -354,3 +354,19 @@ def test_a_client_id_is_no_number_in_the_line():
         check_distinct([Site(client_id=0), Site(), Site(client_id=0)])
     with pytest.raises(TypeError, match="hashable"):
         check_distinct([Site(client_id=[]), Site(client_id=[])])
+
+
+class Hidden(np.ndarray):
+    """An array whose own code says that it is nowhere, or quotes rows."""
+
+    size = 0
+
+    @property
+    def __array_interface__(self):
+        raise ValueError("row 17")
+
+
+def test_a_class_of_arrays_does_not_say_where_its_rows_are():
+    check_distinct([X.copy().view(Hidden), X])
+    with pytest.raises(ValueError, match="share memory"):
+        check_distinct([X[:3].view(Hidden), X[1:]])

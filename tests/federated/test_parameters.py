@@ -142,6 +142,18 @@ def test_one_row_does_not_decide_whether_rows_are_clients():
         refuse_clients([table, table])
 
 
+class NotIterated(np.ndarray):
+    def __iter__(self):
+        raise ValueError("row 17")
+
+
+def test_no_table_is_iterated_before_the_charge():
+    """That runs its own code, row by row, and what this raises would have cost nothing."""
+    FederatedDPKMeans(2, bounds=9.0).fit(np.eye(40, 3).view(NotIterated))
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        FederatedDPKMeans(2, bounds=9.0).fit(None)
+
+
 def test_a_plan_has_the_unit_of_the_fit_that_it_is_for():
     """A search, which asks for the plan of its groups, would promise what a fit of rows breaks."""
     for unit, of_rows in (("row", True), ("client", False)):

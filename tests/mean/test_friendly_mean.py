@@ -84,3 +84,13 @@ def test_an_origin_in_one_of_two_modes_does_not_draw_the_mean():
         low, high = FriendlyMean(random_state=seed).fit(X).confidence_interval()
         held.append((low <= 4.5) & (high >= 4.5))
     assert np.sum(held) >= 66
+
+
+@pytest.mark.parametrize("n", [12, 400])
+def test_a_box_without_any_end_is_none(n):
+    """Too few rows for units of columns: the joint way, which a plan of a box does not hold."""
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    open_ends = np.full(2, -np.inf), np.full(2, np.inf)
+    one, other = (FriendlyMean(bounds=each, random_state=0).fit(X) for each in (None, open_ends))
+    np.testing.assert_array_equal(one.mean_, other.mean_)
+    assert one.privacy_plan(2).entries == other.privacy_plan(2).entries

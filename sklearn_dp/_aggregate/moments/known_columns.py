@@ -221,6 +221,8 @@ class KnownColumns:
         if self.box is not None:
             ends = np.array(self.box.ends) - self.columns.origin
             low, high = np.clip(ends / self.scale, -most, most)
+        if self.centered:  # rows are measured about the origin, which bounds may leave out
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         domain = Domain.within(*np.where(self.unseen, [[-1.0], [1.0]], [low, high]))
         return domain, GridRows.quantize(self.columns.read(table), domain)
 
