@@ -74,7 +74,7 @@ def test_replay_audit_of_the_friendly_core(centered, groups):
 
 
 def test_moments_about_an_origin_outside_of_the_bounds():
-    """The ball of the rows holds the origin too, and rows are clipped to the bounds all the same."""
+    """The ball of the rows holds the origin too, and rows are clipped to the bounds."""
     X = np.random.default_rng(0).uniform(900.0, 1001.0, size=(4000, 3))
     model = FriendlyCovariance(bounds=(1000.0, 1001.0), assume_centered=True, random_state=0).fit(X)
     squares = np.square(np.clip(X, 1000.0, 1001.0)).mean(axis=0)
