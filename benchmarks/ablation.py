@@ -9,7 +9,7 @@
     python benchmarks/ablation.py --numbers --only "clip_"   # these rows anew; others stay
 
 What no cost at epsilon = 1 shows, one center, the status and the errors, has its tables in
-benchmarks/ablation_rest.py; tests/test_ablation_benchmark.py demands a row of every number.
+benchmarks/ablation_rest.py.
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
 benchmarks/kmeans.py (epsilon = 1). Variants see the same data under the same seeds of the noise.

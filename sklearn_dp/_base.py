@@ -308,7 +308,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
 
     def _tell_limit(self) -> None:
         """Say what may lie outside of ranges and balls that were found."""
-        if not self._clips_columns and not hasattr(self, "rows_beyond_"):
+        if not self._clips_columns and not getattr(self, "rows_beyond_", 0.0) > 0:
             return
         domain = self._domain(self.n_features_in_)
         action = f"{'pass bounds=' if domain is None else 'use narrower bounds'} to avoid this"

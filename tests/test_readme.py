@@ -52,7 +52,7 @@ ELSEWHERE = ("$ python -m sklearn_dp.audit certify ",)
 # Blocks without code: directives of the site, and what programs print.
 NO_CODE = ("{eval-rst}", "{toctree}", "{admonition}", "text")
 # Pages with code that does not run here, by the first line of the block.
-FLOWER = "tests/federated/test_flower_page.py starts real processes with it"
+FLOWER = "what examples/federated_flower.py does; tests/federated/test_flower.py runs it"
 PARTS = "tests/_partitions runs it where the library is installed"
 NOT_RUN = {
     ("doc/many_machines.md", "import dask.dataframe as dd"): PARTS,

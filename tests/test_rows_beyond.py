@@ -89,6 +89,16 @@ def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
     assert (model.status_ == "ok") == (n == 4000)
 
 
+def test_no_row_outside_is_no_note():
+    """Days keep to the whole box, which is far wider than the scale of a column of zeros."""
+    X = np.column_stack([np.random.default_rng(0).normal(size=8000), np.zeros(8000)])
+    model = DPGaussianMixture(2, bounds=([-4, 0], [4, 1e5]), epsilon=2.0, random_state=0)
+    for day in np.array_split(X, 2):
+        model.partial_fit(day)
+    assert model.rows_beyond_ == 0.0
+    assert [each.code for each in model.messages_] == ["single_value"]
+
+
 OPEN, WIDE = ([-4.0, -np.inf], [4.0, np.inf]), (-1e9, 1e9)
 
 

@@ -283,10 +283,10 @@ class _Witness(Replay):
         return super()._played(event)
 
     def account(self, event: Event, distance: float, cost: float) -> None:
-        """Whether a claim is kept is not asked here."""
+        """Do nothing: no claim is checked here."""
 
     def blame(self, event: Event, text: str) -> None:
-        """Whether the two fits are treated alike shows in what they release."""
+        """Do nothing: what differs between the two fits shows in what they release."""
 
 
 # -- log p(recorded output; other statistic) - log p(recorded output; recorded statistic) ----------

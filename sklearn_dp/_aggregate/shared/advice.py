@@ -84,8 +84,10 @@ def hidden_in_noise(
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
         text = f"too few {units} for this budget: even their number is mostly noise"
-        # Error times size does not depend on the size as long as it is noise.
-        more = f"use about {plain(max(part, 1.0) / _ENOUGH * total)} {units}"
+        # Error times size does not depend on the size as long as it is noise. What an error was
+        # divided by is no less than two standard deviations of the noise of a number.
+        times, number = max(part, 1.0) / _ENOUGH, max(total, size - least)
+        more = f"use about {plain(times * number)} {units}" if times < _MOST_TIMES else ""
         return Status([Message("few_rows", text, action=more, severity="all")])
     if not part > _HIDDEN:
         return Status()

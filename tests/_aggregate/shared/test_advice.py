@@ -120,3 +120,16 @@ def test_numbers_of_rows_are_those_of_all(model, n):
             found.append(float(match[2].replace(",", "")) / float(match[1]) / n)
     assert all(0.7 < ratio < 1.4 for ratio in found)
     assert found or isinstance(model, DPStandardScaler | DPPCA | FriendlyMean)
+
+
+@pytest.mark.parametrize("kind", [FriendlyMean, DPStandardScaler])
+def test_rows_that_are_asked_for_do_not_follow_the_noise_of_their_number(kind):
+    """Of one row: a noisy number near zero, or below, is not what an error was divided by."""
+    rng, asked = np.random.default_rng(0), []
+    for seed in range(8):
+        model = kind(bounds=(0, 1), epsilon=1.0, random_state=seed).fit(rng.random((1, 3)))
+        found = [each.action for each in model.messages_ if each.code == "few_rows"]
+        asked += [int(re.fullmatch(r"use about (\d+) rows", action)[1]) for action in found]
+    assert asked and 200 < min(asked) <= max(asked) < 1000
+    enough = kind(bounds=(0, 1), epsilon=1.0, random_state=0).fit(rng.random((max(asked), 3)))
+    assert enough.status_ == "ok"
