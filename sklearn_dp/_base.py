@@ -355,6 +355,9 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
 class BaseWeighted(BaseDPEstimator):
     """Base class of estimators whose rows may have weights, of at most `max_weight`."""
 
+    def _check_weighted(self) -> None:
+        """Refuse weights with parameters that take none."""
+
     @with_max_weight
     @with_callbacks
     def fit(

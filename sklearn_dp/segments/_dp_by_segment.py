@@ -365,8 +365,10 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             If released values show that the results of some segments are of little use.
         """
         self._check_key(by)
-        if sample_weight is not None and "max_weight" not in self._inner().get_params(deep=False):
-            raise ValueError("sample_weight: the estimator does not accept weights.")
+        if sample_weight is not None:
+            if "max_weight" not in self._inner().get_params(deep=False):
+                raise ValueError("sample_weight: the estimator does not accept weights.")
+            self._inner()._check_weighted()
         if self.values is None:
             return self._fit_validated(X, groups, sample_weight)
         largest = largest_weight(sample_weight, self.max_weight)

@@ -244,6 +244,18 @@ def test_small_segments_are_suppressed():
     assert hidden.to_frame().empty
 
 
+@pytest.mark.parametrize("method", ["k_tuples", "partition"])
+def test_weights_that_an_estimator_refuses_cost_nothing(method):
+    book = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-3))
+    inner = DPGaussianMixture(2, method=method, max_weight=2.0, bounds=5.0)
+    rows = np.column_stack([np.arange(60) % 2, np.arange(60) / 60])
+    with pytest.raises(ValueError, match="only method='coreset' takes weights"):
+        DPBySegment(inner, values=(0.0, 1.0), by=0, ledger=book).fit(
+            rows, sample_weight=np.ones(60)
+        )
+    assert book.entries == ()
+
+
 def test_weights_and_empty_segments():
     X = table(3000)
     weights = np.where(X.age > 45, 3.0, 1.0)
