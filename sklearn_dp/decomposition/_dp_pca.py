@@ -152,7 +152,8 @@ class DPPCA(
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
-    rows is private. Sparse rows are never dense as a whole. The noise has the spectral norm ``noise_level_ * n``, about the squared radius
+    rows is private. Sparse rows are never dense as a whole.
+    The noise has the spectral norm ``noise_level_ * n``, about the squared radius
     times the root of n_features over rho: directions with a variance below `noise_level_` cannot be
     told from noise.
 
