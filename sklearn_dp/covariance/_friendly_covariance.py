@@ -7,10 +7,8 @@ whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`), and both togethe
 
 import math
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.known_columns import known_entries
@@ -22,8 +20,6 @@ from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 
@@ -75,7 +71,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     max_weight : float, optional
         The largest `sample_weight` that a unit may have; public. Larger weights are capped at
         `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
-        refused. It has no effect without `sample_weight`.
+        refused. It has no effect without `sample_weight`. The blocks of ``method="friendly_core"``
+        take weights in steps of `max_weight` / 2**10.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value. With
         ``method="friendly_core"`` one thread is used.
@@ -234,46 +231,6 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
                 for entry in last
             ),
         )
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the covariance of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
-            taken too.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
-            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. The
-            blocks of ``method="friendly_core"`` take weights in steps of `max_weight` / 2**10.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : FriendlyCovariance
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If directions are mostly noise. It depends on released values only.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
         domain = self._domain(table.n_features)

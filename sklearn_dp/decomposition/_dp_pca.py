@@ -1,7 +1,6 @@
 """Differentially private principal component analysis."""
 
 import math
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,10 +28,8 @@ from .._costs.rounding import sum_down
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._rows.single_rows import for_rows, products, row_guard, saturated
-from .._sklearn_compat import with_callbacks
 from .._status import Message, Status
 from .._validation import check_pair
-from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 
@@ -155,7 +152,8 @@ class DPPCA(
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
-    rows is private. The noise has the spectral norm ``noise_level_ * n``, about the squared radius
+    rows is private. Sparse rows are never dense as a whole.
+    The noise has the spectral norm ``noise_level_ * n``, about the squared radius
     times the root of n_features over rho: directions with a variance below `noise_level_` cannot be
     told from noise.
 
@@ -247,39 +245,6 @@ class DPPCA(
 
     def _unequal(self, n_features):  # whether the mean of each column needs noise of its own
         return n_features > 1 if self.bounds is None else unequal(self._domain(n_features))
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the principal components of `X`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped. Sparse rows are never dense as a whole.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
-            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : DPPCA
-            The fitted estimator.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
         if self._earlier() is not None:

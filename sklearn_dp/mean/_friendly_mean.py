@@ -2,7 +2,6 @@
 
 import math
 from copy import copy
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +24,6 @@ from .._published.friendly_core import fit_published_mean
 from .._queries.coordinates import Columns
 from .._queries.group_points import points_of
 from .._rows.single_rows import for_rows, narrowed, row_guard
-from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
 from ._by_days import BaseMean
 
 _LENGTHS = {"low": 1e-100, "high": 1e100}
@@ -138,6 +135,14 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     number of rows is private. Without bounds, at epsilon=1 in ten dimensions, about 400 points give
     at most twice the error of knowing the location; with far fewer none is found, and `messages_`
     say so. The spread of each of three columns is found with about 1,000 rows or more.
+
+    Tables in parts need ``refine=True``: a sample of about 4096 rows is collected where the fit is,
+    all else is sums of the parts. The rows of a group come together in one worker, by a shuffle.
+
+    With `sample_weight`, the point of a group is the weighted mean of its rows, times their mean
+    weight. Diameter and location are found for whole rows; the means about the location, and the
+    distances that its radius is chosen from, are weighted. With ``refine=False`` the filter keeps
+    whole rows, and the average and the size of what is kept are weighted.
 
     References
     ----------
@@ -252,49 +257,6 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
 
     def _columns(self, n_features):
         return Columns.of(self._domain(n_features), n_features, scaled=self._scaled())
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the mean of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite. Tables in parts (of Dask, Spark, Ray, or a list of arrays) need
-            ``refine=True``: a sample of about 4096 rows is collected where the fit is, all else is
-            sums of the parts. The rows of a group come together in one worker, by a shuffle.
-        y : Ignored
-            Present for API consistency with scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, from 0 (it is not there) to `max_weight`; see
-            :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Diameter and location are
-            found for whole rows; the means about the location, and the distances that its radius
-            is chosen from, are weighted. With ``refine=False`` the filter keeps whole rows, and
-            the average and the size of what is kept are weighted.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. A unit is treated as one
-            point, the mean of its rows; with `sample_weight`, their weighted mean, times the mean
-            weight of its rows.
-
-        Returns
-        -------
-        self : FriendlyMean
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If no location was found or the noise hides the mean, by released values only.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     def _requires_in_memory(self):  # the published algorithm compares all pairs
         whole = isinstance(self.refine, bool | np.bool_) and not self.refine  # others are no bool

@@ -6,6 +6,7 @@ that only becomes shorter.
 """
 
 import ast
+from functools import cache
 
 import pytest
 from test_architecture import (
@@ -102,7 +103,22 @@ def allowed(name):
     if parts[0] == "_rows" or home in PUBLIC:
         names = PUBLIC.get(home, ())
         return names is None or last in names
-    return parts[0] != "_queries" or last[:1] != "_"
+    return parts[0] != "_queries" or (last[:1] != "_" and last in defined(home))
+
+
+@cache
+def defined(home):
+    """What a module defines itself: what it has imported, as `Part`, is not its to hand on."""
+    trees = [module.tree for module in package_modules() if module.name == home]
+    return {name for tree in trees for node in tree.body for name in names_of(node)}
+
+
+def names_of(node):
+    """The names that a statement of a module defines."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return {node.name}
+    stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in stored if isinstance(each.ctx, ast.Store)}
 
 
 def imports_no_rows(module):
@@ -201,6 +217,8 @@ PLANTED = [
             "from ..._queries.blocks import exact_tuples",
             "from ... import _rows",
             "from ..._queries._query import _asked",
+            "from ..._queries._query import Part",
+            "from ..._queries import columns",
             "import sklearn_dp._rows.table",
         )
     ],
