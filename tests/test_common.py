@@ -251,6 +251,39 @@ def test_privacy_checks(setting, check, monkeypatch, request):
     check(setting.estimator)
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_clipped_rows_where_a_large_budget_tells_of_them(name):
+    """At the setting that mutants are tried at, where no check may fail without one."""
+    (setting,) = configurations("mutants", name)
+    _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
+
+
+def row_wise(change):
+    """A fit to other rows."""
+    return lambda original: (
+        lambda self, X, *others, **named: original(self, change(X), *others, **named)
+    )
+
+
+@pytest.mark.parametrize("name", ["DPKMeans", "DPKTupleKMeans", "FriendlyCovariance"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda X: np.vstack([X[(np.abs(X) <= 1).all(axis=1)], 0 * X[:1]]),  # a row stays
+            id="rows outside are dropped",
+        ),
+        pytest.param(lambda X: np.where(np.abs(X) > 9, 0.0, X), id="far values are replaced"),
+        pytest.param(lambda X: np.where(np.abs(X) > 1, X / 64, X), id="values are scaled"),
+    ],
+)
+def test_rows_that_are_not_clipped_are_seen_beside_their_statuses(name, change):
+    (setting,) = configurations("mutants", name)
+    bug = Mutant("rows outside", (), ((type(setting.estimator), "fit", row_wise(change)),))
+    with bug.planted(), pytest.raises(AssertionError, match="rows outside the bounds are not"):
+        _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "check"),

@@ -234,13 +234,13 @@ def _(original):
 # -- tuples and friendly averages ------------------------------------------------------------------
 
 
-@mutant("number of blocks from n", "check_replay", DPKTupleKMeans, "_inner_fits")
+@mutant("number of blocks from n", "check_replay", DPKTupleKMeans, "_start")
 def _(original):
-    def inner_fits(self, table, numbers, *others):
+    def start(self, session, table, domain, k, stage, numbers, progress):
         self.n_tuples_ = max(2, min(self.n_tuples_, numbers.size // 20))
-        return original(self, table, numbers, *others)
+        return original(self, session, table, domain, k, stage, numbers, progress)
 
-    return inner_fits
+    return start
 
 
 @mutant("failed blocks dropped", "check_replay", _blocks, "fit_table_blocks")
