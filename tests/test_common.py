@@ -445,8 +445,8 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
 
 @pytest.mark.slow
 def test_every_mutant_is_reached_where_it_does_harm():
-    """By an estimator at least, which has to kill it below. No estimator calls what three are of: the
-    toy of `tests/audit/test_mutants.py` does, and kills them there."""
+    """By an estimator at least, which has to kill it below. No estimator calls what three are of:
+    the toy of `tests/audit/test_mutants.py` does, and kills them there."""
     left = set(MUTANTS)
     for name in ESTIMATORS:
         (setting,) = configurations("mutants", name)
