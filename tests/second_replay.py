@@ -12,15 +12,17 @@ seeded bugs of `tests/mutants` are planted: the table says how many of these are
 """
 
 import argparse
+import importlib
 import inspect
 import io
 import logging
 import math
 import pickle
+import pkgutil
 import re
 import warnings
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
@@ -28,17 +30,15 @@ import mutants  # noqa: F401 - registers them
 import numpy as np
 from configurations import ESTIMATORS, USES, configurations
 from mutants import MUTANTS
+from mutants.planting import Mutant
 from scipy.linalg import eigvalsh
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp._privacy import _pure_releases
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
+from sklearn_dp import _privacy
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import filters, histograms, stability
 from sklearn_dp.audit import record_releases
 
 __all__ = [
@@ -47,10 +47,12 @@ __all__ = [
     "claimed",
     "claimed_half",
     "data_sets",
+    "fitting",
     "halves",
     "less_noise",
     "line_of",
     "planted",
+    "quietly",
     "replayed",
     "settings",
 ]
@@ -503,15 +505,22 @@ def replay_neighbors(estimator, units, result, stop):
 
 # -- mutants ---------------------------------------------------------------------------------------
 
-CLAIMS = ("sensitivity", "distance")
-OWNERS = (PrivacySession, CompositeMechanism, filters, histograms, stability, _pure_releases)
-CLAIMING = [
-    (owner, name)
-    for owner in OWNERS
-    for name, method in vars(owner).items()
-    if inspect.isfunction(method) and {*CLAIMS} & {*inspect.signature(method).parameters}
-    if inspect.isclass(owner) or "session" in inspect.signature(method).parameters
-]
+CLAIMS = {"sensitivity", "distance"}
+
+
+def claiming():
+    """(owner, name) of what tells a session a sensitivity, wherever in the kernel it is."""
+    for found in pkgutil.walk_packages(_privacy.__path__, f"{_privacy.__name__}."):
+        module = importlib.import_module(found.name)
+        for owner in (module, *filter(inspect.isclass, vars(module).values())):
+            for name, function in vars(owner).items():
+                if inspect.isfunction(function) and function.__module__ == module.__name__:
+                    given = {*inspect.signature(function).parameters}
+                    if CLAIMS & given and {"self", "session"} & given and name != "__init__":
+                        yield owner, name
+
+
+CLAIMING = [*claiming()]
 
 
 @contextmanager
@@ -524,15 +533,14 @@ def claimed_half(entry):
             bound.apply_defaults()
             given = bound.arguments
             if given.get("entry", getattr(self, "_entry", None)) == entry:
-                (claim,) = {*CLAIMS} & given.keys()
+                (claim,) = CLAIMS & given.keys()
                 given[claim] = np.asarray(given[claim]) / 2
             return original(*bound.args, **bound.kwargs)
 
         return method
 
-    with ExitStack() as stack:
-        for owner, name in CLAIMING:
-            stack.enter_context(patch.object(owner, name, halved(getattr(owner, name))))
+    changes = tuple((owner, name, halved) for owner, name in CLAIMING)
+    with Mutant("half of a claim", (), changes).planted():
         yield
 
 

@@ -251,6 +251,39 @@ def test_privacy_checks(setting, check, monkeypatch, request):
     check(setting.estimator)
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_clipped_rows_where_a_large_budget_tells_of_them(name):
+    """At the setting that mutants are tried at, where no check may fail without one."""
+    (setting,) = configurations("mutants", name)
+    _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
+
+
+def row_wise(change):
+    """A fit to other rows."""
+    return lambda original: (
+        lambda self, X, *others, **named: original(self, change(X), *others, **named)
+    )
+
+
+@pytest.mark.parametrize("name", ["DPKMeans", "DPKTupleKMeans", "FriendlyCovariance"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda X: np.vstack([X[(np.abs(X) <= 1).all(axis=1)], 0 * X[:1]]),  # a row stays
+            id="rows outside are dropped",
+        ),
+        pytest.param(lambda X: np.where(np.abs(X) > 9, 0.0, X), id="far values are replaced"),
+        pytest.param(lambda X: np.where(np.abs(X) > 1, X / 64, X), id="values are scaled"),
+    ],
+)
+def test_rows_that_are_not_clipped_are_seen_beside_their_statuses(name, change):
+    (setting,) = configurations("mutants", name)
+    bug = Mutant("rows outside", (), ((type(setting.estimator), "fit", row_wise(change)),))
+    with bug.planted(), pytest.raises(AssertionError, match="rows outside the bounds are not"):
+        _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "check"),
@@ -412,14 +445,15 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
 
 @pytest.mark.slow
 def test_every_mutant_is_reached_where_it_does_harm():
-    """By an estimator at least, which has to kill it below. Two are of what no estimator calls: the
-    toy of `tests/audit/test_mutants.py` does, and kills them there."""
+    """By an estimator at least, which has to kill it below. No estimator calls what three are of:
+    the toy of `tests/audit/test_mutants.py` does, and kills them there."""
     left = set(MUTANTS)
     for name in ESTIMATORS:
         (setting,) = configurations("mutants", name)
         harmful = [bug for bug in left if bug.name not in HARMLESS.get(name, ())]
         left -= {*reached(harmful, setting.estimator)}
-    assert {bug.name for bug in left} == {"raw count used", "clip limit from the data"}
+    of_the_toy = {"raw count used", "raw histogram used", "clip limit from the data"}
+    assert {bug.name for bug in left} == of_the_toy
 
 
 @pytest.mark.slow

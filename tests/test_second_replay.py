@@ -1,16 +1,21 @@
 """The second replay finds nothing in the estimators, and finds what is planted."""
 
+import numpy as np
 import pytest
 from configurations import ESTIMATORS, configurations
 from second_replay import (
     DISTANCES,
+    claimed_half,
     data_sets,
+    fitting,
     halves,
     less_noise,
     line_of,
     planted,
+    quietly,
     replayed,
 )
+from sklearn.base import clone
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp.audit._laws import KINDS
@@ -53,6 +58,25 @@ ROOM = {
         "partition/level #/projected ball/radius",
     },
 }
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_half_of_a_claim_is_half_of_what_a_fit_states(name):
+    """One entry of each kind. Claims that are not halved any more would look like claims that are
+    too large, hours later."""
+    estimator = ONE_SETTING[name]
+    X = fitting(estimator)[0]
+
+    def stated():
+        _, events, _ = quietly(clone(estimator).set_params(random_state=0).fit, X)
+        return [e for e in events if e.sensitivity is not None]
+
+    whole = stated()
+    for event in {e.kind: e for e in whole}.values():
+        first = next(e for e in whole if e.entry == event.entry)
+        with claimed_half(event.entry):
+            half = next(e for e in stated() if e.entry == event.entry)
+        np.testing.assert_array_equal(half.sensitivity, np.asarray(first.sensitivity) / 2)
 
 
 @pytest.mark.slow

@@ -396,8 +396,9 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
 
     Every row is outside, by a factor of four and of eight. In a box, such rows end up in its
     corners, so rows in the corners are fitted too: an estimator that drops outside rows would treat
-    both factors alike. Only messages, and the released counts of rows outside behind them, may tell
-    them apart. An error that begins with "bounds must be None" says that there are no bounds.
+    both factors alike. Only messages, statuses, and the released counts of rows outside behind
+    them, may tell corners from rows outside. An error that begins with "bounds must be None" says
+    that there are no bounds.
     """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)) * ("bounds" in estimator.get_params()):
@@ -413,7 +414,8 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
         for outcome in outcomes:
             succeed(outcome, "rows out of bounds: ")
         clipped = outcomes[0].face() == outcomes[1].face()
-        answers = [released_state(each.estimator, "messages_", "_outside") for each in outcomes]
+        told = ("messages_", "status_", "_outside", "_earlier_days")
+        answers = [released_state(each.estimator, *told) for each in outcomes]
         clipped = clipped and all(answer == answers[0] for answer in answers)
         assert clipped, "rows outside the bounds are not clipped to them"
 
