@@ -11,8 +11,6 @@ from federated_states import CLIENT_STATES, NASTY, ROW_STATES, D, all_kinds, cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._queries.client_rounds import (
     ANSWERS,
     CLIENT_STEPS,
@@ -259,16 +257,6 @@ def test_ties_count_once():
     message["radius"] = np.array([1.0])
     answer = client_update("weights", message, np.zeros((7, 2)))
     assert answer["weights"].tolist() == [7, 0, 0]
-
-
-def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
-    message = empty_message(1, domain_of(1.0, 1)) | {"limit": np.array([2.0**24])}
-    grid = Grid.for_radius(1.0)
-    message["points"] = message["anchors"] = np.rint(np.array([[-0.4], [0.4]]) / grid.unit)
-    # A third of the way: a row at -0.2 is 0.2 and 0.6 away, exactly at the margin.
-    edge = round(0.2 / grid.unit) * grid.unit
-    X = np.array([[-0.5], [-edge - 2 * grid.unit], [-edge + 2 * grid.unit], [0.0], [0.5]])
-    assert client_update("margin", message, X)["margin counts"].tolist() == [2, 1]
 
 
 def test_a_moment_is_the_upper_triangle_of_the_sum_of_products():

@@ -200,7 +200,6 @@ def fresh(domain=REGION, **options):
 ROUNDS = [
     ({"server": POINTS}, ("moment", "weights", "lift")),
     ({"server": POINTS, "n_lloyd": 2}, ("moment", "weights", "lift", "lloyd", "lloyd")),
-    ({"server": POINTS, "margin": True}, ("moment", "weights", "margin")),
     ({"server": POINTS, "local_means": True}, ("moment", "weights", "means")),
     ({}, ("center", "moment", "weights", "lift")),
     ({"start": np.zeros, "n_lloyd": 2}, ("lloyd", "lloyd")),
