@@ -4,13 +4,11 @@ Two things are proved of every question, next to each other and nowhere else:
 
 * its pass is *additive*: what it gives for a part is the sum of what it gives for each row alone,
   and what it leaves in the state of a part for a row is a function of that row alone;
-* its *claim* bounds what one unit adds to the sums.
+* its *claim* bounds what one unit adds to the sums: what neighbors differ by.
 
-Neighbors differ by one unit, so the two together bound what neighbors differ by. The property test
-(`tests/_queries/test_queries.py`) checks both, exactly, for random parameters and rows.
-
-Parameters are numbers, arrays, domains and other :class:`Public` objects: never a function, and
-never what is not released. Arrays are copied, so that a claim is about what was summed.
+The property test (`tests/_queries/test_queries.py`) checks both, exactly. Parameters are numbers,
+arrays (copied), domains and other :class:`Public` objects: never a function, and never what is not
+released.
 """
 
 from collections.abc import Callable
@@ -33,8 +31,7 @@ _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Hidden:
-    """An argument of a question that is not public: it goes to the parts, and nobody reads or
-    compares it. Subclasses are frozen dataclasses by being defined."""
+    """An argument of a question that is not public: it goes to the parts, and nobody reads it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -118,8 +115,8 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """A pass in which the parts compute facts about their rows, without an answer: it waits for the
-    next pass."""
+    """A pass, with the next one, in which the parts compute facts about their rows, without an
+    answer."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -168,10 +165,8 @@ class Query(Public):
 
 
 class PointQuery(Query):
-    """A question about points: rows that are units of weight one, whatever weights they have.
-
-    Neighbors may also *replace* a point by another one, where the question says so.
-    """
+    """A question about points: rows that are units of weight one; neighbors may also *replace*
+    one."""
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         if facts.units.grouped:

@@ -1,10 +1,9 @@
 """Points in balls: how many there are, and their sum.
 
-Points are integer rows; a squared distance to an integer center is exact, so whether a point is
-in a ball is a fact about that point alone. Which points are looked at is a function of each row
-and of releases, too: parts hold it in their state, under a name such as `ACTIVE`; a part without
-that name looks at all its rows. `replace` says that neighbors replace one point of a public number
-of them, instead of adding or removing one.
+A squared distance of integer rows to an integer center is exact, so whether a point is in a ball is
+a fact about that point alone. Which points are looked at is a function of each row and of releases,
+too: parts hold it in their state (`ACTIVE`); one without that name looks at all its rows.
+`replace`: neighbors replace one point of a public number of them.
 """
 
 import math
@@ -62,8 +61,7 @@ class Crossing(Public):
 
 
 class Points(PointQuery):
-    """The number of active points; and how many rows each part has, for coins of the rows, which
-    cannot be released."""
+    """The number of active points; and how many rows each part has, which cannot be released."""
 
     class Answer(NamedTuple):
         number: Sealed
@@ -97,8 +95,7 @@ class CountsAbout(PointQuery):
 
 
 class BallCounts(PointQuery):
-    """The numbers of active points within squares (m,) of a center (d,), and scores of the squares
-    that are high where the numbers reach a target."""
+    """Numbers of active points within squares (m,) of a center (d,), and scores by the target."""
 
     center: np.ndarray
     squares: np.ndarray

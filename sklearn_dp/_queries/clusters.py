@@ -59,8 +59,8 @@ class Pinned(Step):
 
 
 class Nearest(CellQuery):
-    """Weights in bins of distances, over `scales` (k,), to the nearest of integer centers (k, d);
-    and weights next to each center."""
+    """Weights in bins of distances, over `scales` (k,), to the nearest of centers; and of
+    centers."""
 
     centers: np.ndarray
     scales: np.ndarray
@@ -107,8 +107,8 @@ def residual_claim(radius: np.ndarray, d: int, facts: Facts) -> Claim:
 
 
 class ClusterSums(Query):
-    """After `Nearest`: sums (k, d) of residuals clipped to a radius (k,); and, with a cap (k,),
-    sums (k,) of squared distances of at most so much each."""
+    """After `Nearest`: sums (k, d) of residuals clipped to a radius (k,), and of capped squares
+    (k,)."""
 
     radius: np.ndarray
     cap: np.ndarray | None
@@ -139,7 +139,7 @@ class ClusterSums(Query):
 
 class CappedSquares(Query):
     """Two sums of capped squares, to the nearest center and to the last point; the number of rows
-    that are far from every center, which are in neither; and, with bounds, of those beyond them."""
+    far from all centers, which are in neither; and, with bounds, of those beyond them."""
 
     points: np.ndarray  # (k + 1, d), integers: the centers, and the point
     caps: np.ndarray  # (k,), of squares
@@ -195,8 +195,7 @@ class CappedSquares(Query):
 
 
 class CappedSum(Query):
-    """One sum of squared distances, of at most `cap` squared each, to the nearest of integer
-    centers (k, d)."""
+    """One sum of squared distances, up to `cap` squared each, to the nearest of integer centers."""
 
     centers: np.ndarray
     cap: float  # in lengths

@@ -47,12 +47,8 @@ def covariance_of_core(
     *,
     centered: bool,
 ) -> np.ndarray | None:
-    """The covariance (d, d) of the core with noise, in squared grid steps; None if it is too small.
-
-    `budgets` are the plan entries of the filter, of the size and of the matrix, with their rho and
-    delta. The size is released lowered, so that it is too large with probability at most delta; the
-    noise is chosen for it.
-    """
+    """The noisy covariance (d, d) of the core, in squared grid steps; None if it is too small. The
+    size is released lowered, so that it is too large with probability at most delta."""
     (core, *of_core), (size_of, *of_size), (matrix, *of_matrix) = budgets
     numbers = numbered(rows.table)
     draws = addressed_draws(session, numbers.size)
@@ -102,11 +98,8 @@ def spread(distance: float) -> float:
 
 
 def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The noise for a released core size, or None where it would say nothing.
-
-    With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
-    G being standard normal: see :mod:`sklearn_dp._privacy.mechanisms.proportional`.
-    """
+    """The noise for a released core size, or None where it would say nothing: see
+    :mod:`sklearn_dp._privacy.mechanisms.proportional`."""
     if size < 1:
         return None
     eta = least_eta(spread(distance) / size, d, rho, delta)
@@ -116,8 +109,8 @@ def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, if `centered`, or covariance of the rows of each block: zero for an empty one.
-    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps."""
+    """Second moment, or covariance, of the rows of each block, (n_blocks, d, d), as Python
+    integers."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low
@@ -198,8 +191,8 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
 
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
-    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered. Cholesky, all
-    m at a time and in place: those that failed go on with a pivot of one."""
+    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered:
+    Cholesky's."""
     definite = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift

@@ -1,8 +1,4 @@
-"""Parts of the points that released balls cut off, and which of them a row is in.
-
-A point is inside or outside of a ball, so that the two parts of a node are about disjoint sets of
-units: points are one for each unit.
-"""
+"""Parts of the points, one for each unit, that released balls cut off: disjoint sets of units."""
 
 from __future__ import annotations
 
@@ -112,8 +108,7 @@ class LeafLabels(Step):
 
 
 class BallLabels(Step):
-    """Each row has the number of the first ball that it is near, or else that of the nearest
-    center, along released axes (d, q)."""
+    """The number of the first ball that a row is near, or of the nearest center, on axes (d, q)."""
 
     axes: np.ndarray | None
     centers: np.ndarray  # (k, q), integers

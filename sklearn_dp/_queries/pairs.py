@@ -1,14 +1,10 @@
 """How many points lie near each point, and the score of a radius that is made of these numbers.
 
-Comparing all pairs takes the points, or a sample of them, at the place of the fit: nothing else of
-the rows is collected, and nobody but this question sees it.
+The points, or a sample of them, are taken to the place of the fit, where nobody but this question
+sees them. They are integer rows of norm at most 2**24, so every squared distance is an integer of
+at most 2**50 that float64 matrix products give exactly.
 
-Points are integer rows of norm at most 2**24 (see :mod:`sklearn_dp._privacy._grid`), so every
-squared distance is an integer of at most 2**50 that float64 matrix products give exactly: counts
-do not depend on the size of a tile, on the order of the rows or on BLAS.
-
-Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores
-do: they make the scores of windows, for recursive searches.
+Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores do.
 """
 
 from collections.abc import Callable
@@ -31,12 +27,9 @@ MOST_RADII = 2**14
 
 
 class Radii(Public):
-    """A public grid of radii. In steps: the second is at most `least`, the last at least `most`.
-
-    A distance belongs to radius j if its square is at most ``squares[j]``, an integer;
-    ``before[j]`` is the index of the radius that must still be too small for j to be a good answer,
-    -1 for none.
-    """
+    """A public grid of radii, from `least` to `most` steps. A distance belongs to radius j if its
+    square is at most ``squares[j]``; ``before[j]`` is the radius that must still be too small, or
+    -1."""
 
     least: float
     most: float
@@ -104,8 +97,7 @@ class LinearRadii(Radii):
 def neighbor_counts(
     rows: np.ndarray, radii: Any, *, tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS)
 ) -> np.ndarray:
-    """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included. The
-    rows are integer-valued float64 of norm at most 2**24, the distances taken in tiles."""
+    """Number (int32, (n, m)) of integer-valued rows within each of m `radii` of each row."""
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -166,8 +158,7 @@ def collected(part: Part, among: str, coins: Coins | None) -> ByPart:
 
 
 class RadiusScores(PointQuery):
-    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it reaches
-    t^2: of the active points, or of a sample of them."""
+    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it is t^2."""
 
     radii: Radii
     t: int

@@ -112,8 +112,7 @@ class SumAndTotals(Query):
 
     @staticmethod
     def scales(units: UnitFacts) -> tuple[float, np.ndarray]:
-        """The claims of the sum, in limits, and the totals (t,), in units: the noise is in
-        proportion."""
+        """The claims of the sum, in limits, and the totals (t,), in units, like their noise."""
         totals = np.array(_TOTALS[: 3 if units.own_weights else 1])
         joint = math.sqrt(1 + float(np.sum(1 / totals**2)))
         return joint, totals * joint

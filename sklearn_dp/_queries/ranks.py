@@ -86,8 +86,7 @@ class RankQuery(Query):
 
 
 class ColumnRanks(RankQuery):
-    """Ranks of values by column, moved between `low` and `high`: a value is in the bin whose lower
-    edge it reaches."""
+    """Ranks of values by column: in the bin whose lower edge it reaches, from `low` to `high`."""
 
     edges: np.ndarray  # (d, n_bins - 1), increasing
     low: np.ndarray  # (d,)

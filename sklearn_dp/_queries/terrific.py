@@ -1,7 +1,5 @@
-"""Scores of terrific balls: full inside, empty around, and not alone in the world [1]_.
-
-A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
-next to none are within c r of its center but outside of it, and at least about t are farther away.
+"""Scores of terrific balls [1]_; what these are, see
+:mod:`sklearn_dp._published.separated_gaussians.terrific`.
 
 References
 ----------
@@ -41,8 +39,8 @@ def terrific_scores(
 
 
 class BallScores(PointQuery):
-    """The scores of balls of active points about centers (m, q), of squares (r,), which are to be
-    empty up to larger ones; and a public `tilt` (r,) more: (m r,)."""
+    """The scores of balls about centers (m, q), of squares (r,), empty up to larger ones; plus a
+    public `tilt` (r,)."""
 
     centers: np.ndarray
     near: np.ndarray
@@ -61,8 +59,7 @@ class BallScores(PointQuery):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         """One pass: each squared distance falls into a cell between two of all the radii, and sums
-        of cells from the left are the counts of balls. That is m searches for a row, where
-        comparing with each radius would take 2 m r comparisons."""
+        of cells from the left are the counts of balls."""
         rows, active, every = part[ROWS], part.state.get(ACTIVE), self._every
         m, width, directions = len(self.centers), len(every) + 1, -2.0 * self.centers.T
         counts, offset = np.zeros((m, width), dtype=np.int64), np.arange(m) * width
@@ -92,8 +89,8 @@ class BallScores(PointQuery):
 
 
 class LargestScores(PointQuery):
-    """t L(r) for each radius: the sum of the t largest scores of balls about active points, or
-    those of a sample. Each is between 0 and t**2; short of t points, the missing scores are 0."""
+    """t L(r) for each radius: the sum of the t largest scores (0 if missing) of balls about
+    points."""
 
     radii: np.ndarray
     ratio: float

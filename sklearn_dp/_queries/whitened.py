@@ -1,16 +1,10 @@
 """Counts, sums and second moments of whitened, clipped rows, and bins of their whitened lengths.
 
-Whitening maps a row to where a released component would be a standard normal: subtract the center,
-take coordinates along the axes, divide by the scales. Which component a row counts for, and with
-what weight, is decided there. A neighbor must not change such a decision about another row, so the
-whitening of a row is an exact product with an integer basis, and elementwise from there: a function
-of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
-may add in another order when there is a row more.)
-
-The weights of a row in the components sum to at most one, whatever they are. So all components
-together cost what one costs.
-
-Labels say which component a row is of, by released numbers, where whitening has not begun.
+Whitening maps a row to where a released component would be a standard normal. Which component a row
+counts for, and with what weight, is decided there. The whitening of a row is an exact product with
+an integer basis, and elementwise from there: a function of the row and of released values alone,
+bit for bit. The weights of a row in the components sum to at most one, so all components together
+cost what one costs.
 """
 
 import math
@@ -115,14 +109,13 @@ class Whitening(Public):
         return products
 
     def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
-        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard deviation:
-        elementwise."""
+        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard
+        deviation."""
         white = products * (steps / (_BASIS * self.scales))[:, None]
         return np.trunc(white, out=white)
 
     def squares(self, products: np.ndarray) -> np.ndarray:
-        """Squared whitened lengths (n,) of exact products: exact integers over the square of a
-        step."""
+        """Squared whitened lengths (n,) of exact products: exact integers over squared steps."""
         # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
         farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
         white = self.whitened(products, _FINE)
@@ -135,15 +128,14 @@ class Whitening(Public):
 
 
 class WhitenedMoments(Query):
-    """Moments of each of k components: its counts (k,), sums (k, d) of whitened rows and second
-    moments (k, p) of these; clipped to two radii, of sums and of second moments.
+    """Moments of k components: counts (k,), sums (k, d) of whitened rows and second moments (k, p)
+    of these; clipped to two radii.
 
-    Rows have the weights of their components: of their labels (`labeled`), of what a part holds, or
-    :func:`component_weights`. What a part holds of either is gone afterwards. A second moment is an
-    upper triangle, a diagonal ("diag"), a trace ("spherical"), or one triangle for all ("tied").
-    With `fourths` it is one vector: of these, and of sums (k, d) of the fourth powers of columns
-    over their standard deviations, of rows clipped to the second radius.
-    """
+    Rows have the weights of their components: of their labels (`labeled`), of what a part holds
+    until then, or :func:`component_weights`. A second moment is an upper triangle, a diagonal
+    ("diag"), a trace ("spherical"), or one triangle for all ("tied"). With `fourths` it is one
+    vector: of these, and of sums (k, d) of the fourth powers of columns over their standard
+    deviations."""
 
     components: tuple[Whitening, ...]
     radii: tuple[float, float]
@@ -240,9 +232,8 @@ class WhitenedMoments(Query):
 
 
 class WhitenedDistances(Query):
-    """For each of k components, the weights of rows in bins of whitened lengths: (k, bins). Where
-    there are several, the weights of rows are kept for :class:`WhitenedMoments`, which asks of the
-    same ones next."""
+    """For each of k components, the weights of rows in bins of whitened lengths: (k, bins). The
+    weights are kept for :class:`WhitenedMoments`, which asks of the same ones next."""
 
     components: tuple[Whitening, ...]
     edges: np.ndarray  # (bins + 1,), increasing
@@ -300,8 +291,7 @@ def component_weights(
 
 
 def _share(bits: np.ndarray) -> np.ndarray:
-    """Two to the power of numbers of which the largest is 0 in each row; 0 below 2**-64, which adds
-    nothing to sums."""
+    """Two to the power of numbers, the largest of which is 0 in each row; 0 below 2**-64."""
     share, near = np.zeros(bits.shape), np.flatnonzero(bits > -64.0)
     share[near] = exp2(bits[near])
     return share
@@ -328,8 +318,7 @@ def _clipped(
 
 
 def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Integer columns times factors of at most one, rounded toward zero; not copied where all are
-    one."""
+    """Integer columns times factors of at most one, toward zero; not copied where all are one."""
     if (factors == 1.0).all():
         return white
     white = white * factors
@@ -337,8 +326,7 @@ def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
-    """The entries of the sum of x x^T that a form has, exact: squares of at most 2**30, 2**16 of
-    them."""
+    """The entries of the sum of x x^T that a form has, exact: 2**16 squares of at most 2**30."""
     if form == "diag":
         return exact_integers(np.square(x).sum(axis=0))
     if form == "spherical":
