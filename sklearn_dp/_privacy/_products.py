@@ -1,9 +1,5 @@
-"""Exact sums of products of integer rows, in floats that hold them.
-
-Integers of bounded size are added up in float64, where BLAS is fast: as long as every sum of some
-of the terms stays below 2**53 no addition rounds, and a row changes the sum by its own products and
-by nothing else, whatever the order and the other rows.
-"""
+"""Exact sums of products of integer rows: as long as every sum of some of the terms stays below
+2**53 no addition in float64 rounds, whatever the order and the other rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

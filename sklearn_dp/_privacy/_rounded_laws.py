@@ -44,9 +44,9 @@ class LazyUniform:
         self.value, self.bits, self.more = value, bits, more
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
-        """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high. x
-        is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
-        interval does contain x. They halve it at least 64 times: this ends."""
+        """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
+        It ends: bits halve the interval at least 64 times, and are nearly always drawn only if it
+        contains x."""
         while True:
             low, high = bounds(self.bits + WORD)
             if (self.value + 1) << WORD <= low:
@@ -58,8 +58,7 @@ class LazyUniform:
 
 
 def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> int:
-    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k. Each call of
-    `exceeds` is a decision about the noise. `guess` is nearly always right, or off by one."""
+    """The smallest k >= first with not exceeds(k), which is decreasing in k, near a `guess`."""
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
         low, high, step = low - step, low, 2 * step
@@ -204,8 +203,7 @@ _WIDTH = 0.64
 def guarded_round(
     ideal: np.ndarray, radius: np.ndarray, scale: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rounded products as int64, and the indices where the error bound does not vouch for them.
-    Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps."""
+    """Rounded products, and the indices where the error bound, `radius`, does not vouch."""
     product = ideal * scale
     rounded = np.rint(product)
     product -= rounded  # exact: the difference of a double and the nearest integer
@@ -216,8 +214,7 @@ def guarded_round(
 
 class _SymmetricLaw(NamedTuple):
     """The top bit of a word is the sign, the others are the tail probability's numerator. A named
-    tuple, so that laws are compared and hashed by their fields: blocks keep one transform for each
-    law."""
+    tuple: blocks keep one transform for each law."""
 
     tail_bits: int  # the tail probability is numerator 2^-tail_bits
     quantile: Callable[..., Any]  # minus the magnitude of a tail probability, in doubles
@@ -235,9 +232,8 @@ class _SymmetricLaw(NamedTuple):
         return ideal, radius
 
     def exact(self, word: int, scale: Fraction, guess: int, more: Callable[[], int]) -> int:
-        """The rounded magnitude that belongs to `word`, by integer arithmetic. `scale` is exactly
-        the float that the fast path used, `guess` what that gave; `more` gives further random
-        words."""
+        """The rounded magnitude of `word`, by integer arithmetic: `scale` is exactly the float of
+        the fast path, `guess` what that gave; `more` gives further random words."""
         lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
 
         def exceeds(

@@ -117,8 +117,8 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret. `source` is the
-        session's noise: the number of runs is protected like noise."""
+        """Candidates of the runs, in an order that tells nothing; a secret, from the session's
+        noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
@@ -126,8 +126,7 @@ class Thin:
 
 @dataclass(frozen=True)
 class Geometric:
-    """A geometric number of runs, each of a candidate drawn at random; or `cap` of them if that is
-    smaller, for a search of constant time."""
+    """A geometric number of runs, at most `cap` of them, each of a candidate drawn at random."""
 
     m: int  # candidates
     gamma: float  # in (0, 1], rounded down to a multiple of 2^-63: one over the expected number
@@ -178,12 +177,9 @@ def _geometric(source: NoiseSource, gamma: float, cap: float) -> int:
 
 
 def choose_rule(m: int, coverage: float = 0.9, *, constant_time: bool = False) -> Thin | Geometric:
-    """The cheapest rule for `m` candidates, 2 at least, that tries each with a wanted probability.
-
-    `coverage`, in (0, 1) and at least 1 / m, is the probability that the best candidate is among
-    those tried. `constant_time`: the number of runs must have a bound, so that always as many can
-    be made. Thin up to 5 candidates, where it is the cheaper one; geometric beyond.
-    """
+    """The cheapest rule for `m` candidates, 2 at least, that tries the best with probability
+    `coverage`: thin up to 5, geometric beyond. `constant_time`: the number of runs must have a
+    bound."""
     m = _count("m", m, 2)
     coverage = check_positive("coverage", coverage)
     if not 1 / m < coverage < 1:
@@ -288,9 +284,8 @@ def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
 
 
 def _log_curves(a: np.ndarray, mu: float) -> np.ndarray:
-    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`. The formulas are
-    those of `accounting`, which explains them: with the Mills ratio M, delta is ``phi(a) (M(a) -
-    M(a + mu))``, an integral where the difference would cancel."""
+    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`, by the formulas of
+    `accounting`: ``phi(a) (M(a) - M(a + mu))``, an integral where the difference would cancel."""
     capped = np.minimum(a, _FAR)
     if mu < 0.25:
         x = capped[:, None] + mu / 2 * (1 + _NODES)
@@ -342,9 +337,8 @@ def selection_refit(
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:
-    """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down. As for
-    `selection_mu`; `mu_other` is that of the releases before the choice. A ValueError if the choice
-    leaves nothing."""
+    """Largest mu of a last fit after a choice, as for :func:`selection_mu`; a ValueError if there
+    is none."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
     total = _largest(

@@ -1,11 +1,9 @@
 """Decisions about single units, released only through what is computed from the survivors.
 
-Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
-in :mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a
-threshold, or a coin of exact probability.
-
-Both decide about each unit by that unit's score and its own noise alone, so a unit that is added
-changes other units' decisions only through their scores. `sensitivity` bounds that change.
+What such a filter costs, and for which mechanisms, is proved in
+:mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a threshold, or a
+coin of exact probability, of each unit by itself. A unit that is added changes other units'
+decisions only through their scores, by `sensitivity`.
 """
 
 import math
@@ -32,14 +30,11 @@ def noisy(
     most: float = math.inf,
     fixed: bool = False,
 ) -> Release:
-    """A noisy score against a threshold; see :func:`friendly_core_filter`.
+    """A noisy score against a threshold, which gives a mask; see :func:`friendly_core_filter`.
 
-    The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
-    `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,
-    since the cost depends on how many scores move, which only the caller's proof knows: no common
-    unit's score by more than `sensitivity`, and `rho` pays for `most` common units. `fixed`: the
-    elements are results of blocks, of which one is replaced.
-    """
+    Scores, `sensitivity`, `sigma`, `bad` and the `threshold` above it are in grid steps. Unlike
+    other laws' the noise scale is the caller's: the cost depends on how many scores move, which
+    only the caller's proof knows."""
     scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
     sigma = float(check_cost("sigma", sigma))
     require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
@@ -59,14 +54,9 @@ def noisy(
 def bernoulli(
     numerators: np.ndarray, denominator: int, sensitivity: float, rho: float, delta: float
 ) -> Release:
-    """Coins of probability numerators / denominator; see :func:`unit_bernoulli`.
-
-    A coin is a uniform integer below the denominator, compared with the numerator: its probability
-    is exact, where that of a comparison with a uniform float would be off by up to 2^-53.
-
-    `sensitivity` is the l1 distance of the vectors of probabilities, `rho` and `delta` are as
-    proved by the caller.
-    """
+    """Coins of probability numerators / denominator; see :func:`unit_bernoulli`. A coin is a
+    uniform integer below the denominator, compared with the numerator: its probability is exact,
+    where that of a comparison with a uniform float would be off by up to 2^-53."""
     numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
     require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
     denominator = int(denominator)

@@ -37,9 +37,8 @@ def sigma_of(sensitivity: Any, rho: float) -> Any:
 
 
 def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
-    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`. One
-    sensitivity for all entries, or one for each: a matrix, say, whose diagonal moves by more. `rho`
-    is the zCDP cost of the whole vector; `unit`, the length of a step, is for the report."""
+    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
+    `rho` is the cost of the whole vector, with one sensitivity, or one for each entry."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)
@@ -57,9 +56,8 @@ def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Releas
 
 
 def inner(value: Any, sensitivity: Any, epsilon: float, delta: float) -> Release:
-    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise. It
-    costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
-    the theorem about the step asks of this draw."""
+    """A draw of a step that has been paid for, (epsilon, delta)-DP, as the theorem about the step
+    asks, by the analytic formula for ideal Gaussian noise."""
     sensitivity = positive_sensitivity(sensitivity)
     # The product is off by half a place: 1e-15 is more than four.
     sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)

@@ -43,17 +43,13 @@ def stability(
     sensitivity: float = 1.0,
     cells: int = 1,
 ) -> Release:
-    """Cells far above one; see :func:`stability_histogram`.
+    """Cells far above one, as (codes, values) in order; see :func:`stability_histogram`.
 
-    Distinct `codes` of the occupied cells, int64 or bytes. Bytes serve cells of many coordinates:
-    their order is public. `counts`, at least 1, are the numbers of units; every unit is in at most
-    `cells` cells, in each of them once. The cost is `rho` but for failures; `delta`, in (0, 1/2),
+    Distinct `codes` of the occupied cells, int64 or bytes (of a public order), with `counts` of
+    units, at least 1; every unit is in at most `cells` cells, once in each. `delta`, in (0, 1/2),
     is the chance that any cell which only one data set has is seen. `sensitivity` is the l2
     distance of the counts of neighbors in the cells of both: the root of `cells` where a unit is
-    added or removed, that of twice as many where it is replaced.
-
-    The output is (codes, values), in the order of the codes.
-    """
+    added or removed, that of twice as many where it is replaced."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
@@ -110,15 +106,12 @@ def stability_histogram(
     sensitivity: float = 1.0,
     cells: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one.
+    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one: (rho,
+    delta)-zCDP, see the top of this module.
 
-    `codes` are the occupied cells, distinct int64 or bytes: nobody needs to know which could
-    be. A unit counts once in at most `cells` cells. `delta` is the chance that any cell of a
-    single unit is seen, `sensitivity` the l2 distance of the counts of neighbors: the root of
-    `cells`, or of twice as many where a unit is replaced.
-
-    (rho, delta)-zCDP: see the top of this module.
-    """
+    `codes` are distinct int64 or bytes. A unit counts once in at most `cells` cells. `delta` is the
+    chance that any cell of a single unit is seen, `sensitivity` the l2 distance of the counts of
+    neighbors."""
     release = stability(codes, counts, rho, delta, sensitivity, cells)
     codes, values = session._release(entry, release)
     return codes.copy(), values.astype(np.float64)
@@ -127,8 +120,7 @@ def stability_histogram(
 def release_names(
     session: Any, entry: str, sealed: SealedNames, *, rho: float, delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release cells far above one, by names that nobody could list: their names and noisy
-    counts; see :func:`stability_histogram`."""
+    """Release names, and noisy counts, of cells far above one; see :func:`stability_histogram`."""
     names, counts = session._opened(sealed)
     return stability_histogram(
         session,
