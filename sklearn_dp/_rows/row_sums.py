@@ -1,9 +1,5 @@
-"""Exact functions of integer rows, and sums of them: distances, clipped residuals, counts.
-
-Each is a function of one row and of released values, bit for bit (:mod:`.rows` says why and how).
-Nothing here releases anything: :func:`clipped_sums` and :func:`square_sums` are the exact
-statistics that callers hand to the session, with what a unit adds to them.
-"""
+"""Exact functions of integer rows, and sums of them: distances, clipped residuals, counts; each of
+one row and of released values, bit for bit (:mod:`.rows`)."""
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -19,8 +15,8 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest, of lowest index, of integer centers (k, d) of norm at most 2**25, and the
-    squared distance to it, exactly; unreleased."""
+    """The nearest, of lowest index, of integer centers (k, d), and its squared distance,
+    exactly."""
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows)
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
@@ -41,9 +37,8 @@ def lines(directions: np.ndarray, x: np.ndarray | NearRows) -> np.ndarray:
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it. A
-    row of scores for each center: whole rows are compared faster than short columns. NaN is no
-    score; where all are, the index is 0."""
+    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it.
+    NaN is no score; where all are, the index is 0."""
     best, k = np.fmin.reduce(scores, axis=0), len(scores)
     # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
     ranks = np.arange(k, 0, -1, dtype=np.min_scalar_type(k)).reshape(-1, *[1] * best.ndim)
