@@ -229,8 +229,7 @@ def numbers(
 ) -> Any:
     """The rows of a table whose schema has been checked, as float64 or float32; CSR if sparse.
 
-    An error for entries that are no numbers, which quotes none of them.
-    """
+    An error for entries that are no numbers, which quotes none of them."""
     rows, wrong, columns = quietly_read(name, _read, X, given)
     if wrong:
         raise _error_of(wrong, columns, name)

@@ -59,8 +59,7 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 
     Each cost by itself is the exact largest sum over all combinations of values: what is common,
     and of each key the dearest value, as a unit may have any value of one key whatever it has of
-    another. The two lists may be of different units.
-    """
+    another. The two lists may be of different units."""
     paid: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for key, value, *costs in lines:
         columns = paid.setdefault(key, {}).setdefault(value, ([], []))

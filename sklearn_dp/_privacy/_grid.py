@@ -117,8 +117,7 @@ class NearRows:
     Everything here has the bits that it has of the rows themselves, as integers are added up that
     floats hold. The rows, b and s have norms of at most 2**25.3, the columns of a matrix 2**26: by
     Cauchy and Schwarz all terms of s.c + b.c together are at most 2**52.3 in magnitude, those of
-    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3.
-    """
+    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3."""
 
     def __init__(self, base: np.ndarray, few: csr_array) -> None:
         self.base, self.few = base, few

@@ -127,8 +127,7 @@ def _alternating_bounds(
     `first(work)` is t_0 2^work up to `error` units, y = numerator / denominator. With floor at
     every step the unit errors obey e_n <= e_(n-1) y / n + 1, hence e_n <= (error + 1) exp(y); each
     summand is rounded once more; the rest of the series, whose terms decrease when n > 2 y, is at
-    most its first term, and that is below 1 + e_n. Altogether: (n + 2) (error + 2) exp(y).
-    """
+    most its first term, and that is below 1 + e_n. Altogether: (n + 2) (error + 2) exp(y)."""
     spread = 185 * numerator // (128 * denominator) + 1  # exp(y) < 2^spread
     work = precision + ((spread + 32) // WORD + 1) * WORD  # few distinct values: cached
     term = total = first(work)

@@ -27,8 +27,7 @@ class Claim:
     ``sum_i ((v_i - v'_i) / l2_i)^2 <= 1``, with one number for all entries or one for each; where
     there is an `l1`, also ``sum_i |v_i - v'_i| <= l1``, and where there is a `most`, no entry moves
     by more. `unit` is the length of a step. `rate` below one: all this is about a sample, in which
-    each unit is with that probability by coins that nobody knows.
-    """
+    each unit is with that probability by coins that nobody knows."""
 
     l2: Any
     unit: Any = 1.0

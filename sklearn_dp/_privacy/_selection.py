@@ -252,8 +252,7 @@ def _upper_envelope(slopes: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndar
     The lines of the envelope are the lower convex hull of the points (a, b), the zero line being
     the origin: a point on or above the chord of its neighbors goes, all of them at once, until none
     is left. The first point after the origin is told by its slope: the others before it would go
-    one by one.
-    """
+    one by one."""
     a, b = np.concatenate([[0.0], slopes]), np.concatenate([[0.0], intercepts])
     first = np.diff(a, prepend=-1.0) > 0  # of equal slopes, that of the smallest intercept
     a, b = a[first], b[first]
@@ -318,8 +317,7 @@ def selection_mu(
 
     `epsilon` and `delta` are the target of the whole search: noise is post-processing of the ideal
     Gaussian mechanism, so nothing is taken off for its law. `mu_other` is that of all Gaussian
-    releases before and after the choice together.
-    """
+    releases before and after the choice together."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     largest = gaussian_mu(epsilon, delta)
     return _largest(

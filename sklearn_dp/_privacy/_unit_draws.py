@@ -75,8 +75,7 @@ def blocks_of_draws(draws: np.ndarray, n_blocks: int) -> np.ndarray:
 
     The product of 32 random bits and `n_blocks`, at most 2**32, shifted back, is uniform up to a
     relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is independent of the data
-    all the same.
-    """
+    all the same."""
     require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
     return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(
         np.int64, casting="same_kind"
@@ -89,8 +88,7 @@ def random_order(session: Any, points: np.ndarray) -> np.ndarray:
     Points (k, d) come in an order of no meaning, which may be another one for a neighbor. If a
     permutation that depends on the two data sets only takes the one arrangement to the other, a
     uniform order absorbs it: both then have the same law. (A divergence is jointly convex, so
-    what holds for each pair of orders coupled this way holds for the mixtures.)
-    """
+    what holds for each pair of orders coupled this way holds for the mixtures.)"""
     order = np.arange(len(points))
     for last in range(len(order) - 1, 0, -1):
         other = int(session._noise.uniform_integers(last + 1))

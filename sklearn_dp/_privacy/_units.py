@@ -235,8 +235,7 @@ class Units:
     * `excess`: by how much the own weight of each row exceeds that of a whole unit, in steps of
       `weights`; that of a unit counts as one unit at most. None: not known, and taken for nothing;
     * `numbers`: of the units among those of all parts, where these are the rows of one; or None,
-      for 0, 1, ...
-    """
+      for 0, 1, ..."""
 
     weights: Any  # ndarray of int64, or None
     own_weights = False

@@ -127,8 +127,7 @@ def core_add_remove(
     delta / 2. The scores of the others, at most n - 1, differ by exactly 1 half count; with
     variance upper / (2 rho) that costs (n - 1) rho / upper <= rho. Decisions are independent given
     `upper`, so dropping the bad ones leaves the rest alone. Two survivors are then friends of more
-    than half of the common elements: they share one.
-    """
+    than half of the common elements: they share one."""
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
@@ -157,8 +156,7 @@ def core_fixed_size(
     Of the t elements t - 1 are common. A bad one has at most (t - 1)/2 friends among these, so its
     score is at most 2 floor((t - 1)/2) + 2 - t, which is 0 for an even t and 1 for an odd one; it
     survives with probability at most delta / t. The other scores move by at most 2 half counts:
-    4 (t - 1) / (2 sigma^2) = rho.
-    """
+    4 (t - 1) / (2 sigma^2) = rho."""
     size = len(friends)
     if size < 2:
         raise ValueError("a core of a fixed size needs at least 2 elements.")
@@ -205,8 +203,7 @@ def core_basic(
 
     Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
     y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
-    common, n in all among n - 1 elements.
-    """
+    common, n in all among n - 1 elements."""
     size = len(friends)
     width = max(size, 1)
     chances = np.clip(2 * friends - size, 0, width)
@@ -309,8 +306,7 @@ def friendly_average(
     `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
     2 radius / size. With m = 0 there is an answer with probability at most `delta` only, and so for
     m = 1. With m for the weight of all rows this is as true: a row of weight w, at most one, moves
-    the average by at most 2 radius w / m.
-    """
+    the average by at most 2 radius w / m."""
     m = len(rows) if weights is None else int(weights.sum())
     size = core_size(session, size_entry, m, units, rho=rho_size, delta=delta, scale=scale)
     if size < 1:
@@ -354,8 +350,7 @@ def basic_average_budget(epsilon: float, delta: float) -> tuple[float, float, fl
 
     The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its failure
     event. With g = `BASIC_GAMMA` the whole is (g (exp(e) - 1), 2 g delta_inner exp(e +
-    epsilon))-DP; e and delta_inner solve that for epsilon and delta.
-    """
+    epsilon))-DP; e and delta_inner solve that for epsilon and delta."""
     inner = math.log1p(epsilon / BASIC_GAMMA) * (1 - ROUNDING)
     delta_inner = delta / (2 * BASIC_GAMMA * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)

@@ -83,8 +83,7 @@ class BallMoments(Query):
         (q / 2^15)^2; and one to the number. Each over its claim, squared, sums to
         (1 - weight - powers) + powers + weight = 1. A point of weight w, a part of `units.scale`
         steps, adds w times that, so at most w^2 of it; several of one unit, of weights that sum to
-        at most one, a mean of such vectors.
-        """
+        at most one, a mean of such vectors."""
         d, units = facts.n_features, facts.units
         l2: list[Any] = [np.full(d, self.sum_limit), [self.number_limit * units.scale]]
         unit: list[Any] = [np.full(d, facts.unit), [units.step]]

@@ -179,8 +179,7 @@ class BallSum(PointQuery):
 
         So the two are one release. The weight w = 1 / (1 + sqrt(d)) of the number minimizes
         d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the number for a
-        mean at the border of the ball.
-        """
+        mean at the border of the ball."""
         d, radius, up = facts.n_features, math.sqrt(self.square), 1 + 1e-12
         if self.replace:
             # Both points inside: the sum moves by at most 2 radius, the number stays: 4/4 = 1. One

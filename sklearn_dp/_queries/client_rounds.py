@@ -488,8 +488,7 @@ def _bound_of_a_swap(name: str, bound: float, asked: ClientRound) -> float:
     l1. In l2, |v - w|^2 <= 2 b^2 - 2 v.w. For counts v.w >= 0, and for second moments too: the
     trace of a product of positive semidefinite matrices. Those of clients are rounded: for P and Q
     before, p = P - v and q = Q - w with entries up to e, of Frobenius norm up to d e,
-    v.w = P.Q - p.w - v.q - p.q >= -2 b d e - (d e)^2, so |v - w|^2 <= 2 (b + d e)^2.
-    """
+    v.w = P.Q - p.w - v.q - p.q >= -2 b d e - (d e)^2, so |v - w|^2 <= 2 (b + d e)^2."""
     if is_count(name):
         return 2 * bound if asked.l1.size else _ROOT_2 * bound
     if name != "second moment":
@@ -506,8 +505,7 @@ def _pattern(name: str, n_features: int) -> float | np.ndarray:
     For the change M of a moment, |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 is at most bound^2.
     With s = bound on the diagonal and bound / sqrt(2) off it, sum (M_ab / s_ab)^2 is at most 1: so
     much may a vector move that gets noise in proportion to s. The noise is isometric in Frobenius
-    norm then, and turns no axis of the released subspace more than another.
-    """
+    norm then, and turns no axis of the released subspace more than another."""
     if name != "second moment":
         return 1.0
     diagonal = np.equal(*upper_triangle(n_features))

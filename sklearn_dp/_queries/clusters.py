@@ -187,8 +187,7 @@ class CappedSquares(Query):
         and nothing to the third. Each number over its scale, a unit moves the vector by a length of
         at most one: sqrt(1/2 + 1/2), or 1. Beyond bounds it also adds at most `ERROR_STEPS` to a
         fourth number: over these scales its square is (1 - outside) + outside = 1. With weights of
-        sum one, no more (triangle inequality).
-        """
+        sum one, no more (triangle inequality)."""
         scales = self.scales
         unit = np.append(self.largest * facts.unit**2, np.ones(len(scales) - 2)) / ERROR_STEPS
         return (Claim(np.array([round_up(scale * ERROR_STEPS) for scale in scales]), unit),)

@@ -68,8 +68,7 @@ class ScoreSum(Query):
     Why the middle: a score in [0, 1] could move its sum by 1, and not by 1/2, so half of the noise
     is gone. The price is that the number is a sum above n times the middle, with n unknown. For a
     choice that is no loss, because n is the same for all candidates. Why not a mean: its
-    denominator n is not public, and a change of n moves all terms at once.
-    """
+    denominator n is not public, and a change of n moves all terms at once."""
 
     low: float
     high: float

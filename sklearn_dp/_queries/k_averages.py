@@ -134,8 +134,7 @@ def box_means(
 
     With one set, one change and p = d: the average of [1]_. Half of epsilon goes to the boxes:
     2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
-    as one Gaussian mechanism, a quarter to the sizes.
-    """
+    as one Gaussian mechanism, a quarter to the sizes."""
     p = sets[0].shape[1]
     boxes = np.array(
         [

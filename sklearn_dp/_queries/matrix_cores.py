@@ -92,8 +92,7 @@ def spread(distance: float) -> float:
     n (Avg - Avg') = X - Y. Of X <= (1 + k) Y take the share 1 / (1 + k), of
     X <= (1 + k) Avg' the rest: X <= Y + k Avg'. The other way round it is the same. With X
     added to n - 1 others, n Avg = (n - 1) Avg' + X and Avg' / (1 + k) <= X <= (1 + k) Avg', so
-    that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n).
-    """
+    that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n)."""
     return ((1 + distance) ** 2 - 1) * _UP
 
 
@@ -129,8 +128,7 @@ def block_sums(
     at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53. Products of
     whole rows would, at 2**48 each: three products of parts, put together as Python integers, are
     the exact second moment. Of shape (n_blocks,), (n_blocks, d) and (3, n_blocks, d, d), the last
-    with products of high parts, of a high and a low one, and of low parts.
-    """
+    with products of high parts, of a high and a low one, and of low parts."""
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
     weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), exact)
@@ -168,8 +166,7 @@ def friend_counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
     All is elementwise in a fixed order, so whether two matrices are friends depends on them alone.
     A Cholesky decomposition of (1 + g) S - S' less a multiple of the identity that exists in
-    floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces.
-    """
+    floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces."""
     # What is not definite may overflow on the way; that must not show.
     with np.errstate(over="ignore", invalid="ignore"):
         return _counts(matrices, distance)

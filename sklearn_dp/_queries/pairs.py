@@ -140,8 +140,7 @@ def radius_scores(counts: np.ndarray, t: int) -> np.ndarray:
     it brings at most t (the cap), and the t - 1 others, rows of old, have risen by at most one
     each: 2 t - 1. Removing is the reverse. Replacing y by u, with T the common rows:
     L(T) <= L(T + u) and L(T) <= L(T + y), and both are at most L(T) + 2 - 1/t.
-    The cap and the number of terms are tied: a count cut at T would cost T + t - 1.
-    """
+    The cap and the number of terms are tied: a count cut at T would cost T + t - 1."""
     top = min(t, len(counts))
     if not top:
         return np.zeros(counts.shape[1], dtype=np.int64)
@@ -194,8 +193,7 @@ def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) 
 def padded(scores: Sealed) -> Sealed:
     """To a power of two, with what is never better than the last score.
 
-    A constant, or the last score: the padding is as sensitive as the scores are.
-    """
+    A constant, or the last score: the padding is as sensitive as the scores are."""
 
     def longer(values: np.ndarray) -> np.ndarray:
         size = 1 << (len(values) - 1).bit_length()
@@ -209,8 +207,7 @@ def window_widths(scores: Sealed, low: int, high: int) -> Sealed:
     ends of some window of 2**j candidates reach.
 
     For a quasi-concave score that is the level of the whole window. The last w is for windows that
-    do not fit: as bad as any.
-    """
+    do not fit: as bad as any."""
 
     def inner(values: np.ndarray) -> np.ndarray:
         columns = [

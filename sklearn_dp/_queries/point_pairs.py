@@ -74,8 +74,7 @@ class PointPairs(PointQuery):
         """u = pairs / n moves by less than 2 when a point is added, removed or replaced. With P
         pairs among the n - 1 common points and q beyond the radius of the other one,
         u - u' = 2 q / n - P / (n (n - 1)), in (-1, 2). In steps of 2^-20; rounding down adds less
-        than one. In a sample a point is there or not.
-        """
+        than one. In a sample a point is there or not."""
         most, n = 2.0 ** (_PAIR_BITS + 1) + 1, len(self.radii)
         far = Claim.of_entries(most, n)
         return Claim(far.l2, 2.0**-_PAIR_BITS, most=most), Claim(math.inf)

@@ -130,8 +130,7 @@ def constants_of(
     probability beta at most. Some proposal that leaves out more than `most` tuples passes with
     probability delta / 2 at most. The quorum is reached although none passed with probability
     delta / 2 at most, if m eps1 >= log(1 / beta) + log(2 / delta): the loop takes the smallest m
-    for which that holds.
-    """
+    for which that holds."""
     spare = 2.0 if discrete else 1.0
     wanted = -math.log(beta) - math.log(delta / spare)
     for m in range(1, t):
@@ -223,8 +222,7 @@ def test_partition(
     """PrivateTestPartition: the points of a tuple whose balls nearly partition all, or None.
 
     epsilon-DP, as far as None is concerned. Think of the proposals as drawn from a copy of the
-    database: each of the two copies costs half. The centers (k, d) are no release.
-    """
+    database: each of the two copies costs half. The centers (k, d) are no release."""
     chosen = step.sample(len(tuples), constants.m)
     index = close_tuples(step, tuples[chosen], tuples, separation, constants, own=True)
     if index is None:
@@ -263,8 +261,7 @@ def release_if_private(
     most passing - most (m d / (2 m)). Failure is the constant None, and its probability is
     (epsilon / 2)-close. For the rest, P[result in Y, E] <= P[E] (e^{epsilon/2} p' + delta / 2), p'
     the probability of Y given E', and P[E] <= e^{epsilon/2} (P[E'] + d). In all
-    (epsilon, delta / 2 + (1 + e^epsilon) d), and that is delta.
-    """
+    (epsilon, delta / 2 + (1 + e^epsilon) d), and that is delta."""
     if not separation > LEAST_SEPARATION:
         raise ValueError("separation must be greater than 6.")
     if tuples.shape[1] < 2:
@@ -304,8 +301,7 @@ def noisy_centers(
     |ln M_i - ln M'_i| <= ln((D + 2) / (D - 2)). The scale is released through its logarithm (the
     published algorithm adds noise to M itself, of a size that depends on M, and is not private)
     and moved up so that it exceeds |c_i - c'_i| but for delta / (4 k); in units of it, the
-    stacked centers are within sqrt(k).
-    """
+    stacked centers are within sqrt(k)."""
     centers = centers[random_order(session, centers)]
     k, d = centers.shape
     reach = np.sqrt(gaps(centers))
@@ -327,8 +323,7 @@ def _noisy_scale(
 
     `reach` (k,) is M, the distance of each center to the next one.
     From |c - c'| <= (M + M') / D and M' <= M (D + 2) / (D - 2):
-    |c - c'| <= M (1 + (D + 2) / (D - 2)) / D = M (2 + 4 / (D - 2)) / D, which is `factor` M.
-    """
+    |c - c'| <= M (1 + (D + 2) / (D - 2)) / D = M (2 + 4 / (D - 2)) / D, which is `factor` M."""
     k = len(reach)
     steps = np.floor(np.log(reach) * _FINE_CENTERS)
     # ln M_i moves by at most ln((D + 2) / (D - 2)); two more steps for rounding. k of them.
@@ -351,8 +346,7 @@ def relative_noise(separation: float, k: int, epsilon: float, delta: float) -> f
     """Typical noise of a center, over its distance to the next one: public.
 
     The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M, moved
-    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation.
-    """
+    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation."""
     _, epsilon, delta = answer_budget(epsilon, delta)
     sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
     width = 2 * k / epsilon * _log_ratio(separation)

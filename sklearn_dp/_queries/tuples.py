@@ -86,8 +86,7 @@ class TuplePairs(PointQuery):
         pairs. Of a private one it is strangers / t - t / 4, in steps of 2^-20. With P strangers
         among the t - 1 common tuples and q of the other one, u = strangers / t moves by 2 q / t -
         P / (t (t - 1)), in (-1, 2), and t / 4 by 1/4: the difference by less than 2. Rounding down
-        adds less than a step.
-        """
+        adds less than a step."""
         fixed, n = self.n_tuples, len(self.radii)
         most = 2.0 ** (_PAIR_BITS + 1) + 1 if fixed is None else 2.0 * (fixed - 1)
         return Claim.of_entries(most, n), Claim(math.inf), Claim(math.inf)
@@ -187,8 +186,7 @@ def match_gamma(
     ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i: it can only be the map to the nearest
     neighbor. Tuples with a NaN match nothing. With the matches, the permutations (a, b, k), the
     index in ``Y[q]`` of the partner of ``X[p, i]``, and the Frobenius distances (a, b) of the
-    matched tuples, inf where they do not match.
-    """
+    matched tuples, inf where they do not match."""
     if not 0 < gamma <= 1:
         raise ValueError("gamma must lie in (0, 1].")
     square = _tuple_distances(X, Y)

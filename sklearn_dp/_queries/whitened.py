@@ -101,8 +101,7 @@ class Whitening(Public):
 
         Exact: rows and centers of at most 2**25 and axes of 2**26 give integers of at most 2**51,
         and so is every sum of some of their terms, by Cauchy and Schwarz. Their difference is that
-        of the row and the center, and below 2**53.
-        """
+        of the row and the center, and below 2**53."""
         basis = np.rint(self.axes * _BASIS).T
         products = basis @ x.T
         products -= (basis @ self.center)[:, None]
@@ -270,8 +269,7 @@ def component_weights(
     `squares` are those of each component, and not asked for where there is one. They are exact
     (entries of at most 2**20, sums below 2**53), and everything after them is elementwise in a
     fixed order, so that a row's weights depend on nothing but that row. (scipy's exp2 is a scalar
-    function; numpy's own may differ by lane.)
-    """
+    function; numpy's own may differ by lane.)"""
     if len(components) == 1:
         return np.full((n_rows, 1), WEIGHT_STEPS, dtype=np.int32)
     weights = np.empty((len(components), n_rows), dtype=np.int32)

@@ -128,8 +128,7 @@ def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> l
     """The first `most` different words of a text, or of a list of words.
 
     `known`, if it is not None, holds all words that count; of others those `left_out`, and long
-    ones, do not. What is neither a text nor a list has no words.
-    """
+    ones, do not. What is neither a text nor a list has no words."""
     words: Any = ()
     if type(text) in (str, np.str_):
         words = _TOKEN.findall(text.lower())

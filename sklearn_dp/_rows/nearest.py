@@ -147,8 +147,7 @@ class _ByProduct:
         With unit roundoff u, the score of a row of length r, which may have been rounded itself, is
         off by at most (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
         (d + 4) u (r + |c|)^2. And numbers that are too small are rounded to zero. Where some may
-        overflow, that is infinite, and all rows are unsure.
-        """
+        overflow, that is infinite, and all rows are unsure."""
         d = rows.shape[1]
         if self.type.bits == 64:  # the fastest bound; that of float32 must not be so loose
             entries = rows.data if issparse(rows) else rows

@@ -68,8 +68,7 @@ def clipped_sums(
 
     `squared` are the squared lengths of the residuals, where they are known. In steps of
     2**-WEIGHT_BITS of the grid: a unit adds residuals of total length, each over its limit, of at
-    most 2**WEIGHT_BITS.
-    """
+    most 2**WEIGHT_BITS."""
     # f (x - c) is at most 2**36, and so are f x and f c.
     exact = sum_type(rows.n_rows, 36)
     sums, mass = np.zeros(centers.shape, dtype=exact), np.zeros(len(centers), dtype=exact)
@@ -114,8 +113,7 @@ def square_sums(
     """Exact sums of min(squared, cap) / cap for each label, of which none is negative.
 
     In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its rows
-    have one; with several they share them out, as their weights sum to one at most.
-    """
+    have one; with several they share them out, as their weights sum to one at most."""
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
     # A row adds at most min(squared, cap) / cap <= 1 of the steps: only while the quotient is one.
     with np.errstate(over="ignore", divide="ignore"):

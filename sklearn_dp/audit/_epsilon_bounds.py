@@ -220,8 +220,7 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
 
         epsilon = rho a + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
 
-    for every a > 1. The function has one minimum only.
-    """
+    for every a > 1. The function has one minimum only."""
 
     def at(log_excess: float) -> float:
         excess = math.exp(log_excess)  # a - 1: orders near 1 would lose their digits
@@ -242,8 +241,7 @@ def rho_of_pure(epsilon: float) -> float:
 
     The worst one is randomized response with the odds exp(epsilon). Its divergence over its order
     is largest as the order falls to 1, where it is the relative entropy of the two coins,
-    ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``.
-    """
+    ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``."""
     p = 1 / (1 + math.exp(-epsilon))
     # p - q = 2 p - 1 has no digits left where epsilon is small.
     return epsilon * (p * -math.expm1(-epsilon))
@@ -256,8 +254,7 @@ def rho_of_laplace(epsilon: float) -> float:
     of scale 1 at a distance of epsilon. The loss is epsilon below the nearer center, falls with a
     slope of 2 to -epsilon at the other one, and stays there; its mean is
     ``epsilon - 1 + exp(-epsilon)``, or as an integral without cancellation that of 1 - exp(-t)
-    from 0 to epsilon.
-    """
+    from 0 to epsilon."""
     if epsilon > 0.5:
         return epsilon + math.expm1(-epsilon)
     return float(epsilon / 2 * np.sum(_WEIGHTS * -np.expm1(-epsilon * (_NODES + 1) / 2)))

@@ -53,8 +53,7 @@ class Law:
     * ``rho(event)`` is the zCDP cost that the event states. None: it costs nothing of its own;
     * `folded`: `numbers` are of the upper half of the law only, as the sign says nothing;
     * `in_rho`: the cost that a replay realizes adds up in rho. That of a pure mechanism is an
-      epsilon, which is compared with the event's own.
-    """
+      epsilon, which is compared with the event's own."""
 
     replay: Callable[[Any, Any, Any], Any] = _keep_recorded
     numbers: Callable[[Any], Numbers] = lambda event: (_NONE, _NONE)

@@ -379,8 +379,7 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) 
     * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
       with every further center, so it chooses the largest number;
     * "cost" is what clusterers minimize, and fair where all have as many centers;
-    * what is left can at least be transformed and transformed back.
-    """
+    * what is left can at least be transformed and transformed back."""
     final, n_steps = steps[-1].estimator, len(steps)
     names = {key.rpartition("__")[2] for each in params for key in each}
     if scoring is not None:

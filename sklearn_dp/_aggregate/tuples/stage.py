@@ -57,8 +57,7 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     all else. Averaging over N, with E e^{N epsilon} = exp(rate (e^epsilon - 1)) =: e^a, bounds the
     side with the unit by (a, delta (e^a - 1) / (e^epsilon - 1)). The other way round, weights
     p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
-    delta with a'.
-    """
+    delta with a'."""
     # 1e-9: for the twelve or so roundings of this formula and of its inverse.
     cost = rate * math.expm1(epsilon) * (1 + 1e-9)
     return cost, delta * math.expm1(cost) / math.expm1(epsilon) * (1 + 1e-9)

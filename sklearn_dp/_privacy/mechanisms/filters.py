@@ -97,8 +97,7 @@ def friendly_core_filter(
     within delta. No common unit's score moves by more than `sensitivity`. `rho` and `delta` are
     as proved by the caller; `rho` pays for `most` common units, and there are more only within
     delta. `fixed`: the elements are not units but results of blocks, of which one is replaced.
-    `units` are the numbers of the units that there are scores of; all of them by default.
-    """
+    `units` are the numbers of the units that there are scores of; all of them by default."""
     release = noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
     return session._release(entry, replace(release, units=units))
 
@@ -120,7 +119,6 @@ def unit_bernoulli(
     0: never kept; of at least `denominator`, which is public and at most 2**63: always.
     `sensitivity` is the proved l1 distance of the vectors of probabilities, over the common
     units; `rho` and `delta` are as proved by the caller; `units` as in
-    :func:`friendly_core_filter`.
-    """
+    :func:`friendly_core_filter`."""
     release = bernoulli(numerators, denominator, sensitivity, rho, delta)
     return session._release(entry, replace(release, units=units))

@@ -84,8 +84,7 @@ def _one_way(order: np.ndarray, log_w: float, excess: float, eta: float, d: int)
 
     Both are passed: for w close to 1 neither follows from the other without loss. The sum of the
     module's docstring over d eigenvalues of this size, for the worse of the two directions;
-    infinite where there is no bound.
-    """
+    infinite where there is no bound."""
     mean = np.square(np.expm1(log_w / 2)) / (2 * eta**2)
     worst = np.zeros(order.shape)
     for sign, shift in ((1, order * excess), (-1, (1 - order) * excess)):
@@ -169,8 +168,7 @@ def draw(noise: NoiseSource, total: np.ndarray, count: int, bits: int, eta: floa
     least of its diagonal is then above 2^-33. For eta above 2^-15, entry (a, b) of M M^T given the
     rows of M above row a is a Gaussian, or the square of one and a constant; but for a probability
     below 2^-750 its density is below 2^250 (for an entry of M to be below 2^-800 has one of at most
-    2^-750), and the 2^-1074 to which the Gaussians are known move it by less than 2^-980.
-    """
+    2^-750), and the 2^-1074 to which the Gaussians are known move it by less than 2^-980."""
     d = len(total)
     root = _root((total << (2 * _ROOT_BITS - bits)) // count)
     fine = _fine_gaussians(noise, d)
