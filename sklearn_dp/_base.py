@@ -74,8 +74,7 @@ _open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
 
 @contextmanager
 def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
-    """In this block, `opened` makes the session of the next fit of an estimator, from its plan, but
-    not of other fits on the way."""
+    """In this block, `opened` makes the session of the next fit of an estimator, of its plan."""
     token = _open_inside.set((estimator, opened))
     try:
         yield

@@ -12,8 +12,7 @@ from ._privacy._domain import LARGEST, SMALLEST, Domain, reach
 
 
 def domain_of(bounds: Any, n_features: int) -> Any:
-    """The region of a `bounds` parameter: None, a radius about the origin, or a box as a pair of
-    scalars or arrays of shape (n_features,)."""
+    """The region of a `bounds` parameter: None, a radius, or a box of scalars or (n_features,)."""
     if bounds is None:
         return None
     if is_real(bounds):

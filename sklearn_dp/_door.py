@@ -274,8 +274,7 @@ def _error_of(wrong: set[str], columns: list[str], name: str) -> Exception:
 
 
 def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
-    """Rows of floats, what is wrong with entries, and in which columns; NaN for what is no
-    number."""
+    """Rows of floats (NaN for what is no number), what is wrong with entries, in which columns."""
     frame = frame_of(X)
     if given.sparse:
         return _canonical(X if frame is None else frame.table.sparse.to_coo(), given)

@@ -130,8 +130,7 @@ class FitsRows(InParts):
         return Units(len(X), groups)
 
     def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
-        """Set the fitted attributes, from releases of the session only. The rows of `X`, an array
-        or `SparseRows`, are finite."""
+        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`."""
         rows = TableRows(self._table(X, units))
         self._weighed(rows.units)
         self._fit_table(rows, session, progress)
@@ -148,8 +147,7 @@ class FitsRows(InParts):
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:
-        """Finite rows for a method of the fitted estimator, as `SparseRows` where it takes sparse
-        ones."""
+        """Finite rows for a method of the fitted estimator, or `SparseRows` where it takes them."""
         check_is_fitted(self)
         return self._validated(X, reset=False)
 

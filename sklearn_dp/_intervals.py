@@ -100,8 +100,8 @@ class Summary:
 
 class StandardErrors:
     """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
-    `_with_errors` are the attributes, the main result first, with their limits; `_feature_axes`
-    their last axes."""
+    `_with_errors` are these, the main result first, with limits; `_feature_axes` their last axes.
+    """
 
     _with_errors: dict[str, tuple[float, float]] = {}
     _feature_axes: dict[str, int]

@@ -272,9 +272,8 @@ def _shares(shares: Mapping[str, float] | None, private: dict[str, Any]) -> dict
 
 
 def _budgets(target: PrivacyBudget, shares: dict[str, float]) -> dict[str, PrivacyBudget]:
-    """Budgets of the steps, which compose to the target by zCDP: parts that are (rho_i,
-    delta_i)-zCDP with sums rho and delta / 2 are (rho, delta / 2)-zCDP together; `split` rounds
-    down."""
+    """Budgets of the steps, which compose to the target by zCDP: parts of (rho_i, delta_i), with
+    sums rho and delta / 2, are (rho, delta / 2)-zCDP together; `split` rounds down."""
     if len(shares) == 1:
         return dict.fromkeys(shares, target)
     whole = target
@@ -297,8 +296,7 @@ def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike |
 
 
 def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
-    """A copy of a composition with these parts, charged together, without caches on disk and
-    threads."""
+    """A copy of a composition with these parts, charged together, without caches and threads."""
     copy = clone(estimator)
     params = {"": copy, **copy.get_params()}
     kept = [

@@ -48,9 +48,8 @@ def grid_over(
     min_samples: float,
     most: int = GridCells.most,
 ) -> GridCells:
-    """The grid over a box for counts with noise of standard deviation `sd`. Its cells are larger
-    where there would be more than `most` of them, or, with a margin for the balls, four times as
-    many."""
+    """The grid over a box for counts with noise of standard deviation `sd`: of at most `most`
+    cells, or, with a margin for the balls, four times as many."""
     d = len(low)
     in_ball = min(max(_CELLS * (min_samples / sd) ** (2 / 3), 1.0), _FINE)
     volume = math.exp(d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1))  # of the unit ball

@@ -66,9 +66,8 @@ _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest 
 
 
 def _mills(x: Any) -> Any:
-    """Mills ratio (1 - Phi(x)) / phi(x), for numbers and arrays. erfcx(x) = exp(x^2) erfc(x)
-    neither underflows nor cancels for large x, where the quotient of tail and density would be 0 /
-    0."""
+    """Mills ratio (1 - Phi(x)) / phi(x), of numbers and arrays. erfcx(x) = exp(x^2) erfc(x) neither
+    underflows nor cancels for large x, where the quotient would be 0 / 0."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
@@ -97,9 +96,8 @@ def _log_curve(a: float, mu: float) -> float:
 
 
 def _log_delta_up(mu: float, epsilon: float) -> float:
-    """Upper bound of log(delta) of mu-GDP at ``epsilon``. `a` is a difference: for epsilon near
-    mu^2 / 2 it cancels, so its two terms are rounded outward before it is taken, and not the
-    difference after it."""
+    """Upper bound of log(delta) of mu-GDP at ``epsilon``. `a` is a difference, which cancels for
+    epsilon near mu^2 / 2: its two terms are rounded outward before it is taken, not after."""
     # delta falls with a: rounded down is safe
     a = epsilon / mu * (1 - ROUNDING) - mu / 2 * (1 + ROUNDING)
     return _log_curve(a, mu) + LOG_MARGIN

@@ -54,8 +54,7 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def real_array(values: Any) -> np.ndarray:
-    """Numbers as an array of float64. NumPy drops imaginary parts, and takes dates and texts for
-    numbers: a TypeError here."""
+    """Numbers as an array of float64; a TypeError for complex ones, dates and texts."""
     array = np.asarray(values)
     texts = array.dtype == object and any(isinstance(each, str | bytes) for each in array.flat)
     if array.dtype.kind not in "biufO" or texts:

@@ -40,8 +40,8 @@ from .rounding import exact_sum, float_up, in_steps, steps_down, steps_up
 
 
 class Mechanism(StrEnum):
-    """What pays a plan entry is spent on. Only a plan of Gaussian releases, or of a single step of
-    approximate DP, is not accounted by zCDP."""
+    """What pays a plan entry is spent on. All plans but of Gaussian releases, or one step, use
+    zCDP."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -65,8 +65,7 @@ _ONE_STEP = {
 
 
 class PlanError(RuntimeError):
-    """A release that the plan or its proof does not cover: a bug of an estimator, never of its
-    user."""
+    """A release that the plan or its proof does not cover: a bug of an estimator, no user's."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +187,8 @@ class PrivacyPlan(PlanPages):
         )
 
     def _maximum(self, cost: str) -> Fraction:
-        """Largest sum of a cost along a path, as a Fraction. rho and delta are maximized one by
-        one: together they may belong to no path, and then the plan states a little more than it
-        costs."""
+        """Largest sum of a cost along a path, as a Fraction: rho and delta one by one, so that
+        together they may belong to no path, and the plan states a little more than it costs."""
         paths = {path for entry in self.entries for path in entry.paths} or {""}
         return max(
             exact_sum(
@@ -327,8 +325,7 @@ class Accounts:
         self._caps = {**self._caps, entry: (spent.rho, spent.delta)}
 
     def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
-        """Pay for one release, or raise a `PlanError`, which quotes no amounts (they follow from
-        earlier releases), and leave all as it was."""
+        """Pay for one release, or raise a `PlanError`, without amounts, and leave all as it was."""
         entry = self._plan[name]
         before = self._of[name]
         # The plan was converted by what its entries say: a release of another kind would break it.

@@ -105,8 +105,7 @@ def formula_down(value: float) -> float:
 
 def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
     """Move a number outward, in doubling steps from about 1e-14, until `safe` holds, which must be
-    right everywhere. `direction`, 1 or -1, is the safe one of `value`, the result of a root search.
-    """
+    right everywhere. `direction`, 1 or -1, is the safe one; `value` is of a root search."""
     step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
     moved = value
     while not safe(moved):

@@ -100,8 +100,7 @@ def same(value: Any) -> Any:
 def tasks_of_pieces(
     task: Callable, parts: Sequence[Any], message: Any, n_tasks: int, piece_key: str, key: str
 ) -> list[Any]:
-    """Tasks that get a piece of every part: ``task(number, message, pieces)``, in the order of
-    parts."""
+    """Tasks that get a piece of every part, in order: ``task(number, message, pieces)``."""
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
@@ -126,8 +125,7 @@ def _piece(pieces: list, number: int) -> Any:
 
 
 class OwnTasks:
-    """Makes a part by its own tasks, of which `key` is the last, inside of the task that asks for
-    it."""
+    """Makes a part by its own tasks, `key` the last, inside of the task that asks for it."""
 
     def __init__(self, graph: dict, key: Any) -> None:
         self.graph, self._key = graph, key
@@ -280,8 +278,7 @@ class DaskEngine:
         return raised(sums)
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A `dask.array` of the values of all rows, like `function.example`; nothing is computed
-        here."""
+        """A `dask.array` of the values of all rows, like `function.example`; not computed here."""
         results = self._next(rows_of, function, broadcast)
         return _stacked(results, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
@@ -357,8 +354,7 @@ def _sums_of(step: Step) -> Any:
 
 
 def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tuple]]:
-    """For each part, one reader (or None) for each collection of Delayed, and what Dask has to
-    bring."""
+    """For each part, one reader (or None) for each collection, and what Dask has to bring."""
     import dask
 
     readers: list[list] = []
@@ -380,8 +376,7 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
 
 
 def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.ndarray) -> Any:
-    """A `dask.array` whose blocks, of unknown lengths by default, are what tasks give, like
-    `example`."""
+    """A `dask.array` of blocks that tasks give, like `example`, of unknown lengths by default."""
     import dask.array as da
     from dask.highlevelgraph import HighLevelGraph
 

@@ -95,9 +95,8 @@ class InputInParts:
 def engine_of(
     X: Any, groups: Any = None, sample_weight: Any = None, kinds: Sequence[str] = NUMBERS
 ) -> InputInParts | None:
-    """Who holds the parts of a table, by types alone; None for an ordinary table in memory. A
-    TypeError for collections of these libraries that are no tables. `kinds` are what weights may
-    declare to be."""
+    """Who holds the parts of a table, by types alone; None for an ordinary table in memory, a
+    TypeError for other collections of these libraries. `kinds` are what weights may declare."""
     X = X.to_native() if _is_lazy_narwhals(type(X)) else X
     reader = _reader_of(X)
     if reader is None:
@@ -123,8 +122,7 @@ def _check_beside(groups: Any, sample_weight: Any, kinds: Sequence[str]) -> None
 
 
 def in_memory(X: Any, together: str | None = None) -> Schema:
-    """The schema of a table in memory; an error for one in parts, which names what needs it
-    `together`."""
+    """The schema of a table in memory; an error for one in parts names what needs it `together`."""
     if in_parts(X):
         where = f"here, not {type(X).__name__}" if not together else f"for {together}, not in parts"
         raise TypeError(f"X must be in memory {where}.")

@@ -85,8 +85,7 @@ class Columns:
     dtype: np.dtype  # float32 or float64: of the rows, once they have been checked
 
     def in_order(self, piece: Any) -> Any:
-        """A part with the columns of X in their order, by names; a `Reason` for other columns, by
-        type."""
+        """A part with the columns of X in their order, by names; a `Reason` for other columns."""
         piece = np.empty((0, self.n_features)) if has_no_columns(piece) else piece
         if _schema(piece).n_features != self.n_features:
             raise Reason("its number of columns differs from that of X")
@@ -158,8 +157,7 @@ class CheckedSource(PartSource):
         return values
 
     def counted(self, beside: str = "sample_weight") -> "CheckedSource":
-        """The source with the number and digests of its rows; `beside` names the weights, for
-        errors."""
+        """The source with the number and digests of its rows; `beside` names its weights."""
         other, rows = copy.copy(self), self.read()
         other._length, other._known = len(rows), {"X": digest(rows)}
         for name, read in (("groups", self._groups), (beside, self._weights)):
@@ -222,8 +220,7 @@ _kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", 
 
 
 def columns_of(piece: Any) -> Columns:
-    """The columns of a part, or of an empty table that stands for all of them; of values
-    nothing."""
+    """The columns of a part, or of an empty table that stands for all of them."""
     given = _schema(piece)
     return Columns(given.n_features, given.names, given.dtype)
 

@@ -70,8 +70,7 @@ class Step:
 
 
 class Message:
-    """Released values, and the function of a pass, on their way to the parts; no tuple, into which
-    a cluster would look."""
+    """Released values, and the function of a pass, on their way to the parts: opaque to clusters."""
 
     def __init__(self, function: Callable, broadcast: tuple) -> None:
         self.function, self.broadcast = function, broadcast
@@ -111,8 +110,7 @@ class Split:
 
 
 def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
-    """A piece of a part for each task, by the :class:`Split` of the message, or its failure for
-    all."""
+    """A piece of a part for each task, by the :class:`Split` of the message, or its failure."""
     made = _guarded(before, message, pieces)
     split: Any = message.function
     return [made] * split.n_tasks if isinstance(made, Failure) else made

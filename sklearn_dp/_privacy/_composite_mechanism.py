@@ -33,7 +33,7 @@ class CompositeMechanism:
         self, value: Any, *, sensitivity: float, epsilon: float, own: bool = False
     ) -> np.ndarray:
         """Integers with rounded Laplace noise. NOT a release. `sensitivity` is the l1 distance
-        between neighbors, but for a value of the `own` replaced element, which the caller pays for
+        between neighbors, but for the value of the replaced element itself (`own`), paid for
         elsewhere."""
         return self._draw(laplace.inner(value, sensitivity, epsilon, own))
 
@@ -45,8 +45,7 @@ class CompositeMechanism:
         return self._draw(gaussian.inner(value, sensitivity, epsilon, delta))
 
     def choice(self, scores: np.ndarray, *, sensitivity: int, epsilon: float) -> int:
-        """Index of a candidate by the exponential mechanism; `sensitivity` is that of each int64
-        score."""
+        """Index of a candidate by the exponential mechanism, of int64 scores of a `sensitivity`."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
@@ -77,8 +76,7 @@ def open_step(session: Any, entry: str, *, epsilon: float, delta: float) -> Comp
 
 
 def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
-    """Pay, as zCDP, for a step whose draws the caller proves to be (epsilon, delta)-DP together:
-    see :mod:`._composite_mechanism`."""
+    """Pay, as zCDP, for a step whose draws the caller proves to be (epsilon, delta)-DP together."""
     rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
     public = {"epsilon": epsilon, "delta": delta}
     session._release(

@@ -159,8 +159,7 @@ class Domain:
 
     @classmethod
     def about_origin(cls, radius: float, n_features: int) -> Self:
-        """The ball of a radius, also a released one, moved to the least or largest that there may
-        be."""
+        """The ball of a radius, also a released one, moved to the least or largest there may be."""
         return cls(np.zeros(n_features), min(max(radius, SMALLEST), LARGEST))
 
     @property
@@ -187,8 +186,7 @@ class Domain:
         return replace(self, center=self.center[columns], low=low, high=high)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """Finite rows moved into the region, each by itself alone; rows inside keep all of their
-        bits."""
+        """Finite rows moved into the region, each by itself; rows inside keep all of their bits."""
         if self.low is not None:
             return np.clip(X, self.low, self.high)
         # Rows that seem to be well inside are: rounding moves squares by far less, and what

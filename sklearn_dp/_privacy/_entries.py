@@ -119,8 +119,8 @@ def is_column(values: Any) -> bool:
 
 def entries_of(values: Any) -> np.ndarray | list[Any]:
     """The entries of a column: an array of one exact type, or a list of them as they are.
-    Categories are looked up: one that is missing would make floats of integers. Masked entries are
-    None."""
+    Categories are looked up (a missing one would make floats of integers); masked entries are None.
+    """
     if is_sequence(values):
         return unwrapped(items_of(values))
     if isinstance(values, np.ma.MaskedArray):

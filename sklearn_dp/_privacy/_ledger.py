@@ -443,15 +443,13 @@ def _of_book(book: MemoryBook | FileBook | LostBook, payers: Payers = EVERYONE) 
 
 
 def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
-    """The state for a pickle: a file is looked for when it is used, and has to be the same
-    ledger."""
+    """The state for a pickle: a file is looked for when used, and has to be the same ledger."""
     return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
 @contextmanager
 def no_charges() -> Iterator[None]:
-    """Refuse all charges of this thread in this block, for code of users on blocks: how often that
-    is called is private."""
+    """Refuse all charges of this thread in this block: the number of calls in it is private."""
     token = _CLOSED.set(True)
     try:
         yield
@@ -551,8 +549,7 @@ _Account = tuple[Any, Payers, str, str]
 
 @dataclass(frozen=True)
 class PrepaidFit:
-    """The most that one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is
-    Gaussian."""
+    """The most that one fit may cost: (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
 
     ledger: PrivacyLedger
     label: str
@@ -573,8 +570,7 @@ class PrepaidFit:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """True if it is for such a fit, of the same estimator, and the charge of that is no more,
-        in any composition."""
+        """True for a fit of the same estimator whose charge is no more, in any composition."""
         return (
             account == self.account
             and charge.label == self.label
@@ -640,8 +636,7 @@ def _charge(parts: list[PrepaidFit]) -> LedgerCharge:
 def paid_together(
     parts: Iterable[PrepaidFit], budget: PrivacyBudget | None = None
 ) -> Iterator[None]:
-    """Charge the parts now; fits of this thread, in this block, may take them, also those in
-    another such block inside it."""
+    """Charge the parts now; fits of this thread, in this block and those inside, may take them."""
     if _UNTAKEN.get() is not None:
         yield
         return

@@ -168,8 +168,7 @@ class FileBook:
 
     def append(self, make: Make) -> LedgerState:
         """Add an entry; when this returns, it is on the disk. One transaction holds the write lock
-        from before the entries are read until the new one is in the file; after any error nothing
-        was added."""
+        from before the entries are read; after any error nothing was added."""
         with self._connection() as execute:
             execute("BEGIN IMMEDIATE")
             state = self._state(execute)

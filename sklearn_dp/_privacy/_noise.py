@@ -127,13 +127,11 @@ class NoiseSource:
         return self._rounded(GAUSSIAN, sigma, size, "sigma")
 
     def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
-        """round(scale L), where the ideal L has density exp(-abs(x)) / 2; else as
-        :meth:`rounded_gaussian`."""
+        """round(scale L), with the density exp(-abs(x)) / 2 of L; as :meth:`rounded_gaussian`."""
         return self._rounded(LAPLACE, scale, size, "scale")
 
     def _rounded(self, law: _SymmetricLaw, scale: Any, size: Any, name: str) -> np.ndarray:
-        """Signed rounded draws of `law`: the fast path for blocks, the exact one where that is
-        unsure."""
+        """Signed rounded draws of `law`: the fast path for blocks, the exact one where unsure."""
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
         note_draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size)

@@ -27,8 +27,7 @@ class AlgorithmicRandomness:
         self._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
 
     def rng(self, tag: str) -> np.random.Generator:
-        """A generator for restarts and inner fits, by its tag; never for noise: it has no exact
-        law."""
+        """A generator for restarts and inner fits, by its tag; it has no exact law for noise."""
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 

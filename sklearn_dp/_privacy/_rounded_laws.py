@@ -37,16 +37,14 @@ WORD = 64
 
 
 class LazyUniform:
-    """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed.
-    `more` gives 64 further bits, as an integer."""
+    """A uniform real number in [value, value + 1) 2^-bits; `more` gives 64 further bits."""
 
     def __init__(self, value: int, bits: int, more: Callable[[], int]) -> None:
         self.value, self.bits, self.more = value, bits, more
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
         """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
-        It ends: bits halve the interval at least 64 times, and are nearly always drawn only if it
-        contains x."""
+        It ends: bits, drawn only if the interval may contain x, halve it 64 times and more."""
         while True:
             low, high = bounds(self.bits + WORD)
             if (self.value + 1) << WORD <= low:
@@ -143,9 +141,8 @@ def _alternating_bounds(
 
 @lru_cache(maxsize=64)
 def _inverse_root_two_pi(work: int) -> int:
-    """2^work / sqrt(2 pi), with an error of less than 2. The integer root of 2^(3 work - 1) /
-    (2^work pi), where an error of two in the last place of pi moves the quotient by less than a
-    relative 2^-work."""
+    """2^work / sqrt(2 pi), off by less than 2: the integer root of 2^(3 work - 1) / (2^work pi),
+    where an error of two in the last place of pi moves the quotient by a relative 2^-work."""
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 

@@ -118,8 +118,7 @@ class SealedNames(Sealed):
 
 
 def opened(sealed: Sealed, plan: PrivacyPlan, rate: float = 1.0) -> Any:
-    """The exact statistic, for a release of that plan; of a sample only if it is paid for as
-    such."""
+    """The exact statistic, for a release of that plan; of a sample only if paid for as such."""
     if not isinstance(sealed, Sealed):
         raise TypeError("only what a question was answered with can be released.")
     if plan.unit == "group" and sealed.units.unit != "group":

@@ -94,9 +94,8 @@ class Thin:
         object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``. A drawn candidate wins when each
-        rival is absent or scores lower. The last term is the single run that is made when none was
-        drawn."""
+        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``: a drawn candidate wins when each
+        rival is absent or scores lower; a single run is made when none was drawn."""
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
             rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
@@ -117,8 +116,7 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret, from the session's
-        noise."""
+        """Candidates of the runs, in an order that tells nothing; a secret, from the noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
@@ -178,8 +176,7 @@ def _geometric(source: NoiseSource, gamma: float, cap: float) -> int:
 
 def choose_rule(m: int, coverage: float = 0.9, *, constant_time: bool = False) -> Thin | Geometric:
     """The cheapest rule for `m` candidates, 2 at least, that tries the best with probability
-    `coverage`: thin up to 5, geometric beyond. `constant_time`: the number of runs must have a
-    bound."""
+    `coverage`: thin up to 5, geometric beyond, with a bound for `constant_time`."""
     m = _count("m", m, 2)
     coverage = check_positive("coverage", coverage)
     if not 1 / m < coverage < 1:
@@ -335,8 +332,7 @@ def selection_refit(
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:
-    """Largest mu of a last fit after a choice, as for :func:`selection_mu`; a ValueError if there
-    is none."""
+    """Largest mu of a last fit after a choice, as :func:`selection_mu`; else a ValueError."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
     total = _largest(

@@ -141,8 +141,7 @@ class PrivacySession(AlgorithmicRandomness):
 
     def inside(self, plan: PrivacyPlan, tag: str) -> Self:
         """A session for a fit that has been paid for, as the caller proves. Another tag for each
-        fit: blocks, restarts and seeded noise are drawn from streams of that name, in whatever
-        order fits run."""
+        fit: blocks, restarts and seeded noise are drawn from streams of that name."""
         self._check_neighbors(plan)
         other = self._within(plan)
         other._draw_apart(tag)
@@ -185,8 +184,7 @@ class PrivacySession(AlgorithmicRandomness):
         return self._accounts.spent
 
     def remaining(self, entry: str | None = None) -> float:
-        """rho that an entry (or the whole plan) can still pay, rounded down: by released values
-        alone."""
+        """rho that an entry (or the whole plan) can still pay, rounded down; by releases alone."""
         return self._accounts.remaining(entry)
 
     def waive(self, entry: str) -> None:
@@ -216,9 +214,8 @@ class PrivacySession(AlgorithmicRandomness):
         return lengths(self._release(entry, release), unit)
 
     def _charge(self, entry: str, release: Release) -> None:
-        """Pay for one release; the caps are checked before anything is drawn. While parts are out,
-        what they have spent is not in these accounts, and a release of the whole could overspend.
-        """
+        """Pay for one release; the caps are checked before anything is drawn. What parts that are
+        out have spent is not in these accounts, and a release of the whole could overspend."""
         if self._parts:
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
@@ -228,8 +225,7 @@ class PrivacySession(AlgorithmicRandomness):
         return self.remaining(name) if rho is None else float(rho)
 
     def _release(self, entry: str, release: Release) -> Any:
-        """Pay, then draw: the output of a release, in grid steps, as its law says it. In an audit,
-        what the trace puts in its place."""
+        """Pay, then draw: the output of a release, in grid steps, or what an audit puts there."""
         self._charge(entry, release)
         output = self._drawn_output(entry, release)
         self._note(entry, release)

@@ -92,8 +92,7 @@ def _codes(groups: Any) -> np.ndarray:
 
 def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
     """The distinct groups of some rows as Python values, equal in all parts, and the group of each
-    row as int64; ids are those of :func:`code_groups`. Dates are equal in one type only: see
-    :func:`check_one_kind`."""
+    row as int64, as :func:`code_groups` tells ids. Dates: see :func:`check_one_kind`."""
     index = code_groups(groups)
     _, first = np.unique(index, return_index=True)
     # What is an integer here only because polars keeps it as one equals no integer elsewhere.
@@ -271,8 +270,7 @@ class Units:
         return units
 
     def times(self, rows: Units) -> Self:
-        """Return these units with the weights of their rows multiplied in, if `rows` have
-        weights."""
+        """These units with the weights of their rows multiplied in, if `rows` have weights."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
             if rows.excess is not None:
@@ -314,8 +312,7 @@ class Units:
     @property
     def totals(self) -> np.ndarray:
         """Unreleased sums over all rows, to each of which a unit adds at most `scale` steps: of the
-        weight; with own weights, of the squared weight of units, or no less, and of the excess,
-        too."""
+        weight; with own weights, of the squared weight of units, or more, and of the excess."""
         if self.weights is None:
             return np.full(1, self.n_rows)
         weight = int(self.weights.sum())
@@ -344,8 +341,7 @@ class Units:
 
     def weigh(self, rows: np.ndarray) -> np.ndarray:
         """Integer-valued rows (n_rows, d), of norm at most 2**26, times their weights, toward zero:
-        |row| never grows. The rows of one unit together have a norm of at most the longest of them.
-        """
+        |row| never grows. The rows of a unit together have at most the norm of the longest."""
         if self.weights is None:
             return rows
         # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.

@@ -40,8 +40,7 @@ def paper_start(state: State, session: PrivacySession, sd: float) -> np.ndarray:
 
 
 def paper_average(state: State, total: np.ndarray, number: np.ndarray, sd: float) -> np.ndarray:
-    """Means (k, d) about the public center, of noisy sums and counts; one whose count is within its
-    noise `sd` leaves its center in place."""
+    """Means (k, d) about the public center; a count within its noise `sd` moves no center."""
     sure = number >= max(3 * sd, 0.0 if state.setup.per_client else 1.0)
     mean = total / np.where(sure, number, 1.0)[:, None]
     return np.where(sure[:, None], mean, state.anchors)

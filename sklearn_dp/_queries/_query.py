@@ -115,8 +115,7 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """A pass, with the next one, in which the parts compute facts about their rows, without an
-    answer."""
+    """A pass, with the next one, in which parts compute facts about their rows, unanswered."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -165,8 +164,7 @@ class Query(Public):
 
 
 class PointQuery(Query):
-    """A question about points: rows that are units of weight one; neighbors may also *replace*
-    one."""
+    """A question about points: units of weight one, of which neighbors may also *replace* one."""
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         if facts.units.grouped:

@@ -95,9 +95,8 @@ def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 
 def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
-    """A number that is below n with probability at most `delta`, from n + round(sd Z). None of the
-    elements that two neighbors have in common may be missing: round(sd Z) + shift < 0 needs sd Z <
-    -shift + 1/2."""
+    """A number that is below n with probability at most `delta`, from n + round(sd Z). No common
+    element may be missing: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2."""
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
@@ -321,8 +320,7 @@ def _rounded_average(
     rows: np.ndarray, radius: float, size: float, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
     """The average (p,) of rows within 2 `radius` of each other, in exact integers of a fine public
-    grid, whose low-order bits say nothing else; the step; and the sensitivity. `size` is at most m
-    - 1."""
+    grid, whose low-order bits tell nothing; the step; the sensitivity. `size` is at most m - 1."""
     unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
     return value, math.ldexp(unit, -fine), sensitivity

@@ -58,8 +58,7 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
 
 
 def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
-    """Poisson(`rate`) numbers of copies (at most 63) of each unit, by inversion of 53 of its 64
-    bits."""
+    """Poisson(`rate`) numbers of copies, 63 at most, of units, by inversion of 53 of 64 bits."""
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")

@@ -134,8 +134,7 @@ class Prefixes(TailCells):
 
 
 class Rays(TailCells):
-    """Along which axis a row is farthest out, on which side, and in which shell: a far cluster
-    stays in one piece."""
+    """The axis along which a row is farthest out, the side, and the shell: far clusters stay whole."""
 
     start: np.ndarray  # (q,), where shells begin
     limit: float  # where the last one may end

@@ -355,9 +355,8 @@ def _clip_whole(
 
 
 def _reach(kind: str, value: np.ndarray, n_rows: int, message: Arrays) -> np.ndarray:
-    """How long a client's vector is before any clip: its logarithm, as one integer, (1,), at most
-    CLIENT_STEPS: 1 for all of a row's bound, 0 for 2**-2, -1 for a share of 2**-4 or less; 0
-    without rows."""
+    """How long a client's vector is before any clip: its logarithm, as one integer, (1,), up to
+    CLIENT_STEPS: 1 for all of a row's bound, 0 for 2**-2, -1 for 2**-4 or less; 0 without rows."""
     if n_rows == 0:
         return np.zeros(1, dtype=np.int64)
     name = REACHES[kind]

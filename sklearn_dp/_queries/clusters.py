@@ -59,8 +59,7 @@ class Pinned(Step):
 
 
 class Nearest(CellQuery):
-    """Weights in bins of distances, over `scales` (k,), to the nearest of centers; and of
-    centers."""
+    """Weights in bins of distances, over `scales` (k,), to the nearest center; and of centers."""
 
     centers: np.ndarray
     scales: np.ndarray
@@ -100,15 +99,13 @@ class Nearest(CellQuery):
 
 def residual_claim(radius: np.ndarray, d: int, facts: Facts) -> Claim:
     """Return the claim for sums (k, d) of residuals clipped to `radius` (k,). A row is in one
-    cluster: a unit moves the stack of sums, each over its radius, by a vector of length at most one
-    (2**bits steps)."""
+    cluster: a unit moves the stack, each over its radius, by at most one (2**bits steps)."""
     l2 = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     return Claim(np.broadcast_to(l2, (len(radius), d)), 2.0**-WEIGHT_BITS * facts.unit)
 
 
 class ClusterSums(Query):
-    """After `Nearest`: sums (k, d) of residuals clipped to a radius (k,), and of capped squares
-    (k,)."""
+    """After `Nearest`: sums (k, d) of residuals clipped to a radius, and of capped squares (k,)."""
 
     radius: np.ndarray
     cap: np.ndarray | None
@@ -128,8 +125,7 @@ class ClusterSums(Query):
         return part, (sums, square_sums(labels, squared, self.cap, len(centers), part.units))
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of clipped residuals; a row adds to one sum of squares between 0 and `ERROR_STEPS`
-        steps, and so does a unit."""
+        """That of residuals; a unit adds to one sum of squares between 0 and `ERROR_STEPS` steps."""
         residuals = residual_claim(self.radius, facts.n_features, facts)
         if self.cap is None:
             return (residuals,)

@@ -24,8 +24,7 @@ class Columns(Public):
 
     @classmethod
     def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:
-        """The middle of a public box, and half of its widths if `scaled`; else the table's
-        units."""
+        """The middle of a public box, and half of its widths if `scaled`; else table units."""
         origin, scale = np.zeros(n_features), np.ones(n_features)
         if domain is None or domain.low is None or not (domain.low < domain.high).any():
             return cls(origin, scale, False, domain)

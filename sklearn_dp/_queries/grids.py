@@ -98,8 +98,7 @@ class Axes(Public):
             _check_basis(self.basis)
 
     def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
-        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q), not
-        clipped."""
+        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q), unclipped."""
         if self.basis is None:
             rows = rows.dense() if isinstance(rows, NearRows) else rows
             return clip_integer_rows(rows, self.limit, squares)
@@ -134,8 +133,7 @@ class Active(Query):
         return self.query.exact(sums)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of the question, of rows of weight one: a row's being active follows from it
-        alone."""
+        """That of the question, of rows of weight one: each is active by itself."""
         if facts.units.grouped:
             raise TypeError("a row must be all of its unit here.")
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))

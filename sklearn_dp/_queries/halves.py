@@ -242,8 +242,7 @@ def _members(part: Part) -> tuple[Part, tuple[ByPart]]:
 
 
 def _drawn_rows(members: ByPart, draws: np.ndarray, size: int) -> Any:
-    """Which row stands for each unit, by `draws` (uint64, (size,)): for each part units and
-    rows."""
+    """Which row stands for each unit, by `draws` (uint64, (size,)): units and rows of each part."""
     totals = np.zeros(size, dtype=np.int64)
     for ids, counts in members.values.values():
         totals[ids] += counts

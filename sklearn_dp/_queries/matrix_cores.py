@@ -97,8 +97,7 @@ def spread(distance: float) -> float:
 
 
 def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The noise for a released core size, or None where it would say nothing: see
-    :mod:`sklearn_dp._privacy.mechanisms.proportional`."""
+    """The noise for a released core size, or None where it would say nothing."""
     if size < 1:
         return None
     eta = least_eta(spread(distance) / size, d, rho, delta)
@@ -108,8 +107,7 @@ def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, or covariance, of the rows of each block, (n_blocks, d, d), as Python
-    integers."""
+    """Second moment, or covariance, of the rows of each block, (n_blocks, d, d): Python integers."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low
@@ -188,8 +186,7 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
 
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
-    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered:
-    Cholesky's."""
+    """Which matrices (d, d, m) stay positive definite with a lowered diagonal: Cholesky's."""
     definite = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift

@@ -28,8 +28,7 @@ MOST_RADII = 2**14
 
 class Radii(Public):
     """A public grid of radii, from `least` to `most` steps. A distance belongs to radius j if its
-    square is at most ``squares[j]``; ``before[j]`` is the radius that must still be too small, or
-    -1."""
+    square is at most ``squares[j]``; ``before[j]`` is the radius that must be too small."""
 
     least: float
     most: float

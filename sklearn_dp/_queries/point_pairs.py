@@ -133,8 +133,7 @@ def average_of_basic_core(
     size: Share,
     mean: Share,
 ) -> Average | None:
-    """The average of the core of the basic filter, at a cost of
-    :func:`.averages.basic_average_budget`."""
+    """The average of the core of the basic filter: :func:`.averages.basic_average_budget`."""
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)

@@ -39,8 +39,7 @@ def terrific_scores(
 
 
 class BallScores(PointQuery):
-    """The scores of balls about centers (m, q), of squares (r,), empty up to larger ones; plus a
-    public `tilt` (r,)."""
+    """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; and a `tilt`."""
 
     centers: np.ndarray
     near: np.ndarray
@@ -89,8 +88,7 @@ class BallScores(PointQuery):
 
 
 class LargestScores(PointQuery):
-    """t L(r) for each radius: the sum of the t largest scores (0 if missing) of balls about
-    points."""
+    """t L(r) for each radius: the sum of the t largest scores of balls about points."""
 
     radii: np.ndarray
     ratio: float

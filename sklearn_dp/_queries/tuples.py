@@ -164,8 +164,7 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
 
 def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
     """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf. A pair
-    is compared once, the earlier tuple first, and mirrored: what is found is a function of the two.
-    """
+    is compared once, the earlier tuple first, and mirrored."""
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
     step = max(1, math.isqrt(_PAIR_ENTRIES) // k)

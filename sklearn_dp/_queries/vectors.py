@@ -22,8 +22,7 @@ _ROUNDED = 1e-5  # of the side of public bounds: what rounding may exceed
 
 
 class UnitTotals(Query):
-    """The weight of all units; with own weights, also their number (0 of groups), and
-    `Units.totals`."""
+    """The weight of all units; with own weights, their number (0 of groups), `Units.totals`."""
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         units = part.units
@@ -44,8 +43,7 @@ class UnitTotals(Query):
 
 
 class Vectors(Public):
-    """Vectors of rows: offsets over their reach, and powers of their magnitudes, shifted,
-    weighted."""
+    """Vectors of rows: offsets over their reach, and powers of these, shifted, weighted."""
 
     columns: np.ndarray  # which of the table
     low: np.ndarray  # ends that entries are clipped to
@@ -60,8 +58,7 @@ class Vectors(Public):
 
     @property
     def half(self) -> np.ndarray:
-        """The unit of offsets, from the center to the farther end; 1 where both ends are the
-        same."""
+        """The unit of offsets, from the center to the farther end; 1 where the ends are equal."""
         reach = np.maximum(self.high - self.center, self.center - self.low)
         return np.where(reach > 0, reach, 1.0) * self.relative
 
@@ -91,8 +88,7 @@ class Vectors(Public):
         return vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1)
 
     def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-        """The vectors as integers, toward zero, and their exact squared norms; entries are at most
-        1."""
+        """The vectors, of entries up to 1, as integers, toward zero; their exact squared norms."""
         if len(self.columns) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         steps = np.trunc(self(rows) * (1.0 / grid.unit))

@@ -108,8 +108,7 @@ class Whitening(Public):
         return products
 
     def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
-        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard
-        deviation."""
+        """Integer whitened coordinates (d, n) of exact products, `steps` to a deviation."""
         white = products * (steps / (_BASIS * self.scales))[:, None]
         return np.trunc(white, out=white)
 
@@ -256,8 +255,8 @@ class WhitenedDistances(Query):
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """The weights of a row sum to at most one, each in one bin of its component: it adds a
-        non-negative vector of l1 norm at most one, and so does a unit, whose rows have weights of
-        sum at most one."""
+        non-negative vector of l1 norm at most one, and so does a unit, of rows of weights up to
+        one."""
         return (Claim(WEIGHT_STEPS, 1 / WEIGHT_STEPS, l1=WEIGHT_STEPS),)
 
 

@@ -118,8 +118,7 @@ def _saturated(rows: np.ndarray, kind: Any) -> np.ndarray:
 
 class _ByProduct:
     """The nearest of some points to each row by a matrix product, and whether others may be nearer:
-    by -2 x.(c - m) + (c - m).(c + m), with m the mean of the points, so that few rows are unsure.
-    """
+    -2 x.(c - m) + (c - m).(c + m), with the mean m of the points, leaves few unsure."""
 
     def __init__(self, points: np.ndarray, kind: Any) -> None:
         self.kind, self.type = kind, np.finfo(kind)
@@ -131,8 +130,7 @@ class _ByProduct:
         self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, points)]
 
     def __call__(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Indices for rows of that type, or sparse ones, and the places of those that may be
-        wrong."""
+        """Indices for rows of that type, or sparse ones, and the places of the unsure ones."""
         scores = np.ascontiguousarray(self.directions @ rows.T)
         scores += self.lengths
         limit = scores.min(axis=0)

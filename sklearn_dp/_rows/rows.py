@@ -158,8 +158,7 @@ WHOLE = "whole rows"
 
 class GridGeometry:
     """The public geometry of integer rows: `ball` bounds their norms about the first origin,
-    `limit` about the present one, in steps, of length `unit`: a power of two. `origin`
-    (n_features,) are integers."""
+    `limit` about the present one, an integer `origin`, in steps of `unit`, a power of two."""
 
     def __init__(self, n_features: int, ball: float, unit: float = 1.0) -> None:
         self.n_features, self.ball, self.limit, self.unit = n_features, ball, ball, unit
@@ -266,8 +265,7 @@ class Rows(GridGeometry):
         limit: float | None = None,
     ) -> "Rows":
         """Rows of `n_features` integers, of norm at most `limit`, by a function of (rows, squared
-        norms), each row on its own. Sparse ones may be `NearRows`. Up to `most` entries are kept.
-        """
+        norms), row by row. Sparse ones may be `NearRows`. Up to `most` entries are kept."""
         ball = self.limit if limit is None else limit
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, ball, self.unit)
         mapped._keeps_squares = self._keeps_squares
@@ -324,9 +322,8 @@ class Rows(GridGeometry):
     def squared_chunks(
         self, width: int = 1, *, near: bool = False
     ) -> Iterator[tuple[slice, Any, np.ndarray]]:
-        """Yield (slice, rows, squared norms), of which the first pass keeps the latter, but not
-        those of a table beyond the memory. Where `near`, rows that came sparse may be `NearRows`.
-        """
+        """Yield (slice, rows, squared norms), which the first pass keeps, but of a table beyond the
+        memory. Where `near`, rows that came sparse may be `NearRows`."""
         known = self._squares  # another pass may find them before this one ends
         squares = np.empty(self.n_rows) if known is None else known
         for part, rows in self.near_chunks(width) if near else self.chunks(width):

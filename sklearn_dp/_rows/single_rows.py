@@ -85,8 +85,7 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Squared lengths (n,) of rows by a positive semidefinite matrix, each by sums in a fixed
-    order; infinite ones are the largest number."""
+    """Squared lengths (n,) of rows by a positive semidefinite matrix, in a fixed order; finite."""
     step = max(1, _CACHED_ENTRIES // max(1, offsets.shape[1]))
     pieces = [offsets[start : start + step] for start in range(0, len(offsets), step)]
     return np.concatenate([_squared_lengths(piece, precision) for piece in pieces or [offsets]])

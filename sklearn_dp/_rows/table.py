@@ -95,7 +95,7 @@ class PartSource:
     number = 0
 
     def read(self) -> Any:
-        """The rows (rows, n_features): finite floats, or `SparseRows`; in every pass that needs
+        """The rows (rows, n_features): finite floats, or `SparseRows`; in each pass that needs
         them."""
         raise TypeError("a source must read")
 
@@ -171,28 +171,24 @@ class Engine(Protocol):
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A collection like the input, with ``function(state, *broadcast)`` for the rows; mostly
-        lazy."""
+        """A collection like the input, with ``function(state, *broadcast)`` for rows, or lazily."""
         ...
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """``use(number, pieces, *broadcast)`` for each task, of pieces by ``split(state,
-        *broadcast)``."""
+        """``use(number, pieces, *broadcast)`` of each task, by ``split(state, *broadcast)``."""
         ...
 
     def shuffle(
         self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
     ) -> "Engine":
-        """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces as in
-        `exchange`."""
+        """An engine of new parts, ``join(number, pieces, *broadcast)``; pieces as in `exchange`."""
         ...
 
 
 class LocalEngine:
-    """Parts of this process, by `n_jobs` threads; `guarded`: an error tells its type and part
-    only."""
+    """Parts of this process, by `n_jobs` threads; `guarded`: errors tell type and part only."""
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)
@@ -320,8 +316,7 @@ class Table:
         self._waiting.append((function, broadcast))
 
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Unreleased: the exact totals of a function of the parts and of broadcast values, in one
-        pass."""
+        """Unreleased: the exact totals of a function of the parts and broadcast values."""
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)
 

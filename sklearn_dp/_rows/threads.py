@@ -27,8 +27,7 @@ def thread_pools() -> ThreadpoolController:
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
 ) -> Iterator[Any]:
-    """Yield the result of a function for each item, in their order, by threads; few are in
-    memory."""
+    """Yield the result of a function for each item, in order, by threads; few are in memory."""
     items = list(items)
     most = min(n_threads(n_jobs), len(items))
     if most < 2:
@@ -47,8 +46,7 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """The results of a function for each tuple of arguments, in silence, by up to `most`
-    processes."""
+    """The results of a function for tuples of arguments, in silence, by at most `most` processes."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(
@@ -57,8 +55,7 @@ def in_workers(
 
 
 class _OneOfBlas:
-    """The limit of BLAS, which is the process's: the first block sets it, the last takes it
-    back."""
+    """The limit of BLAS, the process's: the first block sets it, the last takes it back."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = Lock(), 0

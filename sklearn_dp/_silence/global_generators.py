@@ -27,8 +27,7 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 @contextmanager
 def own_streams() -> Iterator[Callable[[int], None]]:
     """Yield a function that starts a new stream, from a seed below 2**32, in both generators, for
-    one thread of the process at a time. No ledger is charged in it: blocks would share that state.
-    """
+    one thread of the process at a time. No ledger is charged in it: blocks would share it."""
     with _turn(), _restored(), no_charges():
 
         def start(seed: int) -> None:

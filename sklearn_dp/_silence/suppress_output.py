@@ -123,8 +123,7 @@ def _handle(context: Any, original: Any, logger: Any, record: Any) -> None:
 
 
 def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
-    """Filters are the context's, but for those for a module: where a warning is from is not
-    told."""
+    """Filters are the context's, but for those for a module, which no warning tells."""
     if item[3] is None:
         context.filters.insert(len(context.filters) if append else 0, item)
 
@@ -156,8 +155,7 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
 
 
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
-    """A silent thread redirects in its own context; of others the stream behind a stand-in is
-    kept."""
+    """A silent thread redirects in its own context; of others, what is behind a stand-in is kept."""
     if context is not None:
         block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
@@ -183,8 +181,7 @@ def _start(context: Any, original: Any, thread: Any) -> Any:
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """Run a thread inside the context of the one that started it; an error that ends it is
-    swallowed."""
+    """Run a thread in the context of the one that started it; a last error is swallowed."""
 
     def silent_run() -> None:
         with inside(context):
@@ -232,8 +229,7 @@ _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 
 
 class _InSilence:
-    """The text pattern of a filter for silent threads alone: `match` is asked in the thread that
-    warns."""
+    """The text pattern of a filter for silent threads: `match` is asked in the warning thread."""
 
     # What code that copies filters takes for the text (scikit-learn does, for its workers): a
     # pattern without a match, as a copy would apply everywhere.
@@ -434,8 +430,7 @@ _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Nothing that this thread, or one that it starts, says in this block is heard, but
-    exceptions."""
+    """Nothing that this thread, or one that it starts, says in this block is heard."""
     context = SilencedContext()
     with INTERCEPTION, relayed_signals(), inside(context):
         try:
@@ -492,8 +487,7 @@ def attempt_silently(
 
 
 class _Relay:
-    """A signal handler of the user: what it raises in an inner fit, :func:`attempt` raises
-    again."""
+    """A signal handler of the user: :func:`attempt` raises what it raised in an inner fit."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self.handler = handler

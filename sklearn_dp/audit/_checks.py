@@ -150,8 +150,7 @@ def hard_groups(n: int) -> dict[str, Any]:
 
 
 class Watched:
-    """An array-like of `rows` whose shape is public, and that tells when its values are asked
-    for."""
+    """An array-like of `rows` whose shape is public, and that tells when its values are read."""
 
     def __init__(self, X: Any, touch: Callable[[], Any]) -> None:
         self.rows, self._touch = X, touch
@@ -180,8 +179,7 @@ class Bomb:
 
 
 def check_cost_is_independent_of_data(estimator: Any) -> None:
-    """Fits to any two data sets cost the same: a cost that depends on data is a release without
-    noise."""
+    """Fits to any two data sets cost the same: else the cost is a release without noise."""
     charges = []
     for X in (check_data(30), 1e4 * check_data(211, seed=1)):
         ledger = rich_ledger()
@@ -192,8 +190,7 @@ def check_cost_is_independent_of_data(estimator: Any) -> None:
 
 
 def check_plan_and_report_agree(estimator: Any) -> None:
-    """Plan, report and charge state the same guarantee, the requested one: at most 1e-9 above the
-    target."""
+    """Plan, report and charge state one guarantee: at most 1e-9 above the target."""
     ledger = rich_ledger()
     copy = prepared(estimator, ledger=ledger)
     plan = copy.privacy_plan(N_FEATURES)
@@ -211,8 +208,7 @@ def check_plan_and_report_agree(estimator: Any) -> None:
 
 
 def check_charge_is_true(estimator: Any) -> None:
-    """Every field of the charge is that of the plan, for rows and for groups; unit and kinds of
-    releases are taken from what was done."""
+    """Every field of the charge is that of the plan, and of what was done, for rows and groups."""
     X = check_data(40)
     for unit, groups in (("row", None), ("group", check_groups(40))):
         if unit == "group" and not accepts_groups(estimator):
@@ -242,8 +238,7 @@ def check_charge_is_true(estimator: Any) -> None:
 
 
 def check_total_is_right(estimator: Any) -> None:
-    """The releases cost no more than the report says, by independent code; conversions have
-    branches, so at several budgets."""
+    """The releases cost no more than the report says, by other code, at several budgets."""
     budgets = [{"epsilon": epsilon, "rho": None} for epsilon in (0.1, 2.0, 50.0)]
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
         for groups in (None, check_groups(60)) if accepts_groups(estimator) else (None,):

@@ -122,8 +122,7 @@ def _table_columns(rows: Any, missing: Any, dtype: Any) -> dict[str, np.ndarray]
 def scores(
     table: Table, is_other: np.ndarray, learn: np.ndarray, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Numbers of all fits, large where it is likely of the other data, by learned
-    distinguishers."""
+    """Numbers of all fits, large where it is likely of the other data, by learned tests."""
     scores = _word_scores(table, is_other, learn)
     columns = _columns(table, scores, learn)
     if not columns:
@@ -190,8 +189,7 @@ def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> 
 def _columns(
     table: Table, words: dict[str, np.ndarray], learn: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Numbers in spreads about their median, clipped to six; whether they are there; word
-    scores."""
+    """Numbers in spreads about their median, clipped; whether they are there; word scores."""
     columns = {name: score for name, score in words.items() if np.ptp(score[learn]) > 0}
     for name, column in table.numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
@@ -323,8 +321,7 @@ def _chosen(known: Event, event: Event) -> float:
 
 
 def _published(known: Event, event: Event) -> float:
-    """Cells of a histogram: noisy counts where published, else that they are below a level; only
-    cells that differ are visited."""
+    """Cells of a histogram: noisy counts where published, else below a level, where they differ."""
     before, after = (
         dict(zip(*map(np.ndarray.tolist, each.value), strict=True)) for each in (known, event)
     )

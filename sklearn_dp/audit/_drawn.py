@@ -145,8 +145,7 @@ class Case:
 
 def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
     """Cases in strata. Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the
-    numbers up to 5,000, by their logarithms, then one beyond 2^16. Each d from 1 to 24 twice in the
-    first 48."""
+    numbers up to 5,000, then one beyond 2^16. Each d from 1 to 24 twice in the first 48."""
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
     sizes: list[int] = []

@@ -125,8 +125,7 @@ def _least_mu(true: float, false: float) -> float:
 
 
 def _least_rho(true: float, false: float) -> float:
-    """The rho that two rates need: their Renyi divergence of order a, both ways, is at most a
-    rho."""
+    """The rho that two rates need: their Renyi divergence of order a is at most a rho."""
     if not 0 < true <= 1 or true <= false or false >= 1:
         return 0.0
     return max(_renyi_slope(true, false), _renyi_slope(1 - false, 1 - true))
@@ -199,8 +198,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def epsilon_of_gaussian(rho: float, delta: float) -> float:
-    """Smallest epsilon at a delta of Gaussian releases of `rho` together, as of ``mu^2 = 2
-    rho``."""
+    """Smallest epsilon at a delta of Gaussian releases of `rho` together: ``mu^2 = 2 rho``."""
     mu = math.sqrt(2 * rho)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
@@ -277,8 +275,7 @@ def rho_of_range(width: float) -> float:
 
 def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
     """Largest exact sum of charges, pairs (part, cost), that a single unit can be in. A part is a
-    path of labels, () all the units; a unit pays for the releases about every beginning of one
-    path."""
+    path of labels; a unit pays for the releases about every beginning of one path."""
     totals: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
     for part, cost in charges:
         totals[part] += Fraction(cost)

@@ -289,8 +289,7 @@ def chances_above(event: Any) -> np.ndarray:
 
 
 def _lead_numbers(event: Any) -> Numbers:
-    """Told, and then the best candidate, if its lead and noise reach the threshold; another one is
-    impossible: both ends become 0."""
+    """Told, and then the best candidate, if its lead and noise reach the threshold; else zeros."""
     best, second = np.sort(event.value)[:-3:-1]
     chance = 1 - _laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
     positive = event.output >= 0
@@ -427,8 +426,7 @@ def _realized(player: Any, event: Any, shift: Any) -> None:
 
 
 def _common(player: Any, known: Any, event: Any) -> tuple[np.ndarray, ...]:
-    """Present elements, units or a sample: the place in the recording, or -1, whether common,
-    the recorded decision; and who is gone."""
+    """Present elements: place in the recording (-1), whether common, the old decision; who is gone."""
     present = np.arange(len(player.units)) if event.units is None else event.units
     before = np.arange(len(known.value)) if known.units is None else known.units
     place = {int(number): i for i, number in enumerate(before)}

@@ -118,8 +118,7 @@ def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
 def pair_tests(
     what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
 ) -> Iterator[tuple[str, float]]:
-    """Test pairs, by the F law of their sums and differences; 45 / c^2 pairs show a correlation
-    c."""
+    """Test pairs, by the F law of sums and differences; 45 / c^2 pairs show a correlation c."""
     size = len(first)
     if not size:
         return
@@ -155,8 +154,7 @@ _MOST = 40_000  # numbers that are compared with each other
 
 
 def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
-    """Test for three fine numbers in a row that come twice, or are taken back, in all these
-    fits."""
+    """Test for three fine numbers in a row that come twice, or are taken back, in these fits."""
     runs = [np.empty((0, _RUN))]
     for events in traces:
         numbers = np.concatenate([np.empty(0), *map(_fine_numbers, events)])
@@ -254,8 +252,7 @@ def scale_problems(
     events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
 ) -> list[str]:
     """Scales only, of one recording: for a few fits of many different data sets. Each entry has a
-    test of its own, and so have its fine numbers where others are coarse: noise of less than a step
-    is mostly rounding."""
+    test of its own, and its fine numbers where others are coarse: these are mostly rounding."""
     rng = np.random.default_rng(random_state)
     entries = defaultdict(list)
     for event in events:

@@ -308,8 +308,7 @@ def search(sought: Needles, text: str | bytes) -> list[str]:
 
 @np.errstate(over="ignore")
 def needles(X: Any) -> Needles:
-    """Everything that would betray one of at most 300 values of `X`; four bytes alone occur by
-    chance."""
+    """All that would betray one of at most 300 values of `X`; four bytes alone occur by chance."""
     sought = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:

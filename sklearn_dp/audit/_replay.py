@@ -542,8 +542,7 @@ def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
 def _compare(
     original: Recording, face: dict[str, bytes], pair: Neighbor, html: bool, result: ReplayResult
 ) -> None:
-    """Replay one neighbor and enter what comes out of it. A pair is voided where the recording is
-    one of the outcomes that delta pays for."""
+    """Replay one neighbor; a pair is voided where delta pays for the recorded outcome."""
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     rows = stored(pair.X, original.storage)

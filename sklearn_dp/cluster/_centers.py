@@ -349,8 +349,7 @@ class BaseDPCenters(
         return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
-        """Store an `EngineResult` and its centers, refined by `columns`; a unit weighs
-        `unit_weight`."""
+        """Store an `EngineResult`, refined by `columns`, of units of weight `unit_weight`."""
         self.radius_, self.messages_ = result.radius, result.status
         self.n_iter_ = result.n_iterations
         if result.choice is not None:

@@ -262,9 +262,8 @@ explained_std_error_, status_, messages_, privacy_report_ :
         ), rho
 
     def _plan_entries(self, target, n_features):
-        """Entries on three paths, of which a fit takes one, for the plan the costliest: "coreset"
-        for too few rows; "tuples", with Lloyd iterations; "tuples, then coreset" for what the
-        former left."""
+        """Entries on three paths, of which the plan counts the costliest: "coreset" for too few
+        rows; "tuples", with Lloyd iterations; "tuples, then coreset" for what the former left."""
         bounded, asked = self.bounds is not None, self._asked_number()
         stage, rho = self._stage(target, n_features)
         columns = self._columns(n_features)
@@ -336,8 +335,7 @@ explained_std_error_, status_, messages_, privacy_report_ :
         return self._store(result, refined, units.unit_weight)
 
     def _start(self, session, table, domain, k, stage, numbers, progress):
-        """Centers (k, d) that the tuples agree on, or public ones; None: a coreset is to be
-        used."""
+        """Centers (k, d) that the tuples agree on, or public ones; None: use a coreset."""
         # One tuple for each block, NaN where it has fewer than k rows or its fit failed in any way.
         # The session gives blocks and seeds, and releases nothing here.
         fits = BlockFits(

@@ -124,8 +124,7 @@ class BaseDPBall(BaseDPEstimator):
         return GridRows.quantize(table, domain), domain, columns, status
 
     def _told(self, status, columns, centers, radius, words, beyond=None):
-        """The status, with columns that bounds cut, or narrow ones; `beyond` is of several
-        balls."""
+        """The status, with columns that bounds cut, or narrow ones; `beyond`: of several balls."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = self._column_names
         hidden, known = is_narrow(columns, width), (self._domain(len(names)), centers)

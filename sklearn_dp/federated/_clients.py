@@ -147,8 +147,7 @@ def _with_share(
     name: str, value: np.ndarray, message: Arrays, shares: Any, line: np.ndarray
 ) -> np.ndarray:
     """An exact vector in fine steps, and the client's share of the noise, by the line of the
-    vector: its standard deviation, that off the diagonal, and bits. The round tells seeded shares
-    apart."""
+    vector: its standard deviation, that off the diagonal, and bits; seeded by round."""
     sigma, off_diagonal, bits = line
     scale: Any = sigma
     if name == "second moment":
@@ -255,8 +254,7 @@ _KNOWN_REASONS = {
 
 
 def _reason(error: BaseException) -> str:
-    """What operators are told of an error: words of this package, or the name of its kind, as those
-    of others may quote rows."""
+    """What operators are told of an error: words of this package, or the name of its kind."""
     if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
         return str(error)
     name = type(error).__name__

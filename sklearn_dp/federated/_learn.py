@@ -111,8 +111,7 @@ def _learn_moment(state: State, session: PrivacySession, released: Arrays, noise
 def _with_public_proxies(
     state: State, values: np.ndarray, sd: float, session: PrivacySession
 ) -> State:
-    """Points of a Gaussian with the released eigenvalues `values` (d,) for spread, and noise `sd`,
-    to stand in for server data."""
+    """Points of a Gaussian with the released spread `values` (d,) and noise `sd`, for server data."""
     q = state.basis.shape[1]
     visible = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
@@ -231,8 +230,7 @@ def _learn_average(state: State, session: PrivacySession, released: Arrays, nois
 
 def _judged(state: State, gain: float) -> State:
     """A warning where less than half of the centers comes from clients. A gain V / (V + noise) is a
-    half at a noise smaller by (1 - gain) / gain, which falls in proportion to the number of units.
-    """
+    half at a noise smaller by (1 - gain) / gain, by more units or budget."""
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
@@ -268,8 +266,7 @@ def _moves(
 
 
 def _learn_reach(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
-    """The clip radius for vectors of clients: the geometric mean of their lengths, combined with a
-    half by its noise."""
+    """The clip radius for clients' vectors: the geometric mean of lengths, or a half, by its noise."""
     kind = state.kind
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
     length, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
@@ -397,8 +394,7 @@ def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
 
 def count_errors(state: State) -> np.ndarray:
     """Standard errors of the counts: of their noise, and for what clipping may have taken: a
-    client's counts over its rows sum to one, so their norm is between a bound and one. A 95%
-    interval holds the whole range."""
+    client's counts sum to one, so their norm is between a bound and one, a 95% interval."""
     taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
     return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
 

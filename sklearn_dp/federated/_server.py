@@ -91,8 +91,7 @@ def server_update(
 
 
 def ask(state: State, session: PrivacySession) -> State:
-    """The state with the message of its present round, and what is claimed of the answers, made
-    from the very message that is sealed."""
+    """The state with the sealed message of its present round, and the claims made from it."""
     if not state.kind:
         return replace(state, sealed=None, asked=None, claims={}, shares={})
     message = message_of(state)
@@ -219,9 +218,8 @@ _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
 def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
-    """Bounds of a client's vectors over those of a row, 0 to 1: by
-    `FederatedOptions.client_bounds`, else the median over simulated clients, else what clients were
-    asked for, or a constant."""
+    """Bounds of a client's vectors over those of a row, 0 to 1: `FederatedOptions.client_bounds`,
+    else the median over simulated clients, else what clients were asked for, or a constant."""
     names, setup = ANSWERS[state.kind], state.setup
     usual = {**_WITHOUT_SERVER, **state.reaches}
     shares = {name: usual.get(name, 1.0) for name in names}

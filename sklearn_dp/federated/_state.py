@@ -105,8 +105,7 @@ class SealedMessage:
 
 @dataclass(frozen=True)
 class State:
-    """The state of the server after some rounds; arrays are None before the round that learns
-    them."""
+    """The server's state after some rounds; arrays are None before the round that learns them."""
 
     setup: Setup
     round: int = 0  # number of the present round

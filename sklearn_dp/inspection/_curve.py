@@ -108,8 +108,7 @@ def _inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
 
 
 def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
-    """Centers at random in a cube, which grows until no two of them are close: clusters far apart
-    would be found by anybody."""
+    """Centers at random in a cube, which grows until no two of them are close."""
     side: Any = _SEPARATION
     options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}
     while True:
@@ -438,8 +437,7 @@ def _scales_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
 def settings(
     estimator: BaseDPEstimator, epsilons: Sequence[float], shape: tuple[int, int], n_units: int
 ) -> Iterator[Setting]:
-    """For each epsilon, what to fit on public rows of this shape in the place of `n_units` private
-    ones, or a ValueError."""
+    """For each epsilon, what to fit on public rows for `n_units` private ones, or a ValueError."""
     n_public, n_features = shape
     for epsilon in epsilons:
         private = _at(estimator, epsilon)
@@ -478,9 +476,8 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
 
 
 def _fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator[Any]:
-    """Fits of one setting, each with noise of its own, in threads. The rows are public, so seeds
-    and poor answers give no warning; reports and logs, of budgets that stand for others, are
-    dropped."""
+    """Fits of one setting, each with noise of its own, in threads. The rows are public: seeds and
+    poor answers give no warning; reports and logs, of scaled budgets, are dropped."""
     for seed in fit_seeds:
         model = clone(setting.estimator).set_params(random_state=seed)
         with overheard(), warnings.catch_warnings(record=True) as caught:

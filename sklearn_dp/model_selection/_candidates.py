@@ -165,9 +165,8 @@ class Limits:
 def candidate(
     estimator: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str = "param_grid"
 ) -> Candidate:
-    """Set one combination of parameters and check every step of it; errors name the `grid`. Refused
-    are steps that are neither private, nor `public_steps`, nor free of fitting; and parameters that
-    the search sets."""
+    """Set one combination of parameters and check every step of it; errors name the `grid`. Each
+    step is private, in `public_steps` or free of fitting; the search sets budgets."""
     for name in params:
         parameter = name.rpartition("__")[2]
         if parameter in _OWN:
@@ -195,8 +194,7 @@ def candidate(
 def _pipeline_steps(
     pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
 ) -> list[tuple[str, Any]]:
-    """Names and unfitted steps with their parameters, without empty ones; public steps stay
-    fitted."""
+    """Names and unfitted steps with their parameters, without empty ones; public ones are fitted."""
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
@@ -227,8 +225,7 @@ def _pipeline_steps(
 
 
 def _step(name: str, estimator: Any, public: Any) -> Step:
-    """Tell whether a step is private, public or without state (tag `requires_fit`), or refuse
-    it."""
+    """Tell whether a step is private, public or without state (`requires_fit`), or refuse it."""
     where = f"step {name!r}" if name else "estimator"
     if public:
         return Step(name, estimator, False)
@@ -404,8 +401,7 @@ def transformed(step: Any, X: Any) -> np.ndarray:
 
 
 class Fitted:
-    """The fitted steps of a candidate, as (name, estimator), the model last; "" without
-    pipeline."""
+    """The fitted steps of a candidate, as (name, estimator), model last; "" without pipeline."""
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps

@@ -164,8 +164,7 @@ def _charges(
     paid: frozenset[int] | None = None,
 ) -> list[tuple[Any, LedgerCharge]]:
     """Ledger and charge of each private step of one fit, and of those charged together, for the
-    dearest of possible widths. An unknown width is an error for later costs that are not `paid`
-    (ids)."""
+    dearest width. Unknown widths are an error for later costs that are not `paid` (ids)."""
     result: list[tuple[Any, LedgerCharge]] = []
     if paid is None and isinstance(estimator, ChargedTogether):
         result, paid = _together(estimator, columns[0], unit)

@@ -56,9 +56,8 @@ class Outcome:
 
 
 class Runner:
-    """Fits of one search, on one checked table with columns `names`, in the session of
-    ``search_plan.plan``. `progress` is called with the name of each step, where all runs are
-    released."""
+    """Fits of one search, on one checked table with columns `names`, in its session. `progress` is
+    called with the name of each step, where all runs are released."""
 
     def __init__(
         self,
@@ -121,8 +120,7 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
-        """Run every candidate once, all released, in sessions made in their order, for any
-        threads."""
+        """Run every candidate once, all released, in sessions made in order, for any threads."""
         runs = self._plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)

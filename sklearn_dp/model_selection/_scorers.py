@@ -141,8 +141,7 @@ def noisy_score(
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
-    """All scores by a user's function of one row: one that saw all rows could make one row's score
-    depend on the others."""
+    """All scores by a user's function of one row, so that none depends on other rows."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         scores, model = np.full(len(X), scorer.low), fitted.model
@@ -184,8 +183,7 @@ def _silhouette(limits: Limits) -> Scorer:
 
 
 def _cost(limits: Limits) -> Scorer:
-    """Minus the squared distance to the nearest center in the space of the input, in [-cap^2,
-    0]."""
+    """Minus the squared distance to the nearest center, in the input space, in [-cap^2, 0]."""
     cap = limits.max_distance("cost")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -211,8 +209,7 @@ def _reconstruction(limits: Limits) -> Scorer:
 
 
 def _log_density(limits: Limits) -> Scorer:
-    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways: it
-    has no limits by itself."""
+    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways."""
     uniform = limits.log_uniform_density()
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:

@@ -177,8 +177,7 @@ def release_best(
 
 @dataclass(frozen=True)
 class Fit:
-    """The budget of one fit of a candidate's steps, behind the prefix: an entry for each private
-    one, and the score."""
+    """The budget of one fit of a candidate's steps: an entry for each private one, and the score."""
 
     steps: tuple[Step, ...]
     plan: PrivacyPlan
@@ -237,8 +236,7 @@ class Maker:
     def _fit(
         self, steps: Sequence[Step], size: int, rho: dict[str, float], score: float | None
     ) -> Fit:
-        """The steps of a fit with their budgets, `rho` for each private one from `size` on; and its
-        plan."""
+        """The steps of a fit, `rho` for each private one from `size` on; and its plan."""
         entries, private_steps, delta = [], [], self.split.delta or self.target.delta
         for step, columns in widths(steps, self.n_features):
             if step.private and step.name in rho:

@@ -182,8 +182,7 @@ def _of_made_up(
 def _made_up(
     column: Any, mean: np.ndarray, variance: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Encoded values of a column with the released shares, or of a beta law of mean and
-    variance."""
+    """Encoded values of a column with the released shares, or of a beta law."""
     draws = rng.random((2, _MADE_UP))
     if not hasattr(column, "beyond"):
         shares = column.decode(mean[None])[0]

@@ -115,8 +115,7 @@ class UnitsBySegment:
     largest: float | None  # what a whole unit weighs, where they have
 
     def of(self, X: np.ndarray, number: int | None = None) -> tuple[np.ndarray, Units]:
-        """Rows of a segment, or of all of them, if any, and their units, which have all of theirs
-        there."""
+        """Rows of a segment, or of all of them, and their units, all of whose rows are there."""
         inside = self.segment >= 0 if number is None else self.segment == number
         groups = None if self.groups is None else self.groups[inside]
         if self.weights is None or self.largest is None:

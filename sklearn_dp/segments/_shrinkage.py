@@ -91,8 +91,7 @@ def share_means(models: Sequence[Any]) -> None:
 
 
 def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Centers of the models and their errors (S, k, d), in the order of those of `pooled` by the
-    smallest sum of squares; and that order."""
+    """Centers of the models and errors (S, k, d), in the order of those of `pooled`; the order."""
     all_centers = [pooled, *(model.cluster_centers_ for model in models)]
     # In units of the largest number, so that no square overflows.
     unit = max(max(float(np.abs(centers).max()) for centers in all_centers), 1e-150)
@@ -252,8 +251,7 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """A function that makes powers (S,) of matrices, and squared lengths (S,) of their
-    logarithms."""
+    """A function that makes powers (S,) of matrices; squared lengths (S,) of logarithms."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)

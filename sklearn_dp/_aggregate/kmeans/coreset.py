@@ -45,9 +45,8 @@ from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
 ) -> TailCells:
-    """Where axes are measured, rays from where the searched box ends. Where they are the
-    coordinates, rays from where a round cluster ends, if data is small; else coarser cells of the
-    tree's grid."""
+    """Where axes are measured, rays from the end of the searched box; else from that of a round
+    cluster, if data is small; else coarser cells of the tree's grid."""
     if axes.basis is not None:
         return Rays(axes.half_widths, limit, tuning.shell_ratio, tuning.shells, searched=False)
     if not size.small:
@@ -160,8 +159,7 @@ class Tree:
         values: np.ndarray,
         threshold: float,
     ) -> np.ndarray:
-        """Add the released children (m,) of nodes, whose parents keep the rest; returns the new
-        nodes."""
+        """Add the released children (m,) of nodes, whose parents keep the rest; the new nodes."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
         self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
@@ -255,8 +253,7 @@ class Coreset:
 
     def nearest(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The nearest center of each leaf, the squared distance to it along the axes, and about the
-        mean squared distance of its rows: within a cell half of that of rows that fill the box
-        evenly."""
+        mean squared distance of its rows: within a cell half of that of even rows."""
         near, squares = nearest_centers(self.leaves[0], self.axes.flatten(centers))
         return near, squares, squares + np.sum(np.square(self.widths), axis=1) / 24 + self.axes.rest
 
@@ -333,9 +330,8 @@ def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: fl
 
 
 def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
-    """Noisy means of the leaves, of shape (m, q), each shrunk to the middle of its box by the
-    factor of the posterior mean, for rows anywhere in a box of width w: a prior variance of w^2 /
-    12."""
+    """Noisy means of the leaves, (m, q), each shrunk to the middle of its box by the factor of the
+    posterior mean, for rows anywhere in a box of width w: a prior variance of w^2 / 12."""
     rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     # The middle of a box in a corner may be farther out than any row is.
@@ -389,8 +385,7 @@ CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 
 
 def release_location(run: Run, mu: float) -> Context:
-    """The rows moved to a released center, with their number and radius; `mu` is of what is to
-    come."""
+    """The rows moved to a released center, with number and radius; `mu` is of what is to come."""
     entry = run.name(CENTER)
     budget = run.left(CENTER)
     center = center_and_count(run.session, entry, run.rows, budget)
@@ -443,8 +438,7 @@ def axes_of(context: Context, fraction: float = 1.0) -> tuple[Axes, Axes | None]
 
 def principal_axes(context: Context, rho: float) -> tuple[Axes, Axes | None]:
     """The axes along which clusters can be told apart, from rows clipped to the radius; the first
-    of them alone, where hardly any of the squares, nor of what noise may hide of them, are off it.
-    """
+    of them alone, where hardly any of the squares, nor of what noise may hide, are off it."""
     rows, limit, size, tuning = context.rows, context.radius, context.size, context.tuning
     moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)

@@ -252,8 +252,7 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
 
 def reduce_centers(context: LloydContext, state: LloydState) -> None:
     """From more centers than asked for to the number asked for: k-means of them, by their counts,
-    along the axes of the coreset. The mean of a group has the variance sum w^2 P of its members' P.
-    """
+    along the axes of the coreset. The mean of a group has the variance sum w^2 P."""
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)

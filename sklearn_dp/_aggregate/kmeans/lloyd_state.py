@@ -75,8 +75,7 @@ class LloydContext(Context, LloydFacts):
 
 class LloydState:
     """Released centers, and what is known about them, in grid steps; changed by each iteration.
-    With a variance of zero the first update is a positive-part James-Stein estimate toward the
-    start."""
+    With a variance of zero the first update is a positive-part James-Stein estimate."""
 
     noise_share = math.nan  # part of a typical cluster's spread that is noise of its center
     distances: NoisyNorms | None = None  # of rows from their centers, when last released

@@ -82,8 +82,7 @@ def gap_of_points(
     rng: np.random.Generator,
 ) -> Choice:
     """The number of clusters by the gap statistic of released points (m, q) of positive weights.
-    `inner` is the sum of squares of what the points stand for, about them: no clustering removes
-    it."""
+    `inner`, the sum of squares of what they stand for about them, no clustering removes."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
     points, weights, loss = _fewer(points, weights, rng)
@@ -223,8 +222,7 @@ def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Return the costs of merging each pair, of shape (b, m, m); infinite where there is no
-    pair."""
+    """The costs of merging each pair, of shape (b, m, m); infinite where there is no pair."""
     square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
     cost = (-2 * centers) @ centers.transpose(0, 2, 1)
     cost += square[:, :, None]
@@ -404,8 +402,7 @@ def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) ->
 
 def surplus_choice(surplus: SurplusCenters, candidates: Candidates, rule: str) -> Choice:
     """The number of clusters by the rule "bic" or "silhouette", and where they are. Unless "bic"
-    was asked for by name, the silhouette has to agree, and decides where the best number is too
-    large."""
+    was asked for, the silhouette has to agree, and decides where the best number is too large."""
     tree = Tree(surplus)
     if len(tree.within) < candidates.low:
         return nothing_seen(candidates)

@@ -219,9 +219,8 @@ def kmeans_communication_cost(
     columns: tuple[float, float],
     started: bool,
 ) -> CommunicationCost:
-    """The cost of the passes of a fit with a budget of `rho`, of parts that are assumed to be
-    alike, without the look at far rows; `columns` are the shares for their units, and to refine
-    centers."""
+    """The cost of the passes of a fit with a budget of `rho`, of parts that are alike, without the
+    look at far rows; `columns` are the shares for their units, and to refine centers."""
     d, k = n_features, n_clusters
     q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * rho))
     may = may_project(d, k, TUNING) and not started and not size.small
@@ -337,8 +336,7 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
 
 
 def _start(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Greedy k-means++ (Arthur and Vassilvitskii 2007): the candidate for each center that helps
-    most."""
+    """Greedy k-means++ (Arthur and Vassilvitskii 2007): the best candidate for each center."""
     n = len(rows)
     squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)
     # |c - x|^2 = -2 c.x + |x|^2 + |c|^2 as one product.

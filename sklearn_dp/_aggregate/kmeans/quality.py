@@ -82,8 +82,7 @@ class Quality:
     @property
     def explained_sd(self) -> float:
         """Standard deviation of that part, at most one: of 1 - i/t, by the derivatives -1/t and
-        i/t^2. Where t is lost in its noise, the part may be what it is for a t smaller by a
-        deviation."""
+        i/t^2. Where t is lost in its noise, the part may be that for a t smaller by a deviation."""
         least = max(self.total, self.total_sd)
         lowest = max(self.total - self.total_sd, self.near, 1e-300)
         by_total = (1 - self.explained) * self.total_sd / least
@@ -186,8 +185,7 @@ def missed_in_words(
     quality: Quality, n: float, light: bool, lost: tuple[float, float] = (0.0, 0.0)
 ) -> str | None:
     """Say where far rows are few, seen, and cost a part of what the others do; or where rows so far
-    out are in reach of no center, and cost as much as is `lost`. `light`: some found clusters are.
-    """
+    out are in reach of no center, and cost as much as is `lost`."""
     far, near = quality.far, quality.near
     bar = TUNING.certain_count_sd if light else TUNING.far_sure
     few = bar * far.sd < far.count < TUNING.far_part * n

@@ -201,8 +201,7 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
 
 
 def _times_less_noise(signs: Diagnostics) -> float:
-    """How many times less noise leaves none of the signs of too much, which all fall with the
-    number of units and with the budget."""
+    """How many times less noise, by more units or budget, leaves no sign of too much."""
     known = [TUNING.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
     for part in (signs.loss, signs.noise_share):
         # With t times less noise a part p of a sum of squares becomes p / t^2, next to 1 - p that
@@ -470,8 +469,7 @@ def measured(
 
 def shrink_to_mean(final: LloydState, n_leaves: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise; and that
-    mean, shrunk to the origin. Where cells are cut along all features the Kalman update has done
-    it."""
+    mean, shrunk to the origin. With cells along all features the Kalman update has done it."""
     centers, d = final.centers, final.centers.shape[1]
     weights = final.certain_counts(TUNING.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
@@ -554,8 +552,7 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
 
 
 def _uneven(final: LloydState) -> float:
-    """The part of the sum of squares beyond that of clusters all as wide as the one of the middle
-    row."""
+    """The sum of squares beyond that of clusters all as wide as that of the middle row, as a part."""
     sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0

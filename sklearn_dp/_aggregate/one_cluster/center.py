@@ -68,9 +68,8 @@ def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
 
 
 def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: float) -> float:
-    """At what rate in (0, 1] rows are counted in boxes: a function of parameters and releases. A
-    sample has some 200 standard deviations of the noise of a box from the cluster of `target`
-    points."""
+    """At what rate in (0, 1] rows are counted in boxes, by parameters and releases. A sample has
+    some 200 standard deviations of the noise of a box from the cluster of `target` points."""
     noise = noise_sd(session.remaining(prefix + "box"))
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
 

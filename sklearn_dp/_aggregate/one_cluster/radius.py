@@ -94,8 +94,7 @@ def good_radius(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice of a radius. Each selector returns an index and what t L may be short of t^2,
-    which no noise scale depends on."""
+    """The choice of a radius: an index, and what t L may be short of t^2 (for no noise scale)."""
 
     session: PrivacySession
     entry: str

@@ -20,8 +20,7 @@ from ._release import Release, check_cost, positive_sensitivity
 
 
 def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
-    """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`; see
-    :meth:`PrivacySession.laplace`."""
+    """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`."""
     rho = accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon))
     drawn = _laplace("laplace", value, sensitivity, epsilon, rho)
     return replace(drawn, public={"unit": unit}, unit=unit)

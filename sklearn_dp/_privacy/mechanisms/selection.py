@@ -38,8 +38,7 @@ from ._release import Release, check_cost, integer_scores, positive_sensitivity,
 
 
 def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float) -> Release:
-    """The exponential mechanism, of bounded range epsilon; see
-    :meth:`PrivacySession.exponential`."""
+    """The exponential mechanism, of bounded range epsilon."""
     rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
     return _exponential("choice", scores, sensitivity, epsilon, rho)
 

@@ -82,8 +82,7 @@ class RecConcave:
         return choose(self.session, self.entry, scores, epsilon=self.epsilon)
 
     def _heavy_interval(self, scores: Sealed, width: int, shift: int) -> range | None:
-        """The interval of a partition, from minus `shift` on, that leads with the best score, or
-        None."""
+        """The interval of a partition, from minus `shift` on, with the leading score, or None."""
         starts = range(-shift, scores.shape[0], width)
         if len(starts) == 1:  # a single interval tells nothing
             return range(starts[0], starts[0] + width)

@@ -273,8 +273,7 @@ class Recursion:
                 open_ += node.children
 
     def split(self, node: Node) -> bool:
-        """Look for a terrific ball, in the whole space, and if none is released, in the
-        projection."""
+        """Look for a terrific ball, in the whole space, and if there is none, in the projection."""
         prefix = _level(self.prefix, node.depth)
         whole = View(np.zeros(self.points.n_features), self.points.limit)
         points = viewed(self.points, node.number, whole)

@@ -45,8 +45,8 @@ _SEARCH = Search()
 def spherical_entries(
     rho: float, delta: float, total: float, settings: Settings, n_features: int, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `spherical_parts`: of `total` rho for the first half, and at most `rho` and
-    `delta` for the second, on different paths."""
+    """Plan entries of `spherical_parts`, on paths: `total` for the first half, `rho` for the
+    second."""
     k, entries = settings.n_components, []
     if n_features > k:
         entries.append(

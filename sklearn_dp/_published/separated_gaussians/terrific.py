@@ -236,8 +236,7 @@ def points_ball(
 
 
 def _near(session: PrivacySession, prefix: str, rows: GridRows, radius: float) -> np.ndarray | None:
-    """A released point near many points, or None: the fullest box, then means of the points in
-    balls of the released radius."""
+    """A released point near many, or None: the fullest box, then means of points in balls."""
     region = heavy_box(session, prefix, rows, radius)
     if region is None:
         return None
