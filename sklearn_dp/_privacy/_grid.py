@@ -208,7 +208,7 @@ class Grid:
     def quantize_entries(
         self, zeros: np.ndarray, entries: csr_array, radius: float
     ) -> tuple[NearRows, np.ndarray] | None:
-        """Quantize sparse rows, whose other entries are those of `zeros`; and which may be clipped."""
+        """Quantize sparse rows of `zeros` and other entries; and which of them may be clipped."""
         if len(zeros) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         base = np.trunc(zeros * (1.0 / self.unit))
