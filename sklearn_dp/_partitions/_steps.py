@@ -70,7 +70,7 @@ class Step:
 
 
 class Message:
-    """Released values, and the function of a pass, on their way to the parts: opaque to clusters."""
+    """Released values, and the function of a pass, on their way to the parts, in no tuple."""
 
     def __init__(self, function: Callable, broadcast: tuple) -> None:
         self.function, self.broadcast = function, broadcast

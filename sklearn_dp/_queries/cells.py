@@ -134,7 +134,7 @@ class Prefixes(TailCells):
 
 
 class Rays(TailCells):
-    """The axis along which a row is farthest out, the side, and the shell: far clusters stay whole."""
+    """The axis along which a row is farthest out, the side, the shell: far clusters stay whole."""
 
     start: np.ndarray  # (q,), where shells begin
     limit: float  # where the last one may end

@@ -125,7 +125,7 @@ class ClusterSums(Query):
         return part, (sums, square_sums(labels, squared, self.cap, len(centers), part.units))
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of residuals; a unit adds to one sum of squares between 0 and `ERROR_STEPS` steps."""
+        """That of residuals; a unit adds to one sum of squares 0 to `ERROR_STEPS` steps."""
         residuals = residual_claim(self.radius, facts.n_features, facts)
         if self.cap is None:
             return (residuals,)

@@ -107,7 +107,7 @@ def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, or covariance, of the rows of each block, (n_blocks, d, d): Python integers."""
+    """Second moment, or covariance, of the rows of blocks, (n_blocks, d, d): Python integers."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low

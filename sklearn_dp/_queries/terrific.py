@@ -39,7 +39,7 @@ def terrific_scores(
 
 
 class BallScores(PointQuery):
-    """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; and a `tilt`."""
+    """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; a `tilt`."""
 
     centers: np.ndarray
     near: np.ndarray

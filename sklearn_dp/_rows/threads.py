@@ -46,7 +46,7 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """The results of a function for tuples of arguments, in silence, by at most `most` processes."""
+    """The results of a function for tuples of arguments, in silence, by `most` processes."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(

@@ -155,7 +155,7 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
 
 
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
-    """A silent thread redirects in its own context; of others, what is behind a stand-in is kept."""
+    """A silent thread redirects in its context; of others, what is behind a stand-in is kept."""
     if context is not None:
         block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target

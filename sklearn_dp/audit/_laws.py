@@ -426,7 +426,7 @@ def _realized(player: Any, event: Any, shift: Any) -> None:
 
 
 def _common(player: Any, known: Any, event: Any) -> tuple[np.ndarray, ...]:
-    """Present elements: place in the recording (-1), whether common, the old decision; who is gone."""
+    """Present elements: place in the recording, if common, the old decision; who is gone."""
     present = np.arange(len(player.units)) if event.units is None else event.units
     before = np.arange(len(known.value)) if known.units is None else known.units
     place = {int(number): i for i, number in enumerate(before)}

@@ -153,7 +153,7 @@ class BaseComponentErrors(BaseDPEstimator):
         place: CenterRadius,
         variances: np.ndarray,
     ) -> None:
-        """The mean, with noise of each column's own if the plan pays; its status, by `variances`."""
+        """The mean, with noise of each column's own if paid for; its status, by `variances`."""
         names, domain = self._column_names, self._domain(table.n_features)
         if place.status and domain is None:
             self.mean_std_error_ = np.full(table.n_features, math.inf)

@@ -134,7 +134,7 @@ class Aggregation:
     # -- releases -------------------------------------------------------------------------------
 
     def run(self, session, outputs, n_blocks):
-        """Release the aggregate of the outputs of a public number of blocks; failed ones are NaN."""
+        """Release the aggregate of the outputs of a public number of blocks, or NaN."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())

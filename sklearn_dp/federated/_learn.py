@@ -111,7 +111,7 @@ def _learn_moment(state: State, session: PrivacySession, released: Arrays, noise
 def _with_public_proxies(
     state: State, values: np.ndarray, sd: float, session: PrivacySession
 ) -> State:
-    """Points of a Gaussian with the released spread `values` (d,) and noise `sd`, for server data."""
+    """Points of a Gaussian of the released spread `values` (d,), of noise `sd`, for server data."""
     q = state.basis.shape[1]
     visible = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
@@ -266,7 +266,7 @@ def _moves(
 
 
 def _learn_reach(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
-    """The clip radius for clients' vectors: the geometric mean of lengths, or a half, by its noise."""
+    """The clip radius of clients' vectors: the geometric mean of lengths, or a half, by noise."""
     kind = state.kind
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
     length, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2

@@ -194,7 +194,7 @@ def candidate(
 def _pipeline_steps(
     pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
 ) -> list[tuple[str, Any]]:
-    """Names and unfitted steps with their parameters, without empty ones; public ones are fitted."""
+    """Names and unfitted steps with parameters, without empty ones; public ones are fitted."""
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")

@@ -177,7 +177,7 @@ def release_best(
 
 @dataclass(frozen=True)
 class Fit:
-    """The budget of one fit of a candidate's steps: an entry for each private one, and the score."""
+    """The budget of one fit of a candidate's steps: an entry for each private one, the score."""
 
     steps: tuple[Step, ...]
     plan: PrivacyPlan

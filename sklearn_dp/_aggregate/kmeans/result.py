@@ -552,7 +552,7 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
 
 
 def _uneven(final: LloydState) -> float:
-    """The sum of squares beyond that of clusters all as wide as that of the middle row, as a part."""
+    """The sum of squares beyond that of clusters as wide as that of the middle row, as a part."""
     sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0

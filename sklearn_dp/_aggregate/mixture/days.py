@@ -64,7 +64,7 @@ class MixtureDays:
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], np.ndarray, Self]:
-        """The components of all days with one more; which are seen; and what the next starts from."""
+        """The components of all days with one more; which are seen; what the next starts from."""
         if self.moments is None:
             ends, days = self._of_clusters(session, rows, domain, settings, keep)
             return ends, np.zeros(len(ends), dtype=bool), days
