@@ -267,11 +267,7 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     """Finite rows (n, d) scaled to length 1, each on its own, elementwise in a fixed order.
 
     Rows of zeros stay what they are. No entry is larger than 1, and none is NaN: what is divided by
-    is the largest entry of the row, and then a length between 1 and sqrt(d).
-
-    >>> unit_rows(np.array([[3.0, -4.0], [0.0, 0.0], [5e-324, 0.0], [0.0, 1e150]])).tolist()
-    [[0.6, -0.8], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    """
+    is the largest entry of the row, and then a length between 1 and sqrt(d)."""
     rows = np.asarray(X, dtype=np.float64)
     largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]
     rows = rows / np.where(largest > 0, largest, 1.0)

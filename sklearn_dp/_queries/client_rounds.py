@@ -94,14 +94,7 @@ def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
 
     Entries are at most 2**26, so that squares and their sums are exact. The norm is Frobenius' for
     the upper triangle of a moment, l1 for counts that get Laplace noise (the ``l1`` of the message
-    says whether they do), else l2.
-
-    >>> message = {"l1": np.zeros(0)}
-    >>> norm_of("second moment", np.array([1, 2, 4]), message)  # of [[1, 2], [2, 4]]
-    5.0
-    >>> norm_of("lift sums", np.array([3, 4]), message)
-    5.0
-    """
+    says whether they do), else l2."""
     value = np.asarray(value, dtype=np.float64)
     if message["l1"].size and is_count(name):
         return float(np.abs(value).sum())
@@ -157,12 +150,7 @@ def project(message: Arrays, points: np.ndarray) -> np.ndarray:
     """Integer points (n, d) to integer coordinates in the released subspace, each on its own.
 
     In grid steps, rounded down: floats that hold integers. The ``basis`` (d, q) of the message is
-    in steps of 2**-20; empty: points stay what they are.
-
-    >>> diagonal = np.rint(np.sqrt([[0.5], [0.5]]) * 2**BASIS_BITS)
-    >>> project({"basis": diagonal}, np.array([[1000.0, 1000.0], [5.0, -5.0]])).ravel().tolist()
-    [1414.0, 0.0]
-    """
+    in steps of 2**-20; empty: points stay what they are."""
     if not message["basis"].size:
         return points
     # At most 2**26 times 2**20: every product and partial sum is an integer below 2**53. A sum
@@ -201,11 +189,7 @@ def coarse_step(limit: float) -> float:
     """Step of a second moment, so coarse that int64 holds the sums: a power of two.
 
     Products of two entries in grid steps need 50 bits, so 2**13 rows would fill an int64. In
-    coarse steps a row has a norm of at most 2**15, and the products of 2**32 rows fit.
-
-    >>> coarse_step(2.0**24), coarse_step(1000.0)
-    (512.0, 1.0)
-    """
+    coarse steps a row has a norm of at most 2**15, and the products of 2**32 rows fit."""
     return max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
 
 
@@ -275,13 +259,7 @@ def row_bounds(kind: str, message: Arrays) -> dict[str, float]:
 
     `kind` is a key of :data:`~sklearn_dp.federated._clients.ANSWERS`. Only ``limit``, the number of
     ``anchors`` and ``l1`` of the message are looked at: public facts and releases. A second moment
-    counts in Frobenius norm: entries off the diagonal count twice.
-
-    >>> row_bounds("weights", {})
-    {'weights': 1.0}
-    >>> row_bounds("moment", {"limit": np.array([2.0**20])})  # 2**15 coarse steps, squared
-    {'second moment': 1073741824.0}
-    """
+    counts in Frobenius norm: entries off the diagonal count twice."""
     if kind in ("bound", "weights", *REACHES):
         # A row is in one bin, ties or not. A reach is one number of at most 1, of a client.
         return {kind: 1.0}

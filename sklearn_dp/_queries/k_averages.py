@@ -45,11 +45,7 @@ def qualities(values: np.ndarray, cell: int, ball: int) -> np.ndarray:
 
     These are integer-valued, in [-ball, ball]. Grid points are -ball, -ball + cell, ... up to the
     first that is at least ball. The quality is the smaller of the numbers of values at or below it,
-    and at or above it, both sides rounded outward to the grid.
-
-    >>> qualities(np.array([-2, 0, 0, 3]), cell=2, ball=4)
-    array([0, 1, 3, 1, 1])
-    """
+    and at or above it, both sides rounded outward to the grid."""
     grid = np.arange(-(-2 * ball // cell) + 1)
     place = (np.sort(values) + ball) / cell
     below = np.searchsorted(np.floor(place), grid, side="right")

@@ -87,11 +87,7 @@ def unpartitioned(tuples: np.ndarray, proposal: np.ndarray, separation: float) -
 def gaps(points: np.ndarray) -> np.ndarray:
     """Squared distance (k,) of each point (k, d) to the next one.
 
-    NaN where a point is not finite, inf for a single point: no proposals either way.
-
-    >>> gaps(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]))
-    array([25.,  1.,  1.])
-    """
+    NaN where a point is not finite, inf for a single point: no proposals either way."""
     square = cdist(points, points, "sqeuclidean")
     np.fill_diagonal(square, np.inf)
     return square.min(axis=1)
@@ -168,11 +164,7 @@ def least_tuples(
     """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
 
     Epsilon and delta are those of the test and the answer together, for replacing a tuple; `beta`
-    is the chance of no answer on good tuples. Numbers beyond `most` are not tried.
-
-    >>> least_tuples(1.0, 1e-6), least_tuples(8.0, 1e-6)
-    (984, 169)
-    """
+    is the chance of no answer on good tuples. Numbers beyond `most` are not tried."""
     high = 4
     while high < most and inner_constants(high, epsilon, delta, beta) is None:
         high *= 2

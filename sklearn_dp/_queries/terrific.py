@@ -28,13 +28,7 @@ def terrific_scores(
     One point more or less moves one of the three disjoint counts by one, so for a fixed ball the
     score moves by at most one. The published count of points within c r is the same, as
     ``around`` is what is not inside. Without the cap of ``around`` the score would have no lower
-    bound, and the sum of :class:`LargestScores` no bounded sensitivity.
-
-    Five inside, none around, nine outside; then two around, which costs two; then too few inside.
-
-    >>> terrific_scores(np.array([5, 5, 3]), np.array([0, 2, 0]), 9, t=4)
-    array([4, 2, 3])
-    """
+    bound, and the sum of :class:`LargestScores` no bounded sensitivity."""
     return np.minimum(np.minimum(np.minimum(inside, outside), t), t - np.minimum(around, t))
 
 

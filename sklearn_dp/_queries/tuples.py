@@ -171,7 +171,8 @@ def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
     for row in range(0, t, step):
         for column in range(row, t, step):
             one, other = slice(row, row + step), slice(column, column + step)
-            distances[one, other] = match_distances(tuples[one], tuples[other], gamma)
+            squares = _tuple_distances(tuples[one], tuples[other])
+            _, distances[one, other] = _matches(squares, gamma)
     upper = np.triu(distances)
     return upper + np.triu(distances, 1).T
 
@@ -191,11 +192,6 @@ def match_gamma(
     square = _tuple_distances(X, Y)
     match, distance = _matches(square, gamma)
     return match, square.argmin(axis=2).transpose(1, 2, 0), distance
-
-
-def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
-    """The third part of :func:`match_gamma` alone."""
-    return _matches(_tuple_distances(X, Y), gamma)[1]
 
 
 def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

@@ -179,11 +179,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     The integral of ``(1 - exp(epsilon - loss))+`` over the loss ``mu z + mu^2 / 2`` for z ~ N(0, 1)
     and mu > 0, the shift over the standard deviation. The closed form is a difference of two tails
-    that cancels where delta is small.
-
-    >>> round(gaussian_delta(1.0, 0.0), 6)  # P[|Z| < 1/2]: the total variation distance
-    0.382925
-    """
+    that cancels where delta is small."""
     if not math.isfinite(mu * mu):  # no noise at all, or no number: nothing is protected
         return 1.0
     start = (epsilon - mu**2 / 2) / mu  # the loss is above epsilon where z is above this

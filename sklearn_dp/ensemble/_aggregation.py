@@ -134,7 +134,7 @@ class Aggregation:
     # -- releases -------------------------------------------------------------------------------
 
     def run(self, session, outputs, n_blocks):
-        """Release the aggregate of the outputs of a public number of blocks, or NaN."""
+        """Release the aggregate of outputs, NaN for failed ones, of a public number of blocks."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())

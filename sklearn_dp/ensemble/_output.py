@@ -48,11 +48,7 @@ class WithTarget(BaseEstimator):
 
 
 def labels_of(classes):
-    """The public labels of a classifier as an array: of one type, where all are texts or numbers.
-
-    >>> labels_of(["b", "a"]).dtype.kind, labels_of([1, "a"]).dtype.kind
-    ('U', 'O')
-    """
+    """The public labels of a classifier as an array: of one type if all are texts or numbers."""
     labels = column(classes, "classes")
     kinds = {str if isinstance(each, str) else type(each) for each in labels.tolist()}
     same_kind = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
@@ -63,11 +59,7 @@ def target_column(y, n, labels=None):
     """A target of `n` rows as numbers, or one error for all that may be wrong with it.
 
     With public `labels` of a classifier the numbers are their places; other labels are -1, since
-    an error would reveal that they are there.
-
-    >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
-    array([ 1.,  0., -1.])
-    """
+    an error would reveal that they are there."""
     if y is None:
         raise ValueError("y must be given: the estimator needs a target.")
     check_target(y)

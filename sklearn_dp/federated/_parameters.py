@@ -341,12 +341,7 @@ def entries_of(
 
     `paper`: the paper's split of epsilon, instead of the shares of rho. `laplace`: Laplace noise
     for counts; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a
-    delta of its own.
-
-    >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
-    >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
-    [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
-    """
+    delta of its own."""
     uses = Counter(name for kind in rounds for name in ANSWERS[kind])
     mechanism = {
         name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN

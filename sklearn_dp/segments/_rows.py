@@ -59,11 +59,7 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
 def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     """The number of the value of each row, -1 for rows of none: a function of each row alone.
 
-    Values are compared by hash and equality, as in a dict. What has neither is no listed value.
-
-    >>> segment_of_rows(["north", None, "south", ["north"]], ["south", "north"], 4)
-    array([ 1, -1,  0, -1])
-    """
+    Values are compared by hash and equality, as in a dict. What has neither is no listed value."""
     check_key(key, values)
     rows = _door.column(key, "by")
     if len(rows) != n_rows:

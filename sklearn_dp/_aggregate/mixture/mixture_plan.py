@@ -49,7 +49,8 @@ def mixture_entries(
     location = center_radius_entries(rho, _LOCATION_SHARE)
     if settings.margins_released(n_features):
         location = (*margin_entries(_MARGINS_SHARE * rho), *location)
-    if settings.columns_released(n_features):
+    one_component = settings.scaled and settings.n_components == 1
+    if one_component and not settings.bounded and n_features > 1:
         location = (*column_entries(_COLUMNS_SHARE * rho), *location)
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:

@@ -52,10 +52,6 @@ class Settings:
         several = self.n_components != 1 and n_features > 1
         return self.scaled and several and not self.ball
 
-    def columns_released(self, n_features: int) -> bool:
-        """True if a fit releases the scales of columns alone, which no bounds tell."""
-        return self.scaled and self.n_components == 1 and not self.bounded and n_features > 1
-
     @property
     def spherical(self) -> bool:
         """True if the bounded spherical case of "partition" applies."""

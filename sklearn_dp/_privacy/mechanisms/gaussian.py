@@ -27,11 +27,7 @@ from ._release import Release, check_cost, positive_sensitivity
 
 
 def sigma_of(sensitivity: Any, rho: float) -> Any:
-    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.
-
-    >>> sigma_of(1.0, 0.5) >= 1.0, round(sigma_of(3.0, 0.125), 9)
-    (True, 6.0)
-    """
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
     # Two operations, a root and a quotient: no more than two places in all.
     return round_up(sensitivity / math.sqrt(2 * rho))
 

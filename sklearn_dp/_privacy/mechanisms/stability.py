@@ -80,14 +80,7 @@ def stability(
 def stability_threshold(sigma: float, delta: float) -> int:
     """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta, or the next one.
 
-    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise.
-
-    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12
-    with 7.6e-8:
-
-    >>> stability_threshold(2.0, 1e-6)
-    12
-    """
+    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise."""
     # About the quantile, then upward until it holds: larger than needed is safe.
     low = 2 + max(0, math.floor(-sigma * float(ndtri(delta)) - 0.5))
     while gaussian_tail(sigma, low - 1) > delta:
