@@ -132,19 +132,12 @@ def box_means(
     2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
     as one Gaussian mechanism, a quarter to the sizes."""
     p = sets[0].shape[1]
+    half, beta = epsilon / (2 * p), beta / p
     boxes = np.array(
         [
             [
-                bounding_segment(
-                    step,
-                    column,
-                    cell,
-                    ball,
-                    changes=changes,
-                    epsilon=epsilon / (2 * p),
-                    beta=beta / p,
-                )
-                for column in points.T
+                bounding_segment(step, x, cell, ball, changes=changes, epsilon=half, beta=beta)
+                for x in points.T
             ]
             for points in sets
         ]
@@ -201,32 +194,26 @@ def k_averages(
     epsilon: float,
     delta: float,
     beta: float,
-    joint: bool = True,
 ) -> np.ndarray:
     """PrivatekAverages, after the test: an average for each of the k balls, in a random order.
 
     Balls about the centers (k, d) partition all but `most` of the integer-valued tuples (t, k, d).
-    `cell` is the resolution of the ends of the boxes. `joint`: average the tuples as vectors of k d
-    numbers: less noise.
+    `cell` is the resolution of the ends of the boxes. Tuples are averaged as vectors of k d
+    numbers: less noise than for k sets of points.
 
     Balls of a separation above 6 that share a tuple give the points of all tuples that either of
     them partitions to the same center. So at most floor(most) + 1 tuples, one of them the replaced
-    one, go elsewhere: twice as many additions and removals of a tuple, and k times that of points.
-    """
+    one, go elsewhere: twice as many additions and removals of a tuple."""
     k, d = centers.shape
     centers = centers[random_order(session, centers)]
     tuples = tuples[np.isfinite(tuples).all(axis=(1, 2))]
     places = _nearest(tuples, centers)
     changes = 2 * (math.floor(most) + 1)
-    if joint:
-        # Tuples with a point in each of the k places, sorted by place: those that the balls of a
-        # neighbor partition, too, are the same vectors up to the random order of the centers.
-        whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
-        order = np.argsort(places[whole], axis=1)
-        sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
-    else:
-        sets = [tuples[places == i] for i in range(k)]
-        changes *= k
+    # Tuples with a point in each of the k places, sorted by place: those that the balls of a
+    # neighbor partition, too, are the same vectors up to the random order of the centers.
+    whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
+    order = np.argsort(places[whole], axis=1)
+    sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
     averages = box_means(
         step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta, beta=beta
     )

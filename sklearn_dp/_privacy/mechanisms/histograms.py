@@ -41,11 +41,12 @@ def sparse(
     rho: float,
     unit: float = 1.0,
 ) -> Release:
-    """Cells above a threshold, as (cells, values) in order; see :func:`sparse_histogram`.
+    """Cells above a threshold, as (cells, values) in order.
 
-    Distinct int64 `codes` in [0, n_candidates), at most 2**20 and public or released, with counts
-    in grid steps that are not negative; other cells are empty. The threshold is as good as its
-    floor. `sensitivity` is the l2 distance of the counts of neighbors."""
+    Distinct int64 `codes` in [0, n_candidates), at most 2**20, with exact counts in grid steps that
+    are not negative; other cells are empty. `n_candidates` and `threshold`, which is as good as its
+    floor, are public or released. `sensitivity` is the l2 distance of the counts of neighbors, of
+    all cells."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")
@@ -81,23 +82,14 @@ def sparse_histogram(
     codes: np.ndarray,
     counts: np.ndarray,
     *,
-    n_candidates: int,
-    threshold: float,
-    sensitivity: float,
-    unit: float = 1.0,
     rho: float | None = None,
+    **claimed: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Release the cells, sorted, and their noisy counts, of a public histogram that exceed a
-    threshold: rho-zCDP, and exactly sqrt(2 rho)-GDP; see the top of this module.
-
-    `codes` are the occupied cells, distinct int64 in [0, n_candidates), with their exact counts in
-    grid steps; `n_candidates`, at most 2**20, is public or released, and so is `threshold`. The
-    other numbers are those of :meth:`PrivacySession.gaussian`."""
-    release = sparse(
-        codes, counts, n_candidates, threshold, sensitivity, session._cost(entry, rho), unit
-    )
+    threshold, as :func:`sparse` says: rho-zCDP, and exactly sqrt(2 rho)-GDP."""
+    release = sparse(codes, counts, rho=session._cost(entry, rho), **claimed)
     cells, values = session._release(entry, release)
-    return cells.copy(), values * float(unit)
+    return cells.copy(), values * float(release.unit)
 
 
 def release_cells(

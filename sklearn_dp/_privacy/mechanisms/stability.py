@@ -43,7 +43,7 @@ def stability(
     sensitivity: float = 1.0,
     cells: int = 1,
 ) -> Release:
-    """Cells far above one, as (codes, values) in order; see :func:`stability_histogram`.
+    """Cells far above one, as (codes, values) in order.
 
     Distinct `codes` of the occupied cells, int64 or bytes (of a public order), with `counts` of
     units, at least 1; every unit is in at most `cells` cells, once in each. `delta`, in (0, 1/2),
@@ -89,24 +89,11 @@ def stability_threshold(sigma: float, delta: float) -> int:
 
 
 def stability_histogram(
-    session: Any,
-    entry: str,
-    codes: np.ndarray,
-    counts: np.ndarray,
-    *,
-    rho: float,
-    delta: float,
-    sensitivity: float = 1.0,
-    cells: int = 1,
+    session: Any, entry: str, codes: np.ndarray, counts: np.ndarray, **claimed: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one: (rho,
-    delta)-zCDP, see the top of this module.
-
-    `codes` are distinct int64 or bytes. A unit counts once in at most `cells` cells. `delta` is the
-    chance that any cell of a single unit is seen, `sensitivity` the l2 distance of the counts of
-    neighbors."""
-    release = stability(codes, counts, rho, delta, sensitivity, cells)
-    codes, values = session._release(entry, release)
+    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one, as
+    :func:`stability` says: (rho, delta)-zCDP, see the top of this module."""
+    codes, values = session._release(entry, stability(codes, counts, **claimed))
     return codes.copy(), values.astype(np.float64)
 
 
