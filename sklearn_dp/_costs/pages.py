@@ -68,13 +68,7 @@ def in_plain_words(name: str) -> str:
 def secret_in_words(relation: str, unit: str) -> str:
     """Return what a guarantee protects, as words that follow "guess".
 
-    Units that take part "whatever rows they hold" are clients.
-
-    >>> secret_in_words("add or remove", "row")
-    'whether any one row was in the data'
-    >>> secret_in_words("replace the rows of", "group")
-    'whether the rows of any one client were replaced by different ones'
-    """
+    Units that take part "whatever rows they hold" are clients."""
     if relation.endswith("the rows of"):
         unit = "client"
     return _SECRETS[relation].format("group of rows" if unit == "group" else unit)

@@ -76,11 +76,7 @@ def extremes(cell: float, ball: float, *, changes: int, epsilon: float, beta: fl
     over G = 2 ball / cell + 1 points misses the best by more than (2 changes / epsilon) log(G /
     beta') with probability beta' at most. With m of twice that, what it picks has a positive
     quality: it lies between the values. (2 (ball / cell + 1) >= G; beta' is beta / 2, for two
-    ends.)
-
-    >>> extremes(1e-4, 1.0, changes=2, epsilon=0.5, beta=0.05)
-    218
-    """
+    ends.)"""
     return math.ceil(4 * changes / epsilon * math.log(4 * (ball / cell + 1) / beta))
 
 

@@ -83,12 +83,7 @@ class SealedMessage:
     """A message that nobody can change: what is handed out are copies in memory of their own.
 
     Clients of the same process get the very objects that the server would go on using. One that
-    rewrites its copy must change neither what others are told nor what is claimed of the sums.
-
-    >>> sealed = SealedMessage({"limit": np.array([3.0])})
-    >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
-    ([3.0], False)
-    """
+    rewrites its copy must change neither what others are told nor what is claimed of the sums."""
 
     def __init__(self, message: Arrays) -> None:
         self._parts = {
