@@ -1,11 +1,11 @@
 """Private averages in an unknown place of a public ball, and k averages of partitioned tuples.
 
-The building blocks of PrivatekAverages [1]_ (section 4.3 and appendix A.1). The average of a set of
-points (:func:`box_means`): for each coordinate, release interior points of the smallest and of the
-largest values, by the exponential mechanism; clip the points to the box that these segments make,
-add them up, add Gaussian noise; release the size of the set by Laplace noise, and divide.
-:func:`k_averages` makes the sets: the balls that passed the test of :mod:`.separated_balls` tell
-which point of a tuple belongs where.
+The building blocks of PrivatekAverages (Cohen et al., ICML 2021, section 4.3 and appendix A.1).
+The average of a set of points (:func:`box_means`): for each coordinate, release interior points of
+the smallest and of the largest values, by the exponential mechanism; clip the points to the box
+that these segments make, add them up, add Gaussian noise; release the size of the set by Laplace
+noise, and divide. :func:`k_averages` makes the sets: the balls that passed the test of
+:mod:`.separated_balls` tell which point of a tuple belongs where.
 
 Corrected: private for sets of *unknown* size that differ by several elements added and removed, and
 always with an answer. The published ones divide by the true number of the elements that fall into a
@@ -17,11 +17,6 @@ differ by a public number of `changes`, which every sensitivity below is proport
 
 It has not been seen to win (``doc/benchmarks/tuples.md``, section "rivals"): 2 k d choices, each
 against `changes` values, take hundreds of thousands of tuples.
-
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021.
 """
 
 import math
@@ -124,7 +119,7 @@ def box_means(
     `cell` is the resolution, in steps, and `beta` the chance of a useless box. The averages are
     (len(sets), p).
 
-    With one set, one change and p = d: the average of [1]_. Half of epsilon goes to the boxes:
+    With one set, one change and p = d: the published average. Half of epsilon goes to the boxes:
     2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
     as one Gaussian mechanism, a quarter to the sizes."""
     p = sets[0].shape[1]

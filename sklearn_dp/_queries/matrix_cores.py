@@ -4,13 +4,9 @@ Every unit draws one of a public number of blocks, so neighbors differ in the ma
 Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
 matrices, whatever their scale. A filter keeps those with many friends. Any two survivors then have
 a friend in common, so they are within a factor of (1 + g)^2, and their average moves by so small a
-factor that noise in proportion to itself hides it [1]_.
-
-References
-----------
-.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
-   differentially private aggregation", ICML 2022, appendix F; here with independent blocks, a
-   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy.mechanisms.proportional`.
+factor that noise in proportion to itself hides it (FriendlyCore, ICML 2022, appendix F; here with
+independent blocks, a filter for replaced elements and the noise of
+:mod:`sklearn_dp._privacy.mechanisms.proportional`).
 """
 
 import math

@@ -1,4 +1,5 @@
-"""Are the tuples partitioned by far balls? A private test, and what may be done after it [1]_.
+"""Are the tuples partitioned by far balls? A private test, and what may be done after it (Cohen et
+al., ICML 2021, sections 4.1 and 4.2, with corrected constants and proofs).
 
 k balls are *far* at separation D if any two centers are at least D radii apart, and they partition
 a tuple if each of them holds exactly one of its points.
@@ -20,7 +21,7 @@ proposals with probability m / t. All is charged as one (epsilon, delta)-DP step
 guarantee of the parts is conditional. Points are integers on a public grid, so that distances are
 exact.
 
-*Noisy centers*: one tuple with noise, after the test; section 4.4 of [1]_ with a scale that is
+*Noisy centers*: one tuple with noise, after the test; section 4.4 of the paper with a scale that is
 private itself. How far each of its points is from the next one is released, through its logarithm,
 and noise is in proportion to that. A neighbor may have found the balls of another tuple. Both
 partition a common tuple, so their centers are near each other in proportion to these distances:
@@ -30,12 +31,6 @@ Neither has been seen to win over friendly cores (``doc/benchmarks/tuples.md``, 
 which find an answer for clusters that are a few times farther apart than tuples differ, and far
 balls for hundreds of times: the logarithm of a distance has noise of about 16 k log(k / delta) /
 (epsilon D), which is a factor of the noise of the center (:func:`default_separation`).
-
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021. PrivateTestCloseTuples and PrivateTestPartition
-   (sections 4.1, 4.2), with corrected constants and proofs.
 """
 
 import math

@@ -1,12 +1,8 @@
-"""Scores of terrific balls [1]_; what these are, see
+"""Scores of terrific balls (Kamath et al., NeurIPS 2019, definition 5.2); what these are, see
 :mod:`sklearn_dp._published.separated_gaussians.terrific`.
 
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; definition 5.2. The score there has a
-   bounded sensitivity for a ball that is public or released, and not for one about a data point
-   that is chosen without noise: moving this point moves the ball.
+The published score has a bounded sensitivity for a ball that is public or released, and not for one
+about a data point that is chosen without noise: moving this point moves the ball.
 """
 
 import numpy as np

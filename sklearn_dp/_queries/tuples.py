@@ -102,14 +102,11 @@ def average_of_core(
     order. Released are a lower bound of the size of the core and the average; of a private number
     of tuples, also that number.
 
-    After [1]_ (sections D.2 to D.4), corrected: twice the noise for a replacement, one radius in
-    the Frobenius norm, alignment to the first tuple of the core: two survivors X, Y share a friend
-    W, so with the permutation of the matching ``|X - pi(Y)|_F <= 2 R``, whichever common friend and
-    whichever reference is taken. Beyond a gamma of 1/5 matchings need not compose, and the
-    alignment could differ between neighbors in more than one tuple.
-
-    .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
-       differentially private aggregation", ICML 2022."""
+    After FriendlyCore (ICML 2022, sections D.2 to D.4), corrected: twice the noise for a
+    replacement, one radius in the Frobenius norm, alignment to the first tuple of the core: two
+    survivors X, Y share a friend W, so with the permutation of the matching ``|X - pi(Y)|_F <= 2
+    R``, whichever common friend and whichever reference is taken. Beyond a gamma of 1/5 matchings
+    need not compose, and the alignment could differ between neighbors in more than one tuple."""
     _, distances, tuples = (exact_of(each) for each in answer)
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
     units = answer[0].units

@@ -1,8 +1,8 @@
 """GoodRadius: a radius r at which some ball holds nearly t points, at most four times too large.
 
 The score of a radius is the mean L(r) of the t largest counts of points within it of a point, each
-cut at t [1]_. It does not decrease with r, and one point moves it by less than 2. A radius at which
-L rises to t is chosen; only its index is released.
+cut at t (Nissim, Stemmer and Vadhan, PODS 2016, algorithm 1). It does not decrease with r, and one
+point moves it by less than 2. A radius at which L rises to t is chosen; only its index is released.
 
 With L(r_j) >= t - loss, a ball of radius r_j about some point holds t - loss points. With
 L(r_before) < t no ball of radius r_before / 2 holds t: each of its points would have t points
@@ -15,11 +15,6 @@ is "rec_concave" (`_published/one_cluster`), which has not been seen to win.
 
 Beyond some ten thousand points the radius is chosen on a sample, by which a unit is protected
 better (:func:`..._privacy._composite_mechanism.on_a_sample`): less noise.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016,
-   algorithm 1; the selectors other than RecConcave replace it in practice.
 """
 
 import math

@@ -1,4 +1,5 @@
-"""A small ball that holds at least about t of the points, found privately [1]_.
+"""A small ball that holds at least about t of the points, found privately (Nissim, Stemmer and
+Vadhan, PODS 2016).
 
 The number of points is released, of which t may be a fraction; then how small a ball with t points
 can be (:mod:`.radius`); a box of that size with many points (:mod:`.center`), or the whole domain;
@@ -9,10 +10,6 @@ Several searches may be done, and the center with most points chosen.
 A step that finds nothing is no error: the search goes on from the whole domain, and the status says
 what was missed. Which releases are made after it depends on that outcome alone. A neighbor adds or
 removes one point (or replaces one, with ``replace``).
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
 """
 
 import dataclasses

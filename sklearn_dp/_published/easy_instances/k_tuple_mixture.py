@@ -1,4 +1,5 @@
-"""Mixtures through k-tuples [1]_: the means of random blocks of one half show where to cut.
+"""Mixtures through k-tuples (PrivatekGMM): the means of random blocks of one half show where to
+cut.
 
 Each unit tosses a fair coin for its half. Each unit of the first half draws one of a public number
 of blocks; a non-private clusterer labels the rows of each block, and the means of the k labels are
@@ -7,11 +8,8 @@ Where they agree, the released centers label the rows of the second half, where 
 runs if they do not. The components are then estimated on the second half, whose units have cost
 nothing so far: both halves spend the whole budget.
 
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021; PrivatekGMM, with the halves and blocks drawn unit by
-   unit, so that neighbors differ in one block or one row of the second half.
+Halves and blocks are drawn unit by unit, so that neighbors differ in one block or one row of the
+second half.
 """
 
 from functools import partial

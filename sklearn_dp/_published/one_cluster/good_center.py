@@ -1,4 +1,4 @@
-"""GoodCenter as published [1]_, algorithm 2: ``center_method="paper"``.
+"""GoodCenter as published, algorithm 2: ``center_method="paper"``.
 
 1. Project to k = 46 log2(2 n / beta) dimensions by random signs.
 2. Draw up to 64 shifted grids of boxes of side 300 r sqrt(k); take the first whose fullest box
@@ -14,10 +14,6 @@ step 5 is for the ball of step 4, which holds for any outcome of the earlier ste
 
 It has not been seen to win (``doc/benchmarks/one_cluster.md``): its boxes, whose side is thousands
 of r, hold the whole domain, so that what it finds comes from the means that follow.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
 """
 
 import math

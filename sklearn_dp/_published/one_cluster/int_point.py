@@ -1,13 +1,10 @@
 """An interior point of numbers on a line, from a solver of the 1-cluster problem.
 
-The reduction that shows why a private cluster needs a finite domain [1]_: an interior point cannot
-be found privately on an infinite one. It is also a way to a private median.
+The reduction that shows why a private cluster needs a finite domain (algorithm 3): an interior
+point cannot be found privately on an infinite one. It is also a way to a private median.
 
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016,
-   algorithm 3. RecConcave gives way to the exponential mechanism, which is better for as few
-   candidates as there are here.
+RecConcave gives way to the exponential mechanism, which is better for as few candidates as there
+are here.
 """
 
 import math

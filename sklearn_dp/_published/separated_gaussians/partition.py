@@ -1,4 +1,5 @@
-"""Recursive private partition of a Gaussian mixture [1]_: terrific balls cut it into components.
+"""Recursive private partition of a Gaussian mixture (algorithm 3, RPGMP): terrific balls cut it
+into components.
 
 A private coreset of one point for each unit is released (:func:`..._queries.halves.unit_points`):
 its heavy cells, and its k-means centers, are where balls may be centered. Nodes, sets of points,
@@ -14,13 +15,9 @@ parts of the session of their parent. So a level of the tree costs what one node
 costs what the costliest of its chains from the root to a leaf does: at most k - 1 levels, each with
 plan entries of its own.
 
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 3 (RPGMP), with principal
-   components about the released center, with cuts in the empty region around a ball instead of its
-   loss, with at most k parts on all data, and with the cuts as its result: the published one is the
-   sets of rows, which are not private.
+Changed: principal components about the released center, cuts in the empty region around a ball
+instead of its loss, at most k parts on all data, and the cuts as the result: the published one is
+the sets of rows, which are not private.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The bounded spherical case of a mixture [1]_: principal components, then one ball after another.
+"""The bounded spherical case of a mixture (algorithm 1, PEGME): principal components, then one ball
+after another.
 
 A fair coin of each unit makes two halves. The first half shows the first k principal axes
 (:func:`top_axes`), at the cost of the whole budget. The second half is projected onto them; k times
@@ -9,13 +10,8 @@ else to the nearest. Where a ball was not found, the k-means engine runs instead
 The k searches add up, as each of them reads all the points: that points near earlier balls are left
 out is no parallel composition, because where those balls are depends on all.
 
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 1 (PEGME), always with k
-   balls, with halves that are drawn unit by unit, and with each row in one ball only. (The
-   published loop ends when no point is left, which tells how many there were.) Where that algorithm
-   would give up, a private coreset of the second half answers.
+Changed: always k balls (the published loop ends when no point is left, which tells how many there
+were), halves that are drawn unit by unit, and each row in one ball only.
 """
 
 import dataclasses

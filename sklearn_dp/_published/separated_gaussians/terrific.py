@@ -1,4 +1,5 @@
-"""Terrific balls: full inside, empty around, and not alone in the world [1]_.
+"""Terrific balls: full inside, empty around, and not alone in the world (Kamath et al., algorithm 2
+and lemma 5.7, with the corrections named below).
 
 A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
 next to none are within c r of its center but outside of it, and at least about t are farther away.
@@ -15,12 +16,6 @@ is high; the fullest box of a random grid, and means of the points in balls abou
 released point near such a ball; AboveThreshold tests the ball about it. `DPGaussianMixture` has it
 as ``PartitionOptions(balls="points")``, whose docstring says with figures that the joint way has
 always done better.
-
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 2 and lemma 5.7, with the
-   corrections named below.
 """
 
 import math
