@@ -12,8 +12,8 @@ released.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
@@ -26,6 +26,9 @@ QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
+IntegerPoints = Annotated[np.ndarray, "integer points, of norms that products with rows are exact"]
+"""A parameter that is checked to be such points (k, d), or one (d,), wherever it is declared."""
+
 _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 
@@ -51,8 +54,11 @@ class Public:
 
     def __post_init__(self) -> None:
         values = self.__dict__  # of the fields: nothing else has been set
-        for name, value in values.items():
-            values[name] = _public(value, type(self), name)
+        for field in fields(self):  # type: ignore[arg-type]
+            name = field.name
+            values[name] = _public(values[name], type(self), name)
+            if field.type is IntegerPoints:
+                _check_points(values[name])
         self._check()
 
     def _check(self) -> None:
@@ -75,8 +81,9 @@ def _public(value: Any, owner: type, name: str) -> Any:
     return value
 
 
-def check_points(points: np.ndarray) -> None:
-    """Raise unless these points are what integer rows can be compared with exactly."""
+def _check_points(points: np.ndarray) -> None:
+    """Raise unless integer rows can be compared with these points exactly."""
+    points = np.atleast_2d(points)
     exact = (points == np.rint(points)).all()
     if not exact or not (np.einsum("ij,ij->i", points, points) <= _LONGEST**2).all():
         raise ValueError("points must be integers, of norms that products of rows with are exact.")

@@ -17,7 +17,7 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, Public, Step, check_points
+from ._query import Facts, IntegerPoints, PointQuery, Public, Step
 from .grids import ACTIVE
 from .samples import ByPart
 
@@ -80,11 +80,8 @@ class Points(PointQuery):
 class CountsAbout(PointQuery):
     """The numbers of active points within one square of centers (k, d)."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     square: float
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (_counts_about(part, self.centers, np.array([self.square]))[:, 0],)
@@ -97,16 +94,13 @@ class CountsAbout(PointQuery):
 class BallCounts(PointQuery):
     """Numbers of active points within squares (m,) of a center (d,), and scores by the target."""
 
-    center: np.ndarray
+    center: IntegerPoints
     squares: np.ndarray
     crossing: Crossing
 
     class Answer(NamedTuple):
         scores: Sealed
         counts: Sealed
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (_counts_about(part, self.center[None], self.squares)[0],)
@@ -123,11 +117,8 @@ class BallCounts(PointQuery):
 class RingCounts(PointQuery):
     """The numbers of active points between squares (m,) of a center (d,), from zero on."""
 
-    center: np.ndarray
+    center: IntegerPoints
     squares: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (np.diff(_counts_about(part, self.center[None], self.squares)[0], prepend=0),)
@@ -150,13 +141,10 @@ def _counts_about(part: Part, centers: np.ndarray, squares: np.ndarray) -> np.nd
 class BallSum(PointQuery):
     """The sum of the residuals (d,) of the points in a ball, and how many there are."""
 
-    center: np.ndarray
+    center: IntegerPoints
     square: int  # of the radius
     among: str = ACTIVE
     replace: bool = False
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows, chosen = part[ROWS], part.state.get(self.among)

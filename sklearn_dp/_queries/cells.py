@@ -18,7 +18,7 @@ from .._rows.bins import row_slices
 from .._rows.row_sums import clipped_sums
 from .._rows.rows import Rows
 from .._rows.table import ROWS, CellCounts, Part
-from ._query import Facts, Public, Query, SparseQuery, Step, check_points
+from ._query import Facts, IntegerPoints, Public, Query, SparseQuery, Step
 from .clusters import residual_claim
 from .grids import Axes
 
@@ -292,11 +292,8 @@ class FarLeaves(Step):
 class LeafSums(Query):
     """Sums of the residuals of each leaf, clipped to its reach; a row is in one leaf at most."""
 
-    centers: np.ndarray  # (m, q), integers
+    centers: IntegerPoints  # (m, q), integers
     reach: np.ndarray  # (m,)
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         leaf, units = part[LEAF], part.units

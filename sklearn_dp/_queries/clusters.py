@@ -23,7 +23,7 @@ from .._rows.row_sums import (
 )
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
-from ._query import CellQuery, Facts, Query, Step, check_points
+from ._query import CellQuery, Facts, IntegerPoints, Query, Step
 
 _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
@@ -48,10 +48,7 @@ class _Clusters(NamedTuple):
 class Pinned(Step):
     """Every row keeps its nearest center (k, q) for the next question, wherever it is then."""
 
-    centers: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.centers)
+    centers: IntegerPoints
 
     def on(self, part: Part) -> Part:
         labels, _ = nearest(part[ROWS], self.centers)
@@ -61,16 +58,13 @@ class Pinned(Step):
 class Nearest(CellQuery):
     """Weights in bins of distances, over `scales` (k,), to the nearest center; and of centers."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     scales: np.ndarray
     edges: np.ndarray
 
     class Answer(NamedTuple):
         distances: Sealed
         counts: Sealed
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows = part[ROWS]
@@ -137,14 +131,11 @@ class CappedSquares(Query):
     """Two sums of capped squares, to the nearest center and to the last point; the number of rows
     far from all centers, which are in neither; and, with bounds, of those beyond them."""
 
-    points: np.ndarray  # (k + 1, d), integers: the centers, and the point
+    points: IntegerPoints  # (k + 1, d), integers: the centers, and the point
     caps: np.ndarray  # (k,), of squares
     largest: np.ndarray  # (2,): the steps of the sums are in proportion to them
     limits: np.ndarray  # (k,), of squares: a row beyond that of its center is far
     bounds: Domain | None = None
-
-    def _check(self) -> None:
-        check_points(self.points)
 
     @property
     def scales(self) -> np.ndarray:
@@ -192,11 +183,8 @@ class CappedSquares(Query):
 class CappedSum(Query):
     """One sum of squared distances, up to `cap` squared each, to the nearest of integer centers."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     cap: float  # in lengths
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows = part[ROWS]

@@ -10,7 +10,7 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, check_points
+from ._query import Facts, IntegerPoints, PointQuery
 from .averages import average_lattice, average_unit, core_size, rounded_mean
 from .balls import squared_distances
 
@@ -18,7 +18,7 @@ from .balls import squared_distances
 class Members(PointQuery):
     """The points `among` some in a ball: how many, and their sum, for an average only."""
 
-    center: np.ndarray
+    center: IntegerPoints
     radius: float
     limit: float  # of the length of a row
     among: str
@@ -26,9 +26,6 @@ class Members(PointQuery):
     class Answer(NamedTuple):
         number: Sealed
         total: Sealed
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     @property
     def nearest(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, check_points
+from ._query import Facts, IntegerPoints, PointQuery
 from .grids import ACTIVE
 from .pairs import collected, neighbor_counts
 from .samples import Coins
@@ -31,14 +31,13 @@ def terrific_scores(
 class BallScores(PointQuery):
     """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; a `tilt`."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     near: np.ndarray
     wide: np.ndarray
     t: int
     tilt: np.ndarray
 
     def _check(self) -> None:
-        check_points(self.centers)
         if not (self.near <= self.wide).all():
             raise ValueError("what is around a ball is not inside of it.")
 

@@ -21,7 +21,7 @@ from .._privacy._units import Units
 from .._rows.bins import bins_of, counted
 from .._rows.row_sums import nearest, to_centers
 from .._rows.table import ROWS, Part
-from ._query import CellQuery, Facts, Public, Query, Several, Step, check_points
+from ._query import CellQuery, Facts, IntegerPoints, Public, Query, Several, Step
 
 LABELS = "component labels"
 """Name of the labels (n,) in the state of a part."""
@@ -30,10 +30,7 @@ LABELS = "component labels"
 class NearestLabels(Step):
     """Each row has the number of the nearest of integer centers (k, d)."""
 
-    centers: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.centers)
+    centers: IntegerPoints
 
     def on(self, part: Part) -> Part:
         return part.having(**{LABELS: nearest(part[ROWS], self.centers)[0]})
@@ -42,11 +39,8 @@ class NearestLabels(Step):
 class LabelDistances(CellQuery):
     """Weights in bins of distances from the centers of labels, one by one: (k n_bins,)."""
 
-    centers: np.ndarray  # (k, d), integers
+    centers: IntegerPoints  # (k, d), integers
     edges: np.ndarray  # (n_bins + 1,)
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         labels, n_bins = part[LABELS], len(self.edges) - 1
@@ -80,13 +74,12 @@ _COARSE = 2.0**-15  # what squares are rounded by before they are squared
 class Whitening(Public):
     """A released component: what rows are whitened by."""
 
-    center: np.ndarray  # (d,), integers
+    center: IntegerPoints  # (d,), integers
     axes: np.ndarray  # (d, d), orthonormal columns
     scales: np.ndarray  # (d,), standard deviations along the axes
     weight: float = 1.0  # released number of units
 
     def _check(self) -> None:
-        check_points(self.center[None])
         lengths = np.einsum("ij,ij->j", self.axes, self.axes)
         if not (np.abs(lengths - 1) < 1e-3).all() or not (self.scales > 0).all():
             raise ValueError("axes must have the length one, and scales be positive.")
