@@ -48,13 +48,15 @@ class LedgerError(ValueError):
     The file does not exist, is locked, read-only, damaged, not a ledger or not the one that was
     there before; or the ledger is for another unit or neighboring relation. Nothing was spent.
     Ledgers must be created explicitly (``sklearn-dp ledger create``): if a path that does not exist
-    created a ledger, a typing error would grant a fresh budget."""
+    created a ledger, a typing error would grant a fresh budget.
+    """
 
 
 class PartError(ValueError):
     """A part of a table could not be read, or was lost. The fit has ended and stays charged.
 
-    It names the number of the part and the type of the error, and nothing about the data."""
+    It names the number of the part and the type of the error, and nothing about the data.
+    """
 
 
 class ConversionWarning(UserWarning):
@@ -65,7 +67,8 @@ class PrivacyWarning(UserWarning):
     """The stated guarantee holds only under a condition that the caller should know about.
 
     The condition concerns how a program calls the package, never its data, so this warning reveals
-    nothing about the data."""
+    nothing about the data.
+    """
 
 
 class ExactStatisticsWarning(PrivacyWarning):
@@ -73,18 +76,21 @@ class ExactStatisticsWarning(PrivacyWarning):
 
     Given by :func:`~sklearn_dp.audit.record_releases` and
     :func:`~sklearn_dp.audit.replay_releases`, which are for audits. Neither a recording nor what a
-    replayed fit shows may be published."""
+    replayed fit shows may be published.
+    """
 
 
 class SeededNoiseWarning(PrivacyWarning):
     """The noise comes from a seed: anyone who knows or guesses the seed can remove the noise.
 
     Every fit with a ``random_state`` gives this warning, even if it is a NumPy generator, whose
-    state another program may know. Use it for tests and demonstrations only, not for real data."""
+    state another program may know. Use it for tests and demonstrations only, not for real data.
+    """
 
 
 class UtilityWarning(UserWarning):
     """Some or all of the results are private but of no use, judging by released values only.
 
     The `messages_` of the estimator have the same text. A larger epsilon, more rows or public
-    bounds help; fitting again costs the budget again."""
+    bounds help; fitting again costs the budget again.
+    """
