@@ -1,18 +1,8 @@
 """The base class of private estimators: parameters -> plan -> session -> report.
 
-A fit goes like this:
-
-1. `_make_plan` checks the parameters of all estimators, those of the subclass, and asks it for its
-   plan entries. It knows the number of features and no value of the data.
-2. `_start_session` opens a session, which charges the ledger for the whole plan, and forgets what
-   an earlier fit has left. What types alone tell of the input has been checked before.
-3. The rows are read. Errors name the parameter and never quote data; see :mod:`sklearn_dp._door`.
-4. The subclass computes, in `_fit_table`, from what the session releases; it has a handle of the
-   rows (:mod:`sklearn_dp._fit`).
-5. The report is kept. From here on the estimator counts as fitted.
-
 Charging comes before any value is looked at, on purpose: whether the data are valid is a fact about
-the data, and a program that may ask it for free may ask it again and again.
+the data, and a program that may ask it for free may ask it again and again. Errors name the
+parameter and never quote data (:mod:`sklearn_dp._door`).
 
 Names of :mod:`sklearn_dp._validation`, :mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door` are
 handed on here, for the modules of the estimators.
@@ -84,10 +74,7 @@ _open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
 
 @contextmanager
 def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
-    """In this block, `opened` makes the session of the next fit of an estimator, from its plan.
-
-    Other fits on the way, as those that a plan tries on dummy rows, have sessions of their own.
-    """
+    """In this block, `opened` makes the session of the next fit of an estimator, of its plan."""
     token = _open_inside.set((estimator, opened))
     try:
         yield
@@ -177,10 +164,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
         return domain_of(self._in_order("bounds"), n_features)
 
     def _in_order(self, parameter: str) -> Any:
-        """A parameter in the order of the columns of the fit, where it names them.
-
-        No plan depends on the order: it knows no table, and names may be those of an earlier fit.
-        """
+        """A parameter in the order of the columns of the fit, where it names them."""
         value, names = getattr(self, parameter), vars(self).get("feature_names_in_")
         names = getattr(self, "_names_of_search", None) if names is None else names
         try:
@@ -197,10 +181,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     # -- plan -----------------------------------------------------------------------------------
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
-        """Return the plan entries: a function of parameters and public facts.
-
-        The shares of the entries sum to at most `target.to_rho(...)`.
-        """
+        """Return the plan entries: a function of parameters and public facts, within the target."""
         raise TypeError("a subclass must give its plan entries")
 
     def _plan_notes(self) -> tuple[str, ...]:

@@ -12,8 +12,7 @@ from ._privacy._domain import LARGEST, SMALLEST, Domain, reach
 
 
 def domain_of(bounds: Any, n_features: int) -> Any:
-    """The region of a `bounds` parameter: None, a radius about the origin, or a box as a pair of
-    scalars or arrays of shape (n_features,)."""
+    """The region of a `bounds` parameter: None, a radius, or a box of scalars or (n_features,)."""
     if bounds is None:
         return None
     if is_real(bounds):
@@ -115,8 +114,7 @@ def _sides(bounds: Any, n_features: int) -> list[np.ndarray]:
 
 def _by_columns(bounds: Any, n_features: int) -> bool:
     """True if bounds are a pair (low, high) for each column, in place of all lows, then all highs.
-    Two pairs may be either. They are taken for one pair of each column where that gives both sides
-    a length, and the other way leaves one without."""
+    Two pairs that may be either are one of each column if only that gives both sides a length."""
     try:
         ends = real_array(bounds)
     except (OverflowError, TypeError, ValueError):

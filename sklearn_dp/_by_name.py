@@ -15,8 +15,7 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
 
     The columns of a data frame, or the entries of a Series, have texts for labels; or those of a
     pair. Other names, or none of `X` (`names` is None), are an error. Without labels, positions
-    decide.
-    """
+    decide."""
     if isinstance(values, tuple | list) and len(values) == 2:
         return tuple(by_name(side, names, name) for side in values)
     frame = frame_of(values)

@@ -1,7 +1,4 @@
-"""The number of columns that a table declares, their names and kinds: public, as its errors are.
-
-No row comes here, and no table: :mod:`._door` finds these facts, by type alone.
-"""
+"""The number of columns that a table declares, their names and kinds: public; no row comes here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

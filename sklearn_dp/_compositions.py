@@ -1,17 +1,12 @@
 """Pipelines, unions and tables of columns: what they are made of, and those that we make.
 
-`privatize` makes the latter. They have the parameters and methods of scikit-learn's classes, and
-three things are otherwise:
+The latter have the parameters and methods of scikit-learn's classes, but:
 
-* Before a fit all that is public is checked, as in :mod:`._dry_run`. Then the ledger is charged for
-  all private steps at once, so that it cannot run dry half-way, after a step has been paid for: see
-  :mod:`sklearn_dp._privacy._ledger` for the proof.
+* Before a fit all that is public is checked, as in :mod:`._dry_run`, and the ledger is charged for
+  all private steps at once: see :mod:`sklearn_dp._privacy._ledger` for the proof.
 * Steps are fitted in one thread: others would not know that they are paid for.
-* Nothing but the steps looks at the rows. A list of them is read entry by entry, and a table of
-  columns decides by the steps alone, and never by the density of the rows, whether its output is
-  sparse. So compositions of scikit-learn's that a user puts into one of ours become ours.
-
-What the report certifies of a composition, and why it is right, is in :mod:`._steps`.
+* Nothing but the steps looks at the rows: a table of columns decides by the steps alone whether its
+  output is sparse. So compositions of scikit-learn's in one of ours become ours.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,11 +45,8 @@ def private_steps(estimator: BaseEstimator, *, fitted: bool = False) -> Iterator
 
 
 def parts_of(steps: Iterable[Guaranteed], width: int, grouped: bool) -> list[PrepaidFit]:
-    """Return the costs of the steps of one fit that have a ledger and a budget in rho.
-
-    A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
-    known only when the steps before it have been fitted. Others are charged one by one.
-    """
+    """The costs of the steps of one fit that have a ledger and a budget in rho: (rho, delta)-zCDP,
+    whatever their number of columns. Others are charged one by one."""
     parts = []
     for step in steps:
         book, unit = open_ledger(step.ledger), step._unit(grouped)
@@ -169,10 +161,7 @@ class PrivateFeatureUnion(ChargedTogether, FeatureUnion):
 
 
 class PrivateColumnTransformer(ChargedTogether, BlindToRows, ColumnTransformer):
-    """A transformer of columns whose private parts are charged together.
-
-    Its output is sparse if that of a step is, whatever `sparse_threshold` is above 0.
-    """
+    """A transformer of columns whose private parts are charged together; sparse if a step is."""
 
     _of_ours = True
 

@@ -132,8 +132,7 @@ class _TakesDays:
 class BaseByDays(BaseWeighted):
     """Base class of estimators that can be fitted day by day.
 
-    A subclass reads `_later` in its plan and its fit, or gives `_joined`.
-    """
+    A subclass reads `_later` in its plan and its fit, or gives `_joined`."""
 
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted

@@ -1,13 +1,9 @@
 """The one door for tables: from whatever a user gives to rows of numbers, or columns of entries.
 
-A fit comes in twice, and the charge lies in between:
-
-1. :func:`schema` and the checks of what it has found look at types alone: the container, the
-   declared types and the names of columns. All that is public, and so are its errors.
-2. :func:`numbers` and :func:`columns` read the rows. What has no type of its own (a list of rows, a
-   column of objects) is read entry by entry: what becomes of a row never depends on another one.
-
-No error quotes data: of what other code raises only the type is told.
+Before the charge :func:`schema` looks at types alone, which are public, as are its errors; after it
+:func:`numbers` and :func:`columns` read the rows. What has no type of its own is read entry by
+entry: what becomes of a row never depends on another one. No error quotes data: of what other code
+raises only the type is told.
 """
 
 from collections import Counter
@@ -62,8 +58,7 @@ _RAGGED = "{} must be a table: its rows differ in length, or are not rows."
 
 
 def schema(X: Any, name: str = "X") -> Schema:
-    """Return the schema of the table in the argument `name`, by type alone; an error for what is
-    none."""
+    """The schema of the table in the argument `name`, by type alone; an error for what is none."""
     return quietly_read(name, _schema, X, name)
 
 
@@ -154,8 +149,7 @@ def frame_of(X: Any) -> _Frame | None:
 
 
 def in_order(X: Any, names: Sequence[str] | None) -> Any:
-    """A data frame with its columns in the order of their names; an error if these are others, or
-    those of the first part have none (`names` is None). What has no labels is taken by position."""
+    """A data frame with its columns in the order of `names`; an error if these are others."""
     frame = frame_of(X)
     if frame is None:
         return X
@@ -235,8 +229,7 @@ def numbers(
 ) -> Any:
     """The rows of a table whose schema has been checked, as float64 or float32; CSR if sparse.
 
-    An error for entries that are no numbers, which quotes none of them.
-    """
+    An error for entries that are no numbers, which quotes none of them."""
     rows, wrong, columns = quietly_read(name, _read, X, given)
     if wrong:
         raise _error_of(wrong, columns, name)
@@ -281,10 +274,7 @@ def _error_of(wrong: set[str], columns: list[str], name: str) -> Exception:
 
 
 def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
-    """Rows of floats, what is wrong with entries, as `floats` says, and in which columns.
-
-    NaN in the place of what is no number, and in those of a row of a list that is no row.
-    """
+    """Rows of floats (NaN for what is no number), what is wrong with entries, in which columns."""
     frame = frame_of(X)
     if given.sparse:
         return _canonical(X if frame is None else frame.table.sparse.to_coo(), given)
@@ -343,10 +333,7 @@ def _read_column(column: Any, kind: str) -> tuple[np.ndarray, set[str]]:
 
 
 def _canonical(X: Any, given: Schema) -> tuple[csr_array, set[str], list[str]]:
-    """Sparse rows of sorted columns, whose entries that are stored twice have been added up.
-
-    In the order in which they are stored, whatever the format: so a sum that overflows does in all.
-    """
+    """Sparse rows of sorted columns; duplicates are added up in the order stored."""
     if X.format in ("coo", "bsr"):  # their own conversion adds up in any order
         X = X.tocoo()
         order = np.lexsort((X.col, X.row))
@@ -378,8 +365,7 @@ def _width(row: Any) -> int | None:
 
 
 def common_width(X: Sequence[Any]) -> int | None:
-    """Number of entries of most rows of a list, by their types alone; None if most are no rows.
-    No row decides alone: one that differs is told where rows are read, wherever it stands."""
+    """Number of entries of most rows of a list, by their types; None if most are no rows."""
     rows = set(map(type, X)) <= {list, tuple}
     found = Counter(map(len if rows else _width, X)).most_common(1)
     return found[0][0] if found else None

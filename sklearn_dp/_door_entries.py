@@ -1,7 +1,4 @@
-"""The door for tables of anything: the entries of columns as they are, and columns taken away.
-
-For categories, segments and pipelines; a table of numbers comes in through :mod:`._door`.
-"""
+"""The door for tables of anything: entries of columns as they are, and columns taken away."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,11 +21,8 @@ from ._privacy._entries import (
 def columns(
     X: Any, given: Schema, places: Sequence[int] | None = None, *, ragged: bool = False
 ) -> list[Any]:
-    """The entries of each column as they are: an array of one exact type, or a list of objects.
-
-    Of those at some `places`, or of all. A row of a list that has another length has None in all
-    columns, if that is allowed (`ragged`).
-    """
+    """The entries of each column as they are, at some `places`: an array of one exact type, or a
+    list. A row of a list that has another length has None in all columns, if `ragged`."""
     wanted = range(given.n_features) if places is None else places
     return quietly_read("X", _columns, X, given, wanted, ragged)
 
@@ -81,10 +75,7 @@ def lists_rows(X: Any) -> bool:
 
 
 def without_column(X: Any, column: Any) -> tuple[Any, Any]:
-    """A table without one of its columns, by name or by number, and that column.
-
-    An IndexError or a ValueError for one that is not there. No value is looked at.
-    """
+    """A table without one of its columns, by name or by number, and that column, by no value."""
     given = schema(X)
     named = isinstance(column, str)
     place = (given.labels or ()).index(column) if named else range(given.n_features)[column]

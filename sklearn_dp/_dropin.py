@@ -232,11 +232,8 @@ def _refusing_words(init: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Replacing:
-    """Mixin of estimators that take the place of a class of scikit-learn.
-
-    The tables above explain words of its constructor and attributes that an estimator does not
-    have. Signatures, `get_params`, `clone` and pickles are untouched.
-    """
+    """Mixin of estimators that take the place of a class of scikit-learn: errors explain words of
+    its constructor and attributes that an estimator does not have."""
 
     _replaces = ""
     """The class that is replaced, a key of `REPLACED`; empty where there is none."""

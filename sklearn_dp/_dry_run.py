@@ -1,15 +1,9 @@
 """The fit of a composition up to its charge: all that is public and wrong is found before.
 
-The composition itself makes the fit, so that it chooses columns, hands on parameters and refuses
-them as it will do later. There are no rows in it, and stand-ins in the places of its steps:
-
-* A private step is fitted up to the point where it would open its session. So whatever it refuses
-  before it is paid for alone, it refuses here.
-* Others are asked by type, and by a row of zeros, what they make of such columns.
-
-What comes out of a stand-in is a table without rows, whose type says what the next step will get.
-Where only a release tells how many columns there are, as after `DPOneHotEncoder`, the steps behind
-are refused if they are wrong for every number.
+The composition itself makes the fit, without rows. A private step is fitted up to the point where
+it would open its session; others are asked by type, and by a row of zeros, what they make of such
+columns. Where only a release tells how many columns come out, as of `DPOneHotEncoder`, the steps
+behind are refused if they are wrong for every number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -65,8 +59,7 @@ _RUN: ContextVar[_Run] = ContextVar("sklearn_dp_dry_run")
 
 
 class _Blank(np.ndarray):
-    """A table without rows. `sparse`: it stands for a sparse one; `made`: it comes from a step;
-    `sure`: the number of its columns is public."""
+    """A table without rows: of a `sparse` one, or `made` by a step; `sure` of its columns."""
 
     sparse, made, sure = False, False, True
 

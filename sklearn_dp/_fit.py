@@ -1,7 +1,4 @@
-"""How rows come into a fit: read once it is paid for, and handed on behind a handle.
-
-The way of a fit is told in :mod:`sklearn_dp._base`; here is what of it has the rows.
-"""
+"""How rows come into a fit: read once it is paid for, and handed on behind a handle."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -50,11 +47,8 @@ class FitsRows(InParts):
     def _fit_validated(
         self, X: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Charge, validate, fit. The body of every public `fit`, of what the user gave.
-
-        Rows without a weight are left out. A `BudgetExceededError` comes before the data are looked
-        at, and so do errors of parameters; those of the data come after the charge.
-        """
+        """Charge, validate, fit: the body of every public `fit`. Rows without a weight are left
+        out. Errors of the budget and of parameters come before the data are looked at."""
         alone = self._requires_in_memory() and self._schema(X)
         source = None if alone else engine_of(X, groups, sample_weight)
         if source is not None:
@@ -136,11 +130,7 @@ class FitsRows(InParts):
         return Units(len(X), groups)
 
     def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
-        """Set the fitted attributes, from releases only.
-
-        The rows of `X`, an array or `SparseRows`, are finite. The session is the only way from rows
-        to attributes; `progress` is called with the name of each step that is done.
-        """
+        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`."""
         rows = TableRows(self._table(X, units))
         self._weighed(rows.units)
         self._fit_table(rows, session, progress)
@@ -152,16 +142,12 @@ class FitsRows(InParts):
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
     def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
-        """Return the function that gives rows their labels, by released values. No fit sees labels:
-        they are told to whoever has the rows."""
+        """Return the function that gives rows their labels, by released values."""
         return None
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:
-        """Finite rows for a method of the fitted estimator, which must be under the guard too.
-
-        Where the class takes sparse rows, these come as `SparseRows`, which stand for an array.
-        """
+        """Finite rows for a method of the fitted estimator, or `SparseRows` where it takes them."""
         check_is_fitted(self)
         return self._validated(X, reset=False)
 

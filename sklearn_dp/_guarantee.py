@@ -1,11 +1,8 @@
 """Releases carry their guarantee: the report of all that they come from, and the ledger.
 
-* **The report** is a record that nothing changes (:mod:`._costs.report`). `privacy_report_`
-  cannot be set; a fit adds its own (:mod:`._costs.report`), and only a new fit, whose result
-  owes nothing to the old one, starts from none.
-* **A part of a fit** (the best estimator of a search, the estimator of a segment) has the report of
-  the whole, and its ledger: whatever it spends later is charged there.
-* **Parameters** may hide estimators and ledgers, at any depth.
+A fit adds its report to that of what it goes on from. A part of a fit (the best estimator of a
+search, the estimator of a segment) has the report of the whole, and its ledger. Parameters may hide
+estimators and ledgers, at any depth.
 """
 
 import os
@@ -97,15 +94,11 @@ class Guaranteed(PrivateStep):
         return attributes
 
     def _released_parts(self) -> Iterable[tuple[tuple[int, ...], "Guaranteed"]]:
-        """Return released parts of a fit that may be used alone, each with its place among those
-        that share no rows, if it has one."""
+        """Released parts of a fit that may be used alone, each with its place among those apart."""
         return ()
 
     def _add_report(self, made: PrivacyReport) -> None:
-        """Add the report of a fit that has come to its end to that of the days before it.
-
-        It says for ever what stood before this step, or chose its parameters.
-        """
+        """Add the report of a fit that has come to its end to that of the days before it."""
         for problem in problems_around():
             made = without_guarantee(made, problem)
         before = self._provenance
@@ -131,8 +124,7 @@ class Guaranteed(PrivateStep):
 
 
 def check_no_ledger(estimator: Any, name: str) -> None:
-    """Refuse an estimator for blocks that could charge a ledger: which charges would depend on all
-    rows."""
+    """Refuse an estimator for blocks that could charge a ledger: that would depend on all rows."""
     ledger = next(ledgers_inside(estimator), None)
     if ledger is not None:
         raise ValueError(
@@ -151,8 +143,7 @@ def check_values(estimator: Any) -> None:
 
 
 def ledgers_inside(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Pairs (name, ledger) of all ledgers in the parameters of an estimator, at any depth: objects,
-    and paths where a parameter, or a key of a grid, is called ledger."""
+    """Pairs (name, ledger) of all ledgers in the parameters of an estimator, at any depth."""
     for name, value in values_inside(estimator):
         path = name.endswith("ledger") and isinstance(value, str | os.PathLike)
         if path or isinstance(value, PrivacyLedger | DisjointLedgers):

@@ -1,11 +1,7 @@
 """Confidence intervals and a table of what a fit released: post-processing.
 
-An estimator that releases `name_` also gives `name_std_error_`, computed from the noise scales
-(public) and from released values. Everything here is made of these two, so it costs nothing and may
-be asked for at any level, any number of times.
-
-The standard errors cover the noise, and the sampling of the rows where the docstring of the
-estimator says so.
+An estimator that releases `name_` also gives `name_std_error_`, from the noise scales and released
+values. It covers the noise, and the sampling of rows where the estimator says so.
 """
 
 import math
@@ -104,9 +100,7 @@ class Summary:
 
 class StandardErrors:
     """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
-
-    A subclass gives `_with_errors`: the attributes, the main result first, with the lowest and
-    highest value of each. `_feature_axes`: how many of their last axes are features.
+    `_with_errors` are these, the main result first, with limits; `_feature_axes` their last axes.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}

@@ -1,7 +1,4 @@
-"""Pipelines of scikit-learn with private twins in the place of what has one.
-
-Nothing is fitted, and the user's estimator is not changed.
-"""
+"""Pipelines of scikit-learn with private counterparts of what has one; nothing is fitted."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping
@@ -213,10 +210,7 @@ def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
 
 
 def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Pairs (name, estimator) of all parts that are not compositions, such as ``outer__inner``.
-
-    Texts such as "passthrough" and "drop" are left out: they learn nothing.
-    """
+    """Pairs (name, estimator) of all parts that are not compositions, such as ``outer__inner``."""
     holder = _HOLDERS.get(type(estimator))
     if holder is None:
         yield prefix.removesuffix("__"), estimator
@@ -278,12 +272,8 @@ def _shares(shares: Mapping[str, float] | None, private: dict[str, Any]) -> dict
 
 
 def _budgets(target: PrivacyBudget, shares: dict[str, float]) -> dict[str, PrivacyBudget]:
-    """Budgets of the steps, which compose to the target.
-
-    By zCDP: parts that are (rho_i, delta_i)-zCDP with sums rho and delta / 2 are
-    (rho, delta / 2)-zCDP together, and `to_rho` gives the largest such rho that converts to
-    (epsilon, delta). `split` rounds down.
-    """
+    """Budgets of the steps, which compose to the target by zCDP: parts of (rho_i, delta_i), with
+    sums rho and delta / 2, are (rho, delta / 2)-zCDP together; `split` rounds down."""
     if len(shares) == 1:
         return dict.fromkeys(shares, target)
     whole = target
@@ -306,10 +296,7 @@ def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike |
 
 
 def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
-    """A copy of a composition with these parts, which charges them together.
-
-    `memory` of a pipeline, a cache of private rows on disk, and `n_jobs` of a union are taken out.
-    """
+    """A copy of a composition with these parts, charged together, without caches and threads."""
     copy = clone(estimator)
     params = {"": copy, **copy.get_params()}
     kept = [

@@ -1,10 +1,5 @@
-"""Every scikit-learn name that is private or that only some supported versions have.
-
-Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
-
-* callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing;
-* `fits_around` and `BlindToRows` know how its searches, compositions and ensembles work.
-"""
+"""Every scikit-learn name that is private or that only some supported versions have: callbacks came
+with 1.9; `fits_around` and `BlindToRows` know how searches and compositions work."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -100,13 +95,9 @@ _FITS = {"fit", "_fit", "partial_fit", "fit_transform", "fit_predict"}
 
 def fits_around() -> Iterator[tuple[Any, int | None]]:
     """The searches, compositions and other estimators of scikit-learn that are making this fit,
-    from the inside out.
-
-    A step cannot know by its parameters that scores without noise have chosen them, that others
-    have learned from its rows, or that some rows are there twice. Each comes with a place: of the
-    step in a pipeline, 0 in others, None in a search. None comes last if a worker of joblib,
-    another thread or process, made the fit.
-    """
+    from the inside out, each with a place: of the step in a pipeline, 0 in others, None in a
+    search. A step cannot know by its parameters that scores without noise have chosen them, or that
+    others have learned from its rows. None comes last if a worker of joblib made the fit."""
     frame, frames, for_another = sys._getframe(1), set(), False
     while frame is not None:
         code = frame.f_code
@@ -135,12 +126,9 @@ def _makes_fits(of: Any, names: dict[str, Any]) -> bool:
 
 
 class BlindToRows:
-    """Mixin of a `ColumnTransformer` which leaves the rows to its steps.
-
-    scikit-learn's compares the exact density of the rows with `sparse_threshold`, so that one row
-    may change the format of its output, an attribute, and whether the next step takes that output.
-    And it gives all rows to functions that choose columns: here they get none, but names and types.
-    """
+    """Mixin of a `ColumnTransformer` which leaves the rows to its steps: scikit-learn's compares
+    the exact density of the rows with `sparse_threshold`, and gives all rows to functions that
+    choose columns; here they get names and types."""
 
     sparse_threshold: float
     sparse_output_: bool
@@ -154,8 +142,7 @@ class BlindToRows:
         self.sparse_output_ = self.sparse_threshold > 0 and any(map(issparse, Xs))
 
     def _hstack(self, Xs: Any, **options: Any) -> Any:
-        """Stack blocks sparsely if steps made sparse blocks in the fit, also with dense ones of
-        other rows."""
+        """Stack blocks sparsely if steps made sparse blocks in the fit."""
         if self.sparse_output_ and not any(map(issparse, Xs)):
             Xs = [csr_matrix(np.asarray(block)) for block in Xs]
         return super()._hstack(Xs, **options)  # type: ignore[misc]
@@ -184,11 +171,8 @@ def complete_kmeans(estimator: object) -> None:
 
 
 class Progress:
-    """Tells the logger, and callbacks of scikit-learn if there are any, how far a fit is.
-
-    They learn the names of the public steps and nothing of the data; what they answer is ignored,
-    so they cannot steer the fit. An adaptive fit decides the number of steps on the way.
-    """
+    """Tells the logger, and callbacks of scikit-learn if there are any, how far a fit is: names of
+    public steps, and nothing of the data. What callbacks answer is ignored."""
 
     def __init__(self, estimator: Any) -> None:
         start = getattr(estimator, "_init_callback_context", None)

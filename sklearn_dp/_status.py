@@ -1,7 +1,4 @@
-"""The messages of a fit about its answer, and their summary in one word.
-
-All of it follows from released values, so it costs nothing and may be published.
-"""
+"""The messages of a fit about its answer, and their summary in one word, by released values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -11,14 +11,12 @@ before have released, so one row more is one row more in front of each private s
 * A *pipeline*, which hands on what it gets.
 * A *union* without "passthrough", which puts blocks side by side whose types follow from the steps.
   What passes through may be a list of rows, of which it makes an array of one type.
-* A *table of columns* whose format no row decides. Lists it reads entry by entry. It asks for the
-  exact density of the rows if a block may be sparse, and shows all rows to functions that choose
-  columns, unless they are scikit-learn's selector, which looks at names and types.
+* A *table of columns* whose format no row decides, without a block that may be sparse, or a
+  function of the user that chooses columns.
 
-Everything else is a stranger, scikit-learn's steps without a state among them: they get all rows at
-once. One row decides the type of the array that they make of a list, and one finite row may make
-them, or the step behind, warn or fail. `privatize` puts `SingleRows` around those, and makes the
-compositions ours.
+Everything else is a stranger, scikit-learn's steps without a state among them: one row decides the
+type of the array that they make of a list, and one finite row may make them, or the step behind,
+warn or fail. `privatize` puts `SingleRows` around those, and makes the compositions ours.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,11 +62,8 @@ class PrivateStep:
 
 
 class SingleRows(Versioned, TransformerMixin, BaseEstimator):
-    """A step that gets each row by itself, read as numbers or as a text, and no row in its fit.
-
-    It is fitted to a row of zeros, so it learns nothing. A row that it fails at becomes zeros, and
-    infinite results become the largest number: no row shows but in its own result.
-    """
+    """A step that gets each row by itself, read as numbers or as a text; its fit learns nothing. A
+    row that it fails at becomes zeros, and infinite results become the largest number."""
 
     _learns_nothing = True
 
@@ -250,10 +245,7 @@ def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
 
 
 def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
-    """Why nothing is known of a step, and its name, for each such step of a composition.
-
-    A subclass is another type: it may do anything with the rows.
-    """
+    """Why nothing is known of a step, and its name, for each such step; subclasses are unknown."""
     kind, inner = type(step), steps_of(step, fitted=fitted)
     if kind is SingleRows and not _is_stateless(step.estimator):
         yield from _strangers(step.estimator, name, fitted)
@@ -287,8 +279,7 @@ def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:
 
 
 def _shows_rows(step: Any) -> bool:
-    """True if a composition may look at rows before its steps do: an unknown one, or a function of
-    the user that chooses columns."""
+    """True if a composition may look at rows before its steps do."""
     kind = type(step)
     if kind is ColumnTransformer:
         chosen = [of for _, _, of in step.transformers if callable(of)]

@@ -28,10 +28,7 @@ _LEAST_SHARE = 1e-9  # of any budget, for one step
 
 
 def check_integer(value: Any, name: str, *, low: int | None = None, high: int | None = None) -> int:
-    """An integer parameter within public limits, which are allowed, or an error that names it.
-
-    Neither a bool nor 3.0 is one. Python's arithmetic does not wrap as that of NumPy's could.
-    """
+    """An integer parameter within public limits, which are allowed, or an error that names it."""
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer.")
     if (low is not None and value < low) or (high is not None and value > high):
@@ -123,10 +120,7 @@ def names_of(names: Any, parameter: str) -> tuple[str, ...]:
 
 
 def check_steps(steps: list[tuple[Any, ...]]) -> None:
-    """Raise unless these are steps of a composition: named, with names of their own, instances.
-
-    They are those of a ``Pipeline``, or of a ``FeatureUnion`` or ``ColumnTransformer``.
-    """
+    """Raise unless these are steps of a composition: named, with names of their own, instances."""
     if not isinstance(steps, list | tuple) or not all(
         isinstance(step, list | tuple) and len(step) > 1 and isinstance(step[0], str)
         for step in steps
@@ -153,10 +147,7 @@ def check_n_points(value: Any) -> int | float:
 
 
 def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
-    """The budget that the parameters ask for: that of `rho`, where it is set.
-
-    With `rho`, an `epsilon` of None or 1.0, its default, was left out; others contradict it.
-    """
+    """The budget of the parameters: that of `rho`, where it is set and `epsilon` is not."""
     if is_real(delta) and delta != 0:
         check_delta("delta", delta)  # whose limits are those without zero
     if rho is None and epsilon is None:

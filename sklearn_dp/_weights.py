@@ -29,10 +29,7 @@ _NO_LARGEST = (
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Weights of rows, a number or one for each, or an error that names them and quotes nothing.
-
-    They are then float64, finite and at least 0.
-    """
+    """Weights of rows, a number or one for each, as finite float64 of at least 0, or an error."""
     try:
         if is_real(sample_weight):
             weights = np.full(n_rows, float(sample_weight))
@@ -48,12 +45,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 
 def largest_weight(sample_weight: Any, max_weight: float | None) -> float | None:
-    """Return the weight of a whole unit: public. None: rows have no weights.
-
-    Asked before the charge: whether weights were given is public, and so is one number for all
-    rows, but no array of them. Without `max_weight` an array is refused, and so is by its type what
-    cannot hold weights.
-    """
+    """The weight of a whole unit, or None, before the charge: whether weights were given is public,
+    and so is one number for all rows. Without `max_weight` an array is refused."""
     if sample_weight is None:
         return None
     if not is_real(sample_weight):
@@ -68,11 +61,8 @@ def largest_weight(sample_weight: Any, max_weight: float | None) -> float | None
 
 
 def with_max_weight(fit: _Method) -> _Method:
-    """A `fit` that has `sample_weight` in its signature where the estimator has a `max_weight`.
-
-    Without one it refuses weights, and those who look for the parameter, as scikit-learn's
-    ``has_fit_parameter`` does, should know.
-    """
+    """A `fit` that has `sample_weight` in its signature where the estimator has a `max_weight`, for
+    those who look for the parameter, as scikit-learn's ``has_fit_parameter`` does."""
     return cast(_Method, _FitWithWeights(fit))
 
 

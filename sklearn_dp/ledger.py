@@ -159,8 +159,7 @@ def _as_json(ledger: PrivacyLedger) -> dict:
 def _as_text(ledger: PrivacyLedger) -> str:
     """Return a few lines of totals and a table of the charges, oldest first.
 
-    Numbers are printed to the nearest of six digits; programs should read the JSON.
-    """
+    Numbers are printed to the nearest of six digits; programs should read the JSON."""
     state = ledger.state()
     terms = state.terms
     lines = [

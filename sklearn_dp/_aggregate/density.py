@@ -1,19 +1,13 @@
-"""Density clusters of a released histogram: DBSCAN on noisy counts.
+"""Density clusters of a released histogram: DBSCAN on noisy counts, as post-processing.
 
-All of it is post-processing. A histogram of a grid whose cells are a part of the radius wide is
-released once, and DBSCAN's words are read as follows.
-
-* *Core*: a cell is dense if about `min_samples` rows are within the radius of its middle (cells
-  that the ball covers in part count in part), and rows are seen in the cell itself: the middle of a
-  gap between two clusters has many rows around it, and is no core.
+* *Core*: a cell that is dense, with about `min_samples` rows within the radius of its middle (cells
+  that the ball covers in part count in part), and that shows rows itself: the middle of a gap
+  between two clusters has many rows around it.
 * *Reachable*: dense cells within the radius of each other are in one cluster, and a point within
-  the radius of a dense cell is in the cluster of the nearest one.
-* *Noise*: every other point.
+  the radius of a dense cell is in the cluster of the nearest one. Other points are *noise*.
 
-A sum over the ball has more noise than a count, and the smaller the cells are, the more. Cells are
-as small as the noise lets them be: without noise, the clusters are those of DBSCAN. Where the noise
-of all sums in the box would reach `min_samples`, that many are required as it reaches. The size of
-a cluster exceeds what noise alone makes of so many cells anywhere in the box.
+Cells are as small as the noise lets them be, for a sum over the ball has more noise the smaller
+they are. A cluster exceeds what noise alone makes of so many cells anywhere in the box.
 """
 
 import math
@@ -54,9 +48,8 @@ def grid_over(
     min_samples: float,
     most: int = GridCells.most,
 ) -> GridCells:
-    """The grid over a box for counts with noise of standard deviation `sd`. Its cells are larger
-    where there would be more than `most` of them, or, with a margin for the balls, four times as
-    many."""
+    """The grid over a box for counts with noise of standard deviation `sd`: of at most `most`
+    cells, or, with a margin for the balls, four times as many."""
     d = len(low)
     in_ball = min(max(_CELLS * (min_samples / sd) ** (2 / 3), 1.0), _FINE)
     volume = math.exp(d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1))  # of the unit ball
@@ -93,8 +86,7 @@ class DenseCells:
 def nearest_cluster(
     rows: np.ndarray, centers: np.ndarray, labels: np.ndarray, radius: float
 ) -> np.ndarray:
-    """The cluster (n,) of the nearest dense cell within the radius, -1 for none: a function of each
-    row alone."""
+    """The cluster (n,) of the nearest dense cell within the radius of each row, -1 for none."""
     if not len(centers):
         return np.full(len(rows), -1, dtype=np.int32)
     _, nearest = KDTree(centers).query(rows, distance_upper_bound=radius)
@@ -104,8 +96,7 @@ def nearest_cluster(
 def dense_cells(
     grid: GridCells, counts: np.ndarray, sd: float, radius: float, min_samples: float
 ) -> DenseCells:
-    """The clusters of noisy counts (n_cells,) of a grid, each with noise of standard deviation
-    `sd`."""
+    """The clusters of noisy counts (n_cells,), each with noise of standard deviation `sd`."""
     shape, d = tuple(grid.shape.tolist()), len(grid.shape)
     counts = counts.reshape(shape)
     reach = max(radius / grid.side, 1.0)  # in sides; less is of no use
@@ -158,17 +149,15 @@ def _distances(reach: float, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _noise_alone(n_cells: np.ndarray, places: int) -> np.ndarray:
-    """Standard deviations (k,) that sums of the noise of so many cells exceed, at any of some
-    places, with a chance of `_FALSE` at most: Chernoff's bound for Laplace noise. Gaussian sums are
-    shorter."""
+    """Standard deviations (k,) that noise alone exceeds anywhere with a chance of `_FALSE` at most:
+    Chernoff's bound of sums of Laplace noise. Gaussian sums are shorter."""
     powers = np.sqrt(2.0 * n_cells)[:, None] * np.linspace(0.005, 0.995, 199)
     moments = -n_cells[:, None] * np.log1p(-np.square(powers) / (2.0 * n_cells)[:, None])
     return ((math.log(places / _FALSE) + moments) / powers).min(axis=1)
 
 
 def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Labels (m,) of the dense cells of a grid, the same for those that steps connect; `near` has
-    the steps, with none in its middle."""
+    """Labels (m,) of dense cells, the same for those that the steps `near` connect."""
     # Axes of one cell have no steps.
     dense, near = np.atleast_1d(dense.squeeze()), np.atleast_1d(near.squeeze())
     found, n_found = label(dense)  # by cells side by side; longer steps join these

@@ -66,9 +66,8 @@ _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest 
 
 
 def _mills(x: Any) -> Any:
-    """Mills ratio (1 - Phi(x)) / phi(x), for numbers and arrays. erfcx(x) = exp(x^2) erfc(x)
-    neither underflows nor cancels for large x, where the quotient of tail and density would be 0 /
-    0."""
+    """Mills ratio (1 - Phi(x)) / phi(x), of numbers and arrays. erfcx(x) = exp(x^2) erfc(x) neither
+    underflows nor cancels for large x, where the quotient would be 0 / 0."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
@@ -81,8 +80,7 @@ def _log_curve(a: float, mu: float) -> float:
 
     `a` is where the threshold of the likelihood-ratio test lies, in standard deviations. The
     absolute error is below `LOG_MARGIN` / 10; above a = 40 this is an upper bound. Logarithms,
-    since a delta below 1e-308 is a legal question and no normal float.
-    """
+    since a delta below 1e-308 is a legal question and no normal float."""
     if a > _FAR:
         return -a * a / 2  # Phi(-a) <= exp(-a^2 / 2) / 2, an upper bound
     b = a + mu
@@ -98,9 +96,8 @@ def _log_curve(a: float, mu: float) -> float:
 
 
 def _log_delta_up(mu: float, epsilon: float) -> float:
-    """Upper bound of log(delta) of mu-GDP at ``epsilon``. `a` is a difference: for epsilon near
-    mu^2 / 2 it cancels, so its two terms are rounded outward before it is taken, and not the
-    difference after it."""
+    """Upper bound of log(delta) of mu-GDP at ``epsilon``. `a` is a difference, which cancels for
+    epsilon near mu^2 / 2: its two terms are rounded outward before it is taken, not after."""
     # delta falls with a: rounded down is safe
     a = epsilon / mu * (1 - ROUNDING) - mu / 2 * (1 + ROUNDING)
     return _log_curve(a, mu) + LOG_MARGIN
@@ -507,8 +504,7 @@ def epsilon_on_a_sample(epsilon: float, rate: float) -> float:
     sample that holds each unit with this probability [8]_: let P be its law with the unit that
     differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
     P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
-    at most 1 / (1 - rate (1 - exp(-e))), which is less.
-    """
+    at most 1 / (1 - rate (1 - exp(-e))), which is less."""
     return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
 
 
@@ -518,8 +514,7 @@ def laplace_zcdp_rho(epsilon: float) -> float:
     epsilon + exp(-epsilon) - 1 in one dimension. With several coordinates whose shifts sum to
     epsilon, rho adds over coordinates; the bound is convex and 0 at 0, so the sum is at most the
     value at epsilon. Rounding the noise to a grid is post-processing. About epsilon^2 / 2 for small
-    epsilon, about epsilon for large.
-    """
+    epsilon, about epsilon for large."""
     epsilon = check_non_negative("epsilon", epsilon)
     if epsilon == 0:
         return 0.0
@@ -537,8 +532,7 @@ def bounded_range_zcdp_rho(epsilon: float) -> float:
     The exponential mechanism with probabilities proportional to exp(rate * score) has bounded
     range epsilon = rate * (largest minus smallest change of a score between neighbors): at most
     2 * rate * sensitivity, and rate * sensitivity for scores that all move the same way. It is
-    also epsilon-DP, which is the better bound above an epsilon of about 8.
-    """
+    also epsilon-DP, which is the better bound above an epsilon of about 8."""
     epsilon = check_non_negative("epsilon", epsilon)
     return min(formula_up(epsilon * epsilon / 8), pure_zcdp_rho(epsilon)) if epsilon else 0.0
 
@@ -548,6 +542,5 @@ def approx_dp_zcdp(epsilon: float, delta: float) -> tuple[float, float]:
 
     But for an event of probability delta, each of two neighbors has the law of a rho-zCDP
     mechanism. Every pair is post-processing of: with probability delta tell all, else randomized
-    response [5]_; given "else" on both sides, the bound of pure DP holds.
-    """
+    response [5]_; given "else" on both sides, the bound of pure DP holds."""
     return pure_zcdp_rho(epsilon), check_delta("delta", delta, zero=True)

@@ -38,8 +38,7 @@ def epsilon_of(
     is the part of ``delta`` that failure events of the releases use up: each of the two laws is a
     mixture in which a part of this weight may be anything and the rest obeys the curve. (A total
     variation distance t of a sampler counts as t (1 + exp(epsilon)).) Infinite if no delta is left:
-    zCDP alone bounds no epsilon at delta = 0.
-    """
+    zCDP alone bounds no epsilon at delta = 0."""
     delta_left = _delta_left(delta, delta_failure)
     rho = check_non_negative("rho", rho)
     if rho == 0:

@@ -54,9 +54,7 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def real_array(values: Any) -> np.ndarray:
-    """Numbers as an array of float64; complex ones, dates and texts are a TypeError. NumPy drops
-    imaginary parts with a warning, which is an error for those who say so, takes dates for the
-    integers that it keeps of them, and texts for the numbers that they read as."""
+    """Numbers as an array of float64; a TypeError for complex ones, dates and texts."""
     array = np.asarray(values)
     texts = array.dtype == object and any(isinstance(each, str | bytes) for each in array.flat)
     if array.dtype.kind not in "biufO" or texts:
@@ -65,8 +63,7 @@ def real_array(values: Any) -> np.ndarray:
 
 
 def plain_text(name: str, text: object) -> str:
-    """The characters of a text, of whatever class: NumPy has one, and an Enum may be one. ``str``
-    makes "Region.NORTH" of a member of an Enum whose text is "north"."""
+    """The characters of a text, also of NumPy's classes and of an Enum."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, got {type(text).__name__}")
     return str.__str__(text)
@@ -81,8 +78,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_number(name: str, value: object) -> float:
-    """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter. A
-    Python integer beyond the floats counts as infinite."""
+    """``value`` as a finite float, or an error that names the parameter."""
     if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
@@ -111,8 +107,7 @@ def check_non_negative(name: str, value: object) -> float:
 
 
 def check_delta(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a float in (0, 1), or in [0, 1) if ``zero`` is allowed. Positive ones are at least
-    `SMALLEST_DELTA`: with a subnormal delta no conversion would be safe."""
+    """A float in (0, 1), or in [0, 1) if ``zero``; positive ones are at least `SMALLEST_DELTA`."""
     result = check_non_negative(name, value)
     if result >= 1 or not (result >= SMALLEST_DELTA or (result == 0 and zero)):
         raise ValueError(
@@ -174,8 +169,7 @@ _BETWEEN = {
 
 
 def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn at the innermost line that is not of a library on the way, whatever calls led here; at
-    the outermost one if there is none, as in a thread of a pool."""
+    """Warn at the innermost line that is not of a library on the way, or at the outermost one."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and _is_between(frame.f_globals.get("__name__")):
         level, frame = level + 1, frame.f_back

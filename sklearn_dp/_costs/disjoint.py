@@ -59,8 +59,7 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 
     Each cost by itself is the exact largest sum over all combinations of values: what is common,
     and of each key the dearest value, as a unit may have any value of one key whatever it has of
-    another. The two lists may be of different units.
-    """
+    another. The two lists may be of different units."""
     paid: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for key, value, *costs in lines:
         columns = paid.setdefault(key, {}).setdefault(value, ([], []))
@@ -78,9 +77,8 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 def agreed_values(
     listed: Mapping[str, tuple[str, ...]], key: object, values: Iterable[str] | None, relation: str
 ) -> tuple[str, tuple[str, ...]]:
-    """A key and its values: those that the ledger has listed, or new ones, if it has none. A
-    LedgerError for a key that is not listed, for one that is listed with other values, and for
-    neighbors that may move a unit from one value to another."""
+    """A key and its values, as the ledger has listed them; a LedgerError for other keys and values,
+    and for neighbors that may move a unit from one value to another."""
     key = check_name("key", key)
     new = None if values is None else _check_values(values)
     old = listed.get(key)
@@ -136,9 +134,8 @@ def check_payers(key: object, value: object) -> Payers:
 
 
 def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
-    """Refuse fits that see the same rows and are charged to two values of a key. Each fit by its
-    ledger and the units that pay it. No unit lies in both values, so one of the two fits would be
-    paid by nobody whose rows it reads."""
+    """Refuse fits that see the same rows and are charged to two values of a key: no unit lies in
+    both, so one of the two would be paid by nobody whose rows it reads."""
     names: dict[object, str] = {}
     for ledger, (key, value) in several:
         if key and names.setdefault((ledger, key), value) != value:
@@ -149,8 +146,7 @@ def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
 
 
 def maximum_cost(charges: Iterable[tuple[tuple[Any, ...], float]]) -> Fraction:
-    """Exact largest sum of charges, (part, cost), along a chain of parts. A part is a tuple of
-    labels; () is all the units."""
+    """Exact largest sum of charges, (part, cost), along a chain of parts (tuples of labels)."""
     charges = list(charges)
     return max(
         (

@@ -325,13 +325,11 @@ class LedgerTerms:
         return *charge.payers, *self.costs(charge)
 
     def admit(self, charge: LedgerCharge, spent: Iterable[Line]) -> None:
-        """Raise unless each unit that pays the charge can pay it, beside what it has paid.
+        """Raise unless each unit that pays the charge can pay it, with what it has paid (the `line`
+        of each earlier charge).
 
-        `spent` has the `line` of each earlier charge. A BudgetExceededError when one of the two
-        sums would exceed its cap; the amounts in its message are of budgets, which are public. A
-        LedgerError when it is about another unit or relation, or of a kind that the rule does not
-        cover: its costs would add up to nothing that means anything.
-        """
+        A BudgetExceededError when one of the two sums would exceed its cap; its amounts are public.
+        A LedgerError for another unit or relation, or a kind that the rule does not cover."""
         self._check_kind(charge)
         costs = self.costs(charge)
         columns = dearest(spent, charge.payers)
@@ -386,11 +384,10 @@ class LedgerTerms:
 class LedgerState:
     """The entries of a ledger at one moment, and the amounts that the units of a value have paid.
 
-    A ledger is a list of *entries*, texts in JSON, to which entries are only added: first the
-    terms, then charges, keys with their values, and days that have begun. Each has a hash that
-    depends on all entries before it. So the last one, the *head*, stands for all: whoever has seen
-    it notices if any entry of that time is changed, taken away or put elsewhere.
-    """
+    Entries are texts in JSON, to which others are only added: the terms, then charges, keys with
+    their values, and days that have begun. Each has a hash that depends on all entries before it.
+    Whoever has seen the last one, the *head*, notices if any entry of that time is changed, taken
+    away or put elsewhere."""
 
     terms: LedgerTerms
     charges: tuple[LedgerCharge, ...]  # oldest first
@@ -464,10 +461,9 @@ class LedgerState:
     def beginning(self, stream: str, number: int, day: str) -> str:
         """The entry of a day of a stream, whose rows are read next; an error if they have been.
 
-        Copies of a model are one stream. A day without a name has its number alone, so it is
-        refused if any copy has come as far. Parts of a stream ("stream/part") have rows apart from
-        each other, but not from the whole.
-        """
+        Copies of a model are one stream: a day without a name is refused if any copy has come as
+        far. Parts of a stream ("stream/part") have rows apart from each other, but not from the
+        whole."""
         of_both = [
             (n, name) for of, n, name in self.days
             if f"{of}/".startswith(f"{stream}/") or f"{stream}/".startswith(f"{of}/")
@@ -564,8 +560,7 @@ def _chained(before: str, entry: str) -> str:
 
 
 def events_of(state: LedgerState) -> tuple[Any, float]:
-    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up. The
-    charges are about one unit and one relation, as those of a ledger are."""
+    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up."""
     with extra("accounting"):
         import dp_accounting
     values: dict[str, dict[str, list[LedgerCharge]]] = {}

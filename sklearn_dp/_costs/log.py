@@ -1,16 +1,10 @@
 """The logger ``sklearn_dp``: charges, releases and steps, as they happen.
 
-Standard `logging`, with a `NullHandler`: nothing is heard unless a program asks for it. Charges and
-ends of fits are of level INFO, releases and steps of level DEBUG.
-
 A line holds nothing that the ledger, the plan or the report of the fit does not show anyway: names,
 costs and scales, and never what was released or counted. Which lines there are, and in which order,
-follows from parameters and releases. Two cases are silent for that reason:
-
-* fits inside a fit, of which not all need to be released (the runs of a search that publishes the
-  best one): how many lines they write would tell how many there are. What pays for them is logged;
-* whatever runs in silence (:mod:`sklearn_dp._silence.suppress_output`): fits of other
-  libraries.
+follows from parameters and releases. So fits inside a fit, of which not all need to be released
+(the runs of a search), are silent, as their number is secret, and so are fits of other libraries
+(:mod:`sklearn_dp._silence.suppress_output`).
 """
 
 import logging

@@ -1,15 +1,7 @@
 """Plans, reports and ledgers for people: in plain words, in notebooks, and as a page to file.
 
-A plan names releases so that audits and tests find them; a reader of a picture wants to know what
-the money is for. And epsilon means nothing to most people: :func:`best_guess` says what it allows.
-
-A display is a sentence, a bar of where the budget goes, a line for each kind of release that
-unfolds to its numbers. The look is that of scikit-learn's displays: its names of colors, orange for
-what has not been fitted and blue for what has, on light and on dark pages. No script, no picture,
-no address: what is shown is all in the text, and every word that is not written here is escaped.
-
-The page that a privacy officer files is one document of a fit or a ledger, made of these alone, and
-a JSON file beside it that says the same.
+The look is that of scikit-learn's displays, on light and on dark pages. No script, no picture, no
+address: what is shown is all in the text, and every word that is not written here is escaped.
 """
 
 from __future__ import annotations
@@ -76,13 +68,7 @@ def in_plain_words(name: str) -> str:
 def secret_in_words(relation: str, unit: str) -> str:
     """Return what a guarantee protects, as words that follow "guess".
 
-    Units that take part "whatever rows they hold" are clients.
-
-    >>> secret_in_words("add or remove", "row")
-    'whether any one row was in the data'
-    >>> secret_in_words("replace the rows of", "group")
-    'whether the rows of any one client were replaced by different ones'
-    """
+    Units that take part "whatever rows they hold" are clients."""
     if relation.endswith("the rows of"):
         unit = "client"
     return _SECRETS[relation].format("group of rows" if unit == "group" else unit)
@@ -91,11 +77,9 @@ def secret_in_words(relation: str, unit: str) -> str:
 def best_guess(
     epsilon: float, delta: float, rho: float = math.inf, gaussian: bool = False
 ) -> float:
-    """How often the best guess between two neighbors is right, if both were equally likely.
-
-    What is released is (epsilon, delta)-DP; it is also rho-zCDP, but for failures of probability at
-    most `delta`, and if `gaussian`, but for these it is even sqrt(2 rho)-GDP. An upper bound,
-    between 1/2 (knowing nothing) and 1.
+    """How often the best guess between two neighbors is right, if both were equally likely: an
+    upper bound, between 1/2 and 1. What is released is (epsilon, delta)-DP; also rho-zCDP, but for
+    failures of probability at most `delta`, and if `gaussian`, but for these even sqrt(2 rho)-GDP.
     """
     # A guess errs with probability a on one neighbor and b on the other, and is right in
     # 1 - (a + b) / 2 of all cases. (epsilon, delta)-DP says that 1 - a <= e^epsilon b + delta and
@@ -119,12 +103,9 @@ def in_per_cent(guess: float) -> float:
 
 
 def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") -> str:
-    """How often a guess is right, and what epsilon and delta alone say of that.
-
-    One or two sentences. The beginning, which says of what, is missing. `guess` and `alone` are
-    from :func:`best_guess`, with all that is known of the law of what is released, and with epsilon
-    and delta only. `can` is "can", or "could" of a fit that has not been.
-    """
+    """How often a guess is right, and what epsilon and delta alone say of that: sentences without
+    their beginning. `guess` and `alone` are from :func:`best_guess`, with all that is known and
+    with epsilon and delta only."""
     shown, whatever = in_per_cent(guess), in_per_cent(alone)
     if shown >= 100:
         return (
@@ -221,8 +202,7 @@ def columns_of(releases: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def framed(content: str, fitted: bool = True) -> str:
-    """A box in the look of scikit-learn's, on light and dark pages. `content` is HTML, escaped
-    where it has to be. Blue if `fitted`, otherwise orange."""
+    """A box in the look of scikit-learn's, of escaped HTML; blue if `fitted`, otherwise orange."""
     return f'{_STYLE}<div class="sk-dp{" fitted" * fitted}">{content}</div>'
 
 
@@ -322,8 +302,7 @@ def paths_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def cost_of(rows: Sequence[Mapping[str, Any]]) -> float:
-    """rho of releases of one name; about disjoint parts of the units, of their dearest chain.
-    Without a part, a line is about all units."""
+    """rho of releases of one name; about disjoint parts of the units, of their dearest chain."""
     return float(
         maximum_cost(
             (tuple(row["part"].split("/")) if "part" in row else (), row["rho"]) for row in rows
@@ -347,8 +326,7 @@ def per_cent(share: float) -> str:
 
 
 def bar(shares: Mapping[str, float]) -> str:
-    """One bar with a piece for each share, and what is left of the whole. Shares of disjoint parts
-    of the units may add up to more than the whole: then all shrink."""
+    """One bar with a piece for each share, which shrink if there is more than the whole."""
     whole = max(1.0, sum(shares.values()))
     pieces = [
         f'<span style="width:{100 * share / whole:.3f}%;background:{_fill(i)}" '
@@ -362,8 +340,7 @@ def bar(shares: Mapping[str, float]) -> str:
 def lines_of(
     lines: Sequence[tuple[str, float, str]], left: float | None, words_of_left: str = "not spent"
 ) -> str:
-    """A line for each piece of the bar, which unfolds to a table; and one for what is left. Lines
-    are words, a share, and the table as HTML. `left` is None where there is no whole."""
+    """A line for each piece of the bar, which unfolds to a table; and one for what is left."""
     texts = [
         line(words, share, content, _key(_fill(i)))
         for i, (words, share, content) in enumerate(lines)

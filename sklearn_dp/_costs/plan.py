@@ -1,32 +1,22 @@
-"""What a fit is going to release, known before any data are seen.
-
-A plan is a function of parameters and of public facts (the number of features), so it can be shown
-before a fit, and a ledger can be charged for all of it before any row is looked at.
+"""What a fit is going to release, known before any data are seen: a function of public facts.
 
 How its guarantee is computed:
 
-1. Each entry has a share `rho` of the budget and a failure probability `delta`. rho adds up over
-   entries, and delta does (zCDP composes so). Entries of different `paths` exclude each other, so
-   the plan costs the maximum over the paths.
-2. If every entry is a Gaussian release with a fixed sensitivity, the whole fit is exactly
-   sqrt(2 rho)-GDP, and its epsilon at a delta comes from the curve of Gaussian DP. One other entry,
-   and only the conversion of zCDP is left: 7% more noise at epsilon = 1 and delta = 1e-6.
+1. rho and delta of its entries add up (zCDP composes so). Entries of different `paths` exclude each
+   other, so the plan costs the maximum over the paths.
+2. If every entry is a Gaussian release with a fixed sensitivity, the whole fit is exactly sqrt(2
+   rho)-GDP. One other entry, and only the conversion of zCDP is left: 7% more noise at epsilon = 1
+   and delta = 1e-6.
 3. Delta pays for the failures first, and what is left of it is the delta of the conversion.
 4. A plan of one step that is (epsilon, delta)-DP as a whole, or of one release of Laplace noise, is
    not converted at all.
 
-A plan is a promise about the whole fit, and its accounts keep it: a release is refused, before its
-noise is drawn, when
-
-* its entry does not exist, has been used as often as planned, or was converted to epsilon as
-  another mechanism;
-* its entry would spend more than its cap, or more delta than it has;
-* all entries together would spend more than the plan.
-
-The last two are separate because an entry may have a cap above its share: it may spend what others
-have left, as long as the total holds. Which releases are made, and at what cost, may then depend
-on earlier releases; that is fully adaptive composition with a filter (:mod:`.ledger_terms` has the
-proofs), and needs the comparison to be exact: costs are floats, and their sums are kept as integers
+Its accounts refuse a release, before its noise is drawn, whose entry does not exist, has been used
+as often as planned, or was converted to epsilon as another mechanism; which would exceed the cap or
+the delta of its entry; or with which all would exceed the plan. An entry with a cap above its share
+may spend what others have left. Which releases are made, and at what cost, may then depend on
+earlier ones; that is fully adaptive composition with a filter (:mod:`.ledger_terms` has the
+proofs), and needs exact comparison: costs are floats, and their sums are kept as integers
 (:func:`~.rounding.in_steps`).
 """
 
@@ -50,9 +40,8 @@ from .rounding import exact_sum, float_up, in_steps, steps_down, steps_up
 
 
 class Mechanism(StrEnum):
-    """What pays a plan entry is spent on, in the words of the report. A plan of Gaussian releases
-    only is accounted exactly; every other one by zCDP, except for a single step of approximate DP,
-    which needs no conversion."""
+    """What pays a plan entry is spent on. All plans but of Gaussian releases, or one step, use
+    zCDP."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -76,8 +65,7 @@ _ONE_STEP = {
 
 
 class PlanError(RuntimeError):
-    """A release that the plan does not hold, or to which its proof does not apply. A bug of an
-    estimator, never of its user; the message quotes no data."""
+    """A release that the plan or its proof does not cover: a bug of an estimator, no user's."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +187,8 @@ class PrivacyPlan(PlanPages):
         )
 
     def _maximum(self, cost: str) -> Fraction:
-        """Largest sum of a cost ("rho" or "delta") along a path, as a Fraction. An entry without
-        paths is on all of them. rho and delta are maximized one by one: together they may belong to
-        no path, and then the plan states a little more than it costs."""
+        """Largest sum of a cost along a path, as a Fraction: rho and delta one by one, so that
+        together they may belong to no path, and the plan states a little more than it costs."""
         paths = {path for entry in self.entries for path in entry.paths} or {""}
         return max(
             exact_sum(
@@ -313,8 +300,7 @@ class Accounts:
 
     def raise_to(self, other: Accounts) -> None:
         """Go on from at least what another one has spent, for each entry and in all. The total of
-        several parts is the maximum of their totals, and not the sum of the entries' maxima: those
-        may come from different parts, whose units are not the same."""
+        parts is the maximum of their totals: those of the entries may come from different parts."""
         for name, spent in self._of.items():
             spent.raise_to(other._of[name])
         self._total.raise_to(other._total)
@@ -339,9 +325,7 @@ class Accounts:
         self._caps = {**self._caps, entry: (spent.rho, spent.delta)}
 
     def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
-        """Pay for one release, or raise a `PlanError` and leave all as it was. `rho` and `delta`
-        are finite, not negative, and not both zero. The error names the entry and quotes no
-        amounts, which in an adaptive fit are functions of earlier releases."""
+        """Pay for one release, or raise a `PlanError`, without amounts, and leave all as it was."""
         entry = self._plan[name]
         before = self._of[name]
         # The plan was converted by what its entries say: a release of another kind would break it.

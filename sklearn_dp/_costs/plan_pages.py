@@ -1,8 +1,4 @@
-"""What is shown of a plan: its table, how large the noise will be, what a fit will take.
-
-A plan says what is released; :class:`CommunicationCost` is the other side of it: passes over the
-rows, and bytes that travel. Made of public shapes alone, before there are data.
-"""
+"""What is shown of a plan: its table, how large the noise will be, what its passes will take."""
 
 import math
 from collections.abc import Callable
@@ -257,12 +253,8 @@ class PlanPages:
 
 
 def budget_for(plan: Any, shared: Any, times: float) -> str:
-    """The budget at which noise is so many `times` smaller, as the parameter that sets it.
-
-    That of the whole fit (`plan`, or what several steps share), also for a candidate of a search, a
-    segment or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the
-    root of rho. Empty where so much would protect hardly anybody.
-    """
+    """The budget at which noise is so many `times` smaller, as the parameter of the whole fit that
+    sets it. Noise falls with the root of rho. Empty where so much would protect hardly anybody."""
     if shared is not None:
         epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
         return _stated("epsilon", epsilon, " in privatize")

@@ -1,12 +1,7 @@
 """What a fit released and what it cost: a record that nothing changes, and a table for people.
 
-A report holds nothing but what is public or released: names and mechanisms of the plan, scales of
-the noise (which follow from shares and released values), costs. Before a fit it shows the plan, and
-after it one line for each release.
-
-A released object has one report, a record that nothing changes: of the fit that it comes from, or
-made here of those of several fits. So whoever fits last adds to what is said, and never writes over
-it. There are two operations, and both only combine what holds for the same neighbors.
+It holds nothing but what is public or released: names and mechanisms of the plan, scales of the
+noise, costs. Two operations combine what holds for the same neighbors.
 
 *The worst of two days* (:func:`worst_of`). A unit has rows on one of them, so each cost of the
 whole is the larger of the two: see the theorem in :mod:`sklearn_dp._days`, whose proof asks of both
@@ -14,8 +9,8 @@ days for one guarantee, and every cost of a day is at most the maximum.
 
 *The sum of all steps* (:func:`total_of`). They read the same rows, each in the knowledge of what
 the ones before have released. Epsilons and deltas add up (basic composition). Those whose budgets
-were in rho are added up before: step i is (rho_i, f_i)-zCDP with f_i <= delta_i, so they are
-(sum rho, sum delta)-zCDP together (:mod:`.ledger_terms`), which is (epsilon, 2 sum delta)-DP.
+were in rho are added up before: step i is (rho_i, f_i)-zCDP with f_i <= delta_i, so they are (sum
+rho, sum delta)-zCDP together (:mod:`.ledger_terms`), which is (epsilon, 2 sum delta)-DP.
 """
 
 import math
@@ -341,8 +336,7 @@ def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list
 
 
 def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe a line of the display: its purpose, how often it was released, and on which
-    courses."""
+    """A line of the display: its purpose, how often it was released, and on which courses."""
     ways = {way for row in rows for way in paths_of(row)}
     path = f" ({' or '.join(sorted(ways))})" if ways else ""
     kinds = {row["release"] for row in rows}
@@ -381,8 +375,7 @@ _NOISES = (
 
 
 def worst_of(earlier: PrivacyReport, later: PrivacyReport) -> PrivacyReport:
-    """The report of a stream, of those of all days before and of one more. The releases are those
-    of the day that costs more; where both cost the same, of the last."""
+    """The report of all days, with the releases of the one that costs most, or of the last."""
     _check_alike([("the days before", earlier), ("this day", later)])
     both = earlier, later
     dearest = later if later.epsilon >= earlier.epsilon * _ROUNDING else earlier
@@ -401,12 +394,8 @@ def worst_of(earlier: PrivacyReport, later: PrivacyReport) -> PrivacyReport:
 
 
 def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
-    """The report of fits that read the same rows, of theirs by name.
-
-    Steps that came out of one search have one report, which covers all of them, and so does that
-    of a stream which began with it. A ValueError where they protect different units, or from
-    different neighbors; a LedgerError where they were charged to two values of a key.
-    """
+    """The report of fits that read the same rows, of theirs by name; one that several share counts
+    once. A ValueError for different units or neighbors; a LedgerError for two values of a key."""
     named = _distinct(named)
     reports = [report for _, report in named]
     first = reports[0]

@@ -1,12 +1,7 @@
-"""Numbers to the safe side: outward rounding.
+"""Numbers to the safe side: a float in a proof is at least (or at most) the real number it stands
+for.
 
-What a mechanism costs, and how much noise it needs, is never too small; what a budget allows is
-never too large. A float that enters a proof is therefore at least (or at most) the real number
-that it stands for.
-
-Which function to take:
-
-* a number that is known as a fraction: `float_up`, `float_down` (the nearest float on that side);
+* a number that is known as a fraction: `float_up`, `float_down`;
 * floats that are added and compared exactly, again and again: `in_steps`, `steps_up`, `steps_down`;
 * a sum of floats: `sum_up`, `sum_down` (the same, of the exact sum);
 * the result of one or two operations: `round_up`, `round_down`, also for arrays;
@@ -46,11 +41,7 @@ def float_down(value: Fraction) -> float:
 def in_steps(value: float | Fraction) -> int:
     """A float as an integer, in steps of 2**-1074: exact, as all floats are multiples of that.
 
-    Integers are added and compared ten times as fast as fractions.
-
-    >>> in_steps(0.5) + in_steps(0.25) == in_steps(0.75), steps_up(in_steps(0.75))
-    (True, 0.75)
-    """
+    Integers are added and compared ten times as fast as fractions."""
     numerator, denominator = value.as_integer_ratio()
     factor, rest = divmod(_ONE, denominator)
     if rest:  # a fraction: rounded down, a cost could become nothing
@@ -109,12 +100,8 @@ def formula_down(value: float) -> float:
 
 
 def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
-    """Move a number outward, in doubling steps from about 1e-14, until `safe` holds.
-
-    `value` is what a root search has found: close to right, on either side; `direction`, 1 or -1,
-    is the safe one. `safe` must be right at every number. The steps double, so a start that is off
-    by 1e-6 costs 27 tests.
-    """
+    """Move a number outward, in doubling steps from about 1e-14, until `safe` holds, which must be
+    right everywhere. `direction`, 1 or -1, is the safe one; `value` is of a root search."""
     step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
     moved = value
     while not safe(moved):
@@ -124,8 +111,7 @@ def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> f
 
 
 def round_up(value: Any) -> Any:
-    """Floats no smaller than the real numbers that `value` is the rounding of. Two places further:
-    enough for up to two operations, each off by half a place."""
+    """Floats no smaller than the real numbers that `value` rounds, after up to two operations."""
     if isinstance(value, float):
         return math.nextafter(math.nextafter(value, math.inf), math.inf)
     moved = np.nextafter(np.nextafter(np.asarray(value, dtype=np.float64), np.inf), np.inf)

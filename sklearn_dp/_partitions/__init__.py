@@ -1,10 +1,8 @@
 """Tables outside of the memory of this process: who holds their parts, and how they are read.
 
-:func:`engine_of` looks at the type of `X` and gives what a fit needs of it before it is paid for:
-the columns, which are public, and an engine, which reads nothing until its first pass. There is one
-module for each kind of place (`_dask`, `_spark`, `_ray`, and `_pieces` for this machine), which is
-imported for such a table only. What they share is in `_sources` and `_steps`: which parts are
-taken, what errors tell, and what runs where a part is.
+:func:`engine_of` looks at the type of `X` and gives the columns, which are public, and an engine,
+which reads nothing until its first pass. There is one module for each kind of place, which is
+imported for such a table only.
 """
 
 from ._dispatch import (

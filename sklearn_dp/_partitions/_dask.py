@@ -1,15 +1,13 @@
 """Tables on Dask: arrays, data frames, and lists of delayed parts.
 
-The state of a part is the future of a pure task, made of the future before it. So Dask's own
-lineage computes again what a worker has taken with it when it died, with the same bits: there are
-no actors, and nothing is scattered. Without a client the same tasks run on the scheduler that Dask
-is set to, threads unless told otherwise.
+The state of a part is the future of a pure task, made of the future before it: what a dead worker
+held Dask computes again, with the same bits. Without a client the same tasks run on the scheduler
+that Dask is set to.
 
-Rows are not kept for the fit. Where each part is made by tasks of its own, as by a reader of files,
-these tasks travel inside of the source of the part: each pass reads its rows again where the state
-is, and no worker has more of them than it works on. Parts that have tasks in common (a shuffle, an
-array in the memory of the client) are computed once and stay in the memory of the workers until the
-fit ends; so do those that the user has persisted.
+Where each part is made by tasks of its own, these travel inside of the source of the part: each
+pass reads its rows again where the state is. Parts that have tasks in common (a shuffle, an array
+in the memory of the client) are computed once and stay in the memory of the workers until the fit
+ends, as do those that the user has persisted.
 """
 
 import copy
@@ -45,11 +43,8 @@ from ._steps import (
 
 
 class _NoSizes:
-    """Dask does not warn of large graphs in this block: it would tell how large they are.
-
-    The ids of groups are in them, and rows that the client holds. The limit is the process's: the
-    first of several threads lifts it, the last one puts it back.
-    """
+    """Dask does not warn of large graphs in this block: it would tell how large they are. The limit
+    is the process's: the first of several threads lifts it, the last one puts it back."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = Lock(), 0
@@ -105,11 +100,7 @@ def same(value: Any) -> Any:
 def tasks_of_pieces(
     task: Callable, parts: Sequence[Any], message: Any, n_tasks: int, piece_key: str, key: str
 ) -> list[Any]:
-    """Tasks that get a piece of every part: a shuffle from worker to worker.
-
-    Each part gives a list of a piece for each task; ``task(number, message, pieces)`` gets them in
-    the order of the parts. `piece_key` and `key` are for the pieces and the tasks.
-    """
+    """Tasks that get a piece of every part, in order: ``task(number, message, pieces)``."""
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
@@ -134,10 +125,7 @@ def _piece(pieces: list, number: int) -> Any:
 
 
 class OwnTasks:
-    """Makes a part by its own tasks, inside of the task that asks for it.
-
-    The graph has all tasks that the part needs; the last of them is `key`.
-    """
+    """Makes a part by its own tasks, `key` the last, inside of the task that asks for it."""
 
     def __init__(self, graph: dict, key: Any) -> None:
         self.graph, self._key = graph, key
@@ -188,12 +176,9 @@ def workers_of(pieces: Sequence[tuple]) -> set[str]:
 
 
 def check_workers(first: set[str], pieces: Sequence[tuple]) -> None:
-    """After the first pass: raise if a worker has gone by then, where parts lean on others.
-
-    What they have in common may have been computed twice before all parts had been read. If that is
-    a shuffle of an unseeded order, a row can be in a part of the first time and in one of the
-    second; digests are of parts as they were read first, and do not tell.
-    """
+    """Raise if a worker has gone by the end of the first pass, where parts have tasks in common: a
+    shuffle of an unseeded order may have been computed twice, so that a row can be in two parts,
+    and digests are of parts as they were read first."""
     if first and not first <= workers_of(pieces):
         raise PartError(
             "X: a worker was lost during the first read of parts that share tasks. Write X to "
@@ -252,12 +237,8 @@ def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda:
 
 
 class DaskEngine:
-    """Parts held by Dask; see :class:`sklearn_dp._rows.table.Engine`.
-
-    Each element of `rows` is a Delayed that gives the rows of a part; so do those of `groups` and
-    `weights` the group and the weight of each row, in as many parts. `lengths` are numbers of rows,
-    where the collection tells them. Not of use with weights: rows that have none are left out.
-    """
+    """Parts held by Dask; see :class:`sklearn_dp._rows.table.Engine`. Each element of `rows`,
+    `groups` and `weights` is a Delayed. `lengths` are numbers of rows, of no use with weights."""
 
     def __init__(
         self,
@@ -297,10 +278,7 @@ class DaskEngine:
         return raised(sums)
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A `dask.array` of the values of all rows; nothing is computed here.
-
-        What they look like is `function.example`, an array without rows; labels by default.
-        """
+        """A `dask.array` of the values of all rows, like `function.example`; not computed here."""
         results = self._next(rows_of, function, broadcast)
         return _stacked(results, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
@@ -376,10 +354,7 @@ def _sums_of(step: Step) -> Any:
 
 
 def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tuple]]:
-    """How sources read their pieces, and what Dask has to bring along for them in each step.
-
-    For each part, one reader (or None) for each collection: Delayed rows, groups and weights.
-    """
+    """For each part, one reader (or None) for each collection, and what Dask has to bring."""
     import dask
 
     readers: list[list] = []
@@ -401,11 +376,7 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
 
 
 def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.ndarray) -> Any:
-    """A `dask.array` whose blocks are what some tasks give.
-
-    Lengths are unknown by default. The example has no rows, and the type and the width of the
-    blocks.
-    """
+    """A `dask.array` of blocks that tasks give, like `example`, of unknown lengths by default."""
     import dask.array as da
     from dask.highlevelgraph import HighLevelGraph
 
@@ -422,10 +393,7 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
 
 
 def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from a Dask array or data frame, of unknown numbers of rows, too.
-
-    Groups and weights are one-dimensional, in the parts of `X`.
-    """
+    """A table from a Dask array or data frame; groups and weights are in the parts of `X`."""
     check_clients("X", [X])
     if hasattr(X, "to_dask_array"):
         columns, cut, lengths = _quiet_columns(X._meta), X.to_delayed, None
@@ -455,10 +423,7 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 def from_delayed(
     parts: Sequence[Any], groups: Any = None, sample_weight: Any = None
 ) -> EngineInput:
-    """A table from a list of delayed parts; a worker looks at the columns of the first.
-
-    There are as many groups and weights.
-    """
+    """A table from a list of delayed parts; a worker looks at the columns of the first."""
     import dask
 
     check_clients("X", parts)
@@ -504,8 +469,7 @@ def _is_delayed(value: Any) -> bool:
 def _input(
     columns: Columns, parts: Callable, lengths: Any, groups: Any, sample_weight: Any
 ) -> EngineInput:
-    """Return the input of a fit from a collection: nothing is computed until it asks for the
-    engine."""
+    """The input of a fit from a collection: nothing is computed until it asks for the engine."""
 
     def start(n_jobs: int | None) -> DaskEngine:
         rows = list(_on_dask(parts))

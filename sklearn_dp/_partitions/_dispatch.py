@@ -52,10 +52,7 @@ _CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
 
 @dataclass(frozen=True)
 class InputInParts:
-    """A table in parts: what is public of it, before anything of its rows is read.
-
-    :class:`._sources.EngineInput` is what it is, once a module that reads such tables is there.
-    """
+    """A table in parts: what is public of it, before anything of its rows is read."""
 
     kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
     columns: Any  # public: `Columns`
@@ -70,8 +67,7 @@ class InputInParts:
     targets: bool = False  # whether they have targets instead of weights
 
     def opened(self, n_jobs: int | None, max_weight: float = 1.0) -> Table:
-        """The table of a fit that has been charged: its parts have been read once, and are good.
-        `max_weight` is what a whole unit weighs, where rows have weights."""
+        """The table of a charged fit, read once and good; a whole unit weighs `max_weight`."""
         raise TypeError("a table in parts is opened by who holds them")
 
     @property
@@ -99,12 +95,8 @@ class InputInParts:
 def engine_of(
     X: Any, groups: Any = None, sample_weight: Any = None, kinds: Sequence[str] = NUMBERS
 ) -> InputInParts | None:
-    """Who holds the parts of a table; None for an ordinary table in memory.
-
-    `X` is what the user has given for data. Of its rows nothing is read. Groups and weights are in
-    parts like those of `X`; `kinds` are what weights may declare to be. A TypeError for collections
-    of these libraries that are no tables; it says which are.
-    """
+    """Who holds the parts of a table, by types alone; None for an ordinary table in memory, a
+    TypeError for other collections of these libraries. `kinds` are what weights may declare."""
     X = X.to_native() if _is_lazy_narwhals(type(X)) else X
     reader = _reader_of(X)
     if reader is None:
@@ -130,10 +122,7 @@ def _check_beside(groups: Any, sample_weight: Any, kinds: Sequence[str]) -> None
 
 
 def in_memory(X: Any, together: str | None = None) -> Schema:
-    """Return the schema of a table in memory; an error for one in parts, and for what is no table.
-
-    `together` is what needs the rows together, for errors.
-    """
+    """The schema of a table in memory; an error for one in parts names what needs it `together`."""
     if in_parts(X):
         where = f"here, not {type(X).__name__}" if not together else f"for {together}, not in parts"
         raise TypeError(f"X must be in memory {where}.")
@@ -169,11 +158,8 @@ def engine_with_targets(
     X: Any, groups: Any, y: Any, kinds: Sequence[str],
     *, reader: Callable[..., InputInParts | None] = engine_of,
 ) -> InputInParts | None:  # fmt: skip
-    """Who holds the parts of a table and of a target; None for an ordinary table in memory.
-
-    A target comes in the parts of `X`, as weights do for other estimators; `kinds` are what it may
-    declare to be. The reader is :func:`engine_of_parts` for a table supplied in chunks.
-    """
+    """Who holds the parts of a table and of a target, which comes as weights do; None if in memory.
+    A table supplied in chunks is read by :func:`engine_of_parts`."""
     try:
         source = reader(X, groups, y, kinds=kinds)
     except (TypeError, ValueError) as error:
@@ -187,11 +173,7 @@ def engine_of_parts(
     parts: Any, groups: Any = None, sample_weight: Any = None,
     *, name: str = "parts", kinds: Sequence[str] = NUMBERS,
 ) -> InputInParts:  # fmt: skip
-    """Who holds a table supplied in chunks; `name` is that of the parameter, for errors.
-
-    Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
-    There are as many groups and weights.
-    """
+    """Who holds a table supplied in chunks: what `engine_of` takes, or any iterable, read once."""
     source = engine_of(parts, groups, sample_weight, kinds)
     if source is not None:
         return source

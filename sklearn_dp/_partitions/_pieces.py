@@ -1,7 +1,6 @@
 """Tables on this machine that are read in parts: files, streams, lists of pieces.
 
-Each pass reads the parts again, so a table may be larger than the memory. What can be read only
-once is written to a temporary file first.
+Each pass reads the parts again; what can be read only once is written to a temporary file first.
 """
 
 import os
@@ -95,11 +94,8 @@ def _slices(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """Parts that are tables in memory, or functions that return one.
-
-    Of functions the first is called for the columns, before a fit is charged; and the next ones
-    as long as they return lists of no rows, which have none.
-    """
+    """Parts that are tables in memory, or functions that return one, of which the first (and the
+    next ones after lists of no rows) are called for the columns before a fit is charged."""
     readers = [_reader_of(piece) for piece in X]
     seen = _up_to_columns(reader() for reader in readers)
     columns = quietly(lambda: columns_of(seen[-1]), len(seen) - 1)
@@ -135,10 +131,7 @@ def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 
 
 def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats.
-
-    What files declare of their columns is public, and looked at before a fit is charged.
-    """
+    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats."""
     columns = quietly(lambda: columns_of(X.schema.empty_table()))
     fragments = quietly(lambda: _fragments(X))
     schemas = [
@@ -199,11 +192,8 @@ def _fragment(fragment: Any, schema: Any) -> Any:
 
 
 def from_stream(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """Read an object that exports an Arrow C stream: a query of DuckDB, a table of ibis, batches.
-
-    A stream may come once only, so its rows are kept, in a file where they are large. Groups and
-    weights have a piece for each batch; without them small batches are put together.
-    """
+    """Read an object that exports an Arrow C stream, once; it is kept, in a file where it is large.
+    Groups and weights have a piece for each batch; without them small batches are put together."""
     with extra("arrow"):
         import pyarrow
 
@@ -271,10 +261,7 @@ def first_of(parts: Iterable[Any]) -> tuple[list[Any], Iterator[Any]]:
 def from_iterable(
     X: Iterable[Any], groups: Any = None, sample_weight: Any = None, name: str = "parts"
 ) -> EngineInput:
-    """Pieces that come once; the first is looked at for the columns, before a fit is charged.
-
-    So are the next ones, as long as they are lists of no rows, which have none.
-    """
+    """Pieces that come once; the first (or those after lists of no rows) tell the columns."""
     pieces = iter(X)
     seen = _up_to_columns(pieces)
     if not seen:

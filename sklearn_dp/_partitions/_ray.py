@@ -1,8 +1,5 @@
-"""Tables on Ray: data sets, and lists of object references.
-
-A pass is a task for each part, on the references of its state and of its rows. What a worker that
-dies has held Ray makes again from the tasks that had made it.
-"""
+"""Tables on Ray: data sets, and lists of object references. A pass is a task for each part; what a
+worker that dies has held Ray makes again."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -38,11 +35,8 @@ _on_ray = partial(asked, "Ray", "an instance that has been shut down")
 
 
 class RayEngine:
-    """Parts held by Ray; see :class:`sklearn_dp._rows.table.Engine`.
-
-    A piece is a tuple of references: of the rows of a part; its groups and its weights, if there
-    are any, whose places in the tuple are told.
-    """
+    """Parts held by Ray; see :class:`sklearn_dp._rows.table.Engine`. A piece is a tuple of
+    references: of rows, groups and weights, as far as there are any."""
 
     def __init__(self, columns: Columns, pieces: Sequence[tuple], places: tuple = ()) -> None:
         self.n_parts, self._pieces = len(pieces), pieces
@@ -173,10 +167,7 @@ def _nothing(*pieces: Any) -> None:
 
 
 def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from a data set of Ray: columns of numbers, or one column of arrays of a length.
-
-    Groups and weights are not taken: the blocks of two data sets need not have the same rows.
-    """
+    """A table from a data set of Ray, without groups and weights: rows have no common order."""
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
             raise TypeError(f"{name} cannot be combined with a Ray data set: give references.")
@@ -206,10 +197,7 @@ def _empty(schema: Any) -> Any:
 
 
 def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from references of its parts; a worker looks at the columns of the first.
-
-    There are as many of groups and weights.
-    """
+    """A table from references of its parts; a worker looks at the columns of the first."""
     import ray
 
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):

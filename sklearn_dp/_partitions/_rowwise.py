@@ -50,15 +50,11 @@ class InParts:
                     setattr(cls, name, wrapper(method))
 
     def _requires_in_memory(self) -> str | None:
-        """Name what needs the rows together: this class, or a setting of it; None: nothing.
-
-        In memory such a fit gets a table of one part. Asked before parameters are checked.
-        """
+        """What needs the rows together: this class, or a setting of it; None: nothing."""
         return None if type(self)._fit_table is not InParts._fit_table else type(self).__name__
 
     def _communication_cost(self, n_features: int, unit: str) -> Callable | None:
-        """Return the estimate of the passes of a fit from public numbers, for those that have
-        one."""
+        """The estimate of the passes of a fit from public numbers, for those that have one."""
         return None
 
     @available_if(lambda self: type(self)._fit_table is not InParts._fit_table)
@@ -107,10 +103,7 @@ class InParts:
         return engine_of_parts(parts, groups, sample_weight)
 
     def _fit_table(self, table: Any, session: Any, progress: Any) -> None:
-        """Do the work of `_fit`, for a subclass whose algorithm is a sequence of passes over parts.
-
-        The table is in memory, or wherever its engine holds it: a handle for those that ask.
-        """
+        """Do the work of `_fit`, where the algorithm is a sequence of passes over parts."""
         raise TypeError("a subclass must fit")
 
 
@@ -131,10 +124,7 @@ def rowwise(method: Callable) -> Callable:
 def answers(
     estimator: Any, name: str, source: InputInParts, *arguments: Any, **options: Any
 ) -> Any:
-    """Apply a method of :data:`ROWS` to a table in parts; the answer is a collection of its kind.
-
-    The estimator is fitted. The rows of the answer do not depend on the arguments.
-    """
+    """Apply a method of :data:`ROWS` to a table in parts; the answer is of the same kind."""
     model = _released(estimator, source, name)
     example = getattr(model, name)(_one_row(source), *arguments, **options)[:0]
     return source.rowwise(_Answer(model, name, example), example)

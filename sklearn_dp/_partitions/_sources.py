@@ -85,10 +85,7 @@ class Columns:
     dtype: np.dtype  # float32 or float64: of the rows, once they have been checked
 
     def in_order(self, piece: Any) -> Any:
-        """A part with the columns of X in their order, by names where it has some.
-
-        A `Reason` for a part whose type tells of other columns: that is public.
-        """
+        """A part with the columns of X in their order, by names; a `Reason` for other columns."""
         piece = np.empty((0, self.n_features)) if has_no_columns(piece) else piece
         if _schema(piece).n_features != self.n_features:
             raise Reason("its number of columns differs from that of X")
@@ -104,11 +101,8 @@ class Columns:
 
     @row_guard
     def check(self, piece: Any) -> np.ndarray:
-        """The rows of a part as tables in memory are taken: real, finite, of bounded size.
-
-        The piece is an array or a data frame of any number of rows, none as well. Of type `dtype`;
-        not copied where it need not be. A `Reason` says what is wrong, in words that quote nothing.
-        """
+        """The rows of a part, of type `dtype`: real, finite, of bounded size, copied where need be;
+        or a `Reason` in words that quote nothing."""
         piece = self.in_order(piece)
         rows = _in_our_words(lambda: numbers(piece, _schema(piece), min_rows=0))
         if len(rows) > MOST_ROWS:
@@ -122,11 +116,8 @@ class Columns:
 
 
 class CheckedSource(PartSource):
-    """Rows of a part, checked whenever they are read: what is read again may have changed.
-
-    `rows` reads a piece: an array or a data frame; `groups` and `weights`, if there are any, the
-    group and the weight of each row. The number of the part is for errors.
-    """
+    """Rows of a part, checked whenever they are read: what is read again may have changed. `rows`,
+    `groups` and `weights` read a piece; the number of the part is for errors."""
 
     def __init__(
         self,
@@ -156,12 +147,9 @@ class CheckedSource(PartSource):
         )
 
     def _same(self, name: str, values: Any, digest: Callable[[Any], int]) -> Any:
-        """Values of rows, if they are those that have been counted, in the same order.
-
-        What a pass keeps for a row, such as the norm that it is clipped by or the weight of its
-        group, stands in its place: for another row there it would be wrong, and the row could
-        count for more than a sensitivity covers.
-        """
+        """Values of rows, if they are those that have been counted, in the same order: what a pass
+        keeps for a row, such as the weight of its group, would else be that of another one, and
+        could count for more than a sensitivity covers."""
         if self._length is not None and len(values) != self._length:
             raise Reason("it must have one entry for each row, in every pass")
         if name in self._known:
@@ -169,10 +157,7 @@ class CheckedSource(PartSource):
         return values
 
     def counted(self, beside: str = "sample_weight") -> "CheckedSource":
-        """Return the source with the number and digests of its rows.
-
-        `beside` is what the weights are, for errors: "sample_weight" or "y".
-        """
+        """The source with the number and digests of its rows; `beside` names its weights."""
         other, rows = copy.copy(self), self.read()
         other._length, other._known = len(rows), {"X": digest(rows)}
         for name, read in (("groups", self._groups), (beside, self._weights)):
@@ -190,15 +175,13 @@ class CheckedSource(PartSource):
         """Raise `PartError` unless the part is still the one of the first pass.
 
         The state of a part dies with its worker, digests and all, and is made again from the
-        source: with digests of what is there now. A source that is no function of what it reads (a
-        shuffle of an unseeded order) then gives rows that other parts have too: they would count
-        twice. So the digests of the first pass are held where the fit is, and come back here.
+        source. One that is no function of what it reads (a shuffle of an unseeded order) then gives
+        rows that other parts have too: they would count twice. So the digests of the first pass are
+        held where the fit is, and come back here.
 
         The error tells nothing of the rows. Where X is a function of what is stored, digests are
         the same whatever the rows are and whichever worker dies. Elsewhere there are two tables
-        called X, and a guarantee about the first cannot hold for the second: the storage has
-        failed, as when a file is gone.
-        """
+        called X, and a guarantee about the first cannot hold for the second."""
         for (name, known), first in zip(self._known.items(), digests, strict=True):
             quietly(partial(_check_same, name, known, first), self.number, name)
 
@@ -215,8 +198,7 @@ class CheckedSource(PartSource):
         return self._values(self._weights, "sample_weight")
 
     def read_targets(self, checked: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """The target of each row, which takes the place of a weight, as a check returns it: a
-        ValueError of that is in words that quote nothing."""
+        """The target of each row, in the place of a weight; the check quotes nothing."""
         given = self._values(self._weights, "y")
 
         def column() -> np.ndarray:
@@ -238,11 +220,7 @@ _kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", 
 
 
 def columns_of(piece: Any) -> Columns:
-    """The columns of a part, or of an empty table that stands for all of them.
-
-    Of the values nothing is told, not even whether they are finite, or numbers at all: a part is
-    asked for its columns before a fit is charged.
-    """
+    """The columns of a part, or of an empty table that stands for all of them."""
     given = _schema(piece)
     return Columns(given.n_features, given.names, given.dtype)
 
@@ -263,11 +241,8 @@ def _check_same(name: str, digest: int, first: int) -> None:
 
 
 def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:
-    """Return the result of a call; whatever it raises becomes a `PartError` that quotes nothing.
-
-    It tells the parameter, the part, and the type of the error or what we say of it: `Reason` and
-    `PartError` are words of ours, anything else is in words of others.
-    """
+    """Return the result of a call; whatever it raises becomes a `PartError` of the parameter, the
+    part, and words of ours (`Reason`, `PartError`) or else the type of the error."""
     place = name if number is None else f"{name}, part {number}"
     try:
         return call()
@@ -360,13 +335,9 @@ def _checked(source: CheckedSource, digests: dict) -> tuple[CheckedSource, tuple
 def check_list(
     values: Any, name: str, n_parts: int | None, is_piece: Callable[[Any], bool], piece: str
 ) -> None:
-    """Refuse what is no list of a piece for each part, by types alone: before the charge.
-
-    `values` is what a user has given for groups or weights, under `name`; None is none. `n_parts`
-    is that of `X`; None: not known yet. `is_piece` tells by the type of something whether it is
-    what `piece` says in words. A TypeError for a single value, other containers, and lists of other
-    things; a ValueError for another number of pieces.
-    """
+    """Refuse what is no list of a piece for each of `n_parts`, by types alone: before the charge.
+    `is_piece` tells by the type of something whether it is what `piece` says in words. A TypeError
+    for other containers and elements, a ValueError for another number."""
     if values is None:
         return
     words = f"{name} must be a list with {piece} for each part of X"

@@ -1,8 +1,7 @@
 """Tables on Spark: data frames, and RDDs of arrays.
 
 The states are a persisted RDD with one element for each part, made of the one before it and of the
-rows, which Spark reads again in each pass unless the user has cached them. What an executor takes
-with it when it dies Spark makes again, by the lineage of the RDD.
+rows, which Spark reads again in each pass unless the user has cached them.
 """
 
 import copy
@@ -46,10 +45,7 @@ _TYPES = {
 
 
 class SparkEngine:
-    """Parts held by Spark; see :class:`sklearn_dp._rows.table.Engine`.
-
-    The RDD has one element for each partition: its rows, or a `Reason`.
-    """
+    """Parts held by Spark, an element of the RDD (rows, or a `Reason`) for each partition."""
 
     def __init__(self, columns: Columns, rows: Any) -> None:
         self.n_parts, self._rows, self._context = rows.getNumPartitions(), rows, rows.context
@@ -172,10 +168,7 @@ def _two(one: Any, other: Any) -> Any:
 
 
 def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from a data frame of Spark: all of its columns, which must be numbers.
-
-    Groups and weights are not taken: two data frames of Spark have no common order of rows.
-    """
+    """A table from a data frame of Spark; no groups and weights: frames have no common order."""
     _refuse(groups, sample_weight)
     if ".connect." in type(X).__module__:
         raise TypeError(
@@ -200,10 +193,7 @@ def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineI
 
 
 def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from an RDD of arrays: each element is a row, or a table of some rows.
-
-    An executor looks at the first one for the columns, before a fit is charged.
-    """
+    """A table from an RDD whose elements are rows, or tables; an executor looks at one."""
     _refuse(groups, sample_weight)
     columns = _on_spark(lambda: X.map(_columns_of_rows).take(1))
     if not columns:

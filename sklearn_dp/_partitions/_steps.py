@@ -1,10 +1,9 @@
 """The code that runs where a part is, on a cluster: one step of one part, and the totals of
 several.
 
-A worker's own error never leaves it. Its words and its traceback may quote rows, clusters write
-both into logs, and they try again whatever raises; so a step that fails ends with a
-:class:`Failure`, which travels in the place of sums and is raised where the fit is. What the
-cluster itself does again, because a worker died, is the same pure function on the same state.
+A worker's own error never leaves it: its words and its traceback may quote rows, and clusters log
+them and try again. A step that fails ends with a :class:`Failure`, which is raised where the fit
+is.
 """
 
 from asyncio import CancelledError
@@ -27,10 +26,7 @@ _given: ContextVar[tuple] = ContextVar("sklearn_dp_given", default=())
 
 @contextmanager
 def at_hand(pieces: tuple) -> Iterator[None]:
-    """Give sources read in this block the pieces that the engine has brought; they are read once.
-
-    The pieces are rows, groups and weights of a part, as far as it has them.
-    """
+    """Give sources read in this block the pieces of a part that the engine has brought."""
     given, kept = _given.set(pieces), _kept.set({})
     try:
         yield
@@ -74,20 +70,14 @@ class Step:
 
 
 class Message:
-    """Released values, and the function of a pass, on their way to the parts.
-
-    No tuple, into which a cluster would look.
-    """
+    """Released values, and the function of a pass, on their way to the parts, in no tuple."""
 
     def __init__(self, function: Callable, broadcast: tuple) -> None:
         self.function, self.broadcast = function, broadcast
 
 
 def run(before: Step, message: Message, *pieces: Any) -> Step:
-    """The next step of a part, by a pure function; a part that has failed stays so.
-
-    The pieces are what the engine has brought along for the source of the part.
-    """
+    """The next step of a part, by a pure function; a part that has failed stays so."""
     made = _guarded(before, message, pieces)
     if isinstance(made, Failure):
         return Step(before.part, None, made)
@@ -120,11 +110,7 @@ class Split:
 
 
 def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
-    """Return the piece of a part for each task, or its failure for all of them.
-
-    The function of the message is a :class:`Split`. The pieces are what the engine has brought
-    along for the source of the part.
-    """
+    """A piece of a part for each task, by the :class:`Split` of the message, or its failure."""
     made = _guarded(before, message, pieces)
     split: Any = message.function
     return [made] * split.n_tasks if isinstance(made, Failure) else made
@@ -144,10 +130,7 @@ def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
 
 
 def joined(number: int, message: Message, pieces: Sequence[Any]) -> Step:
-    """A new part, made of the pieces of all parts in their order: the first step of it.
-
-    The function of the message gives the state.
-    """
+    """A new part, made of the pieces of all parts in their order: the first step of it."""
     made = used(number, message, pieces)
     return Step(number, None, made) if isinstance(made, Failure) else Step(number, made)
 
@@ -194,12 +177,8 @@ def asked(
     call: Callable[[], Any],
     failed: Callable[[], int | None] = lambda: None,
 ) -> Any:
-    """Return the answer of a cluster; an error of it tells its type, and the part where that is
-    known.
-
-    `engine` is its name, `others` says what else an error of it may be about. `failed` finds the
-    number of the part; it may raise a `PartError` that tells more.
-    """
+    """The answer of a cluster, named `engine`; an error of it tells its type, and the part where
+    `failed` finds the number. `others` says what else an error may be about."""
     try:
         return call()
     except PartError as error:

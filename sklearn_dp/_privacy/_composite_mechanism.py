@@ -18,12 +18,10 @@ _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 class CompositeMechanism:
     """The draws of a mechanism inside a step that has been paid for; made by :func:`open_step`.
 
-    Propose-test-release and the like are private as a whole, by a theorem of their own, while
-    most of what they draw is no release: a noisy score that stays inside, the choice of a
-    candidate. The step costs what that theorem says, once. Its draws cost nothing more; but each
-    states the sensitivity, epsilon and delta that the theorem relies on, gets its noise from them,
-    and is on the trace, so that an audit can check the premises draw by draw.
-    """
+    Propose-test-release and the like are private as a whole, by a theorem of their own, and the
+    step costs what that says, once. Most of the draws are no release; but each states the
+    sensitivity, epsilon and delta that the theorem relies on, gets its noise from them, and is on
+    the trace, so that an audit can check the premises draw by draw."""
 
     def __init__(self, session: Any, entry: str) -> None:
         self._session, self._entry = session, entry
@@ -34,9 +32,9 @@ class CompositeMechanism:
     def laplace(
         self, value: Any, *, sensitivity: float, epsilon: float, own: bool = False
     ) -> np.ndarray:
-        """Integers with rounded Laplace noise, as int64. NOT a release. `sensitivity` is the l1
-        distance between neighbors. `own`: one of the values belongs to the replaced element itself,
-        and may be any other one: the caller's proof pays for that by a different draw."""
+        """Integers with rounded Laplace noise. NOT a release. `sensitivity` is the l1 distance
+        between neighbors, but for the value of the replaced element itself (`own`), paid for
+        elsewhere."""
         return self._draw(laplace.inner(value, sensitivity, epsilon, own))
 
     def gaussian(
@@ -47,13 +45,11 @@ class CompositeMechanism:
         return self._draw(gaussian.inner(value, sensitivity, epsilon, delta))
 
     def choice(self, scores: np.ndarray, *, sensitivity: int, epsilon: float) -> int:
-        """Index of a public candidate by the exponential mechanism. No int64 score moves by more
-        than `sensitivity` between neighbors."""
+        """Index of a candidate by the exponential mechanism, of int64 scores of a `sensitivity`."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release. How
-        many, is as secret as the data."""
+        """Which candidates are run, by a rule of :mod:`._selection`. NOT a release: a secret."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)
@@ -69,8 +65,7 @@ class CompositeMechanism:
         return session._record(event)
 
     def assume(self, holds: bool) -> None:
-        """State an assumption that later draws need to be private; it fails within the delta of the
-        step."""
+        """State an assumption that later draws need; it fails within the delta of the step."""
         self._session._record(Event("condition", self._entry, bool(holds)))
 
 
@@ -81,9 +76,7 @@ def open_step(session: Any, entry: str, *, epsilon: float, delta: float) -> Comp
 
 
 def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
-    """Pay for a step that is (epsilon, delta)-DP as a whole. Charged once, as zCDP. The caller
-    proves that all the draws of the step together are so: see :mod:`._composite_mechanism`. The
-    entry is for approximate DP, or for what :func:`.approx_dp_zcdp` converts."""
+    """Pay, as zCDP, for a step whose draws the caller proves to be (epsilon, delta)-DP together."""
     rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
     public = {"epsilon": epsilon, "delta": delta}
     session._release(
@@ -104,13 +97,9 @@ def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
 
 
 def nested(session: Any, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Any:
-    """Pay for a step as :func:`pay_step` does, whose draws follow a plan of their own.
-
-    For a mechanism that runs another one inside and is more private than it, as samples are
-    more private than what they are taken from. The entry is of the plan of the session. The
-    session that is returned spends within `plan`, and nothing of the first; that all of it costs
-    (epsilon, delta) here is proved by the caller.
-    """
+    """Pay for a step as :func:`pay_step` does, whose draws follow a plan of their own, in the
+    session that is returned, which spends nothing of the first: for a mechanism that runs another
+    one inside and is more private than it, by a proof of the caller, as samples are."""
     pay_step(session, entry, epsilon=epsilon, delta=delta)
     return session._within(plan)
 
@@ -118,13 +107,11 @@ def nested(session: Any, entry: str, plan: PrivacyPlan, *, epsilon: float, delta
 def on_a_sample(session: Any, entry: str, rate: float) -> Any:
     """A session for one release that the entry pays for, of an answer about a sample.
 
-    The coins of the sample are used for nothing else. Neighbors share the coins of the units
-    that they have in common, so their samples are neighbors, or equal; whatever holds for each
-    outcome of the coins holds for the mixture. So a pure mechanism also has the epsilon of
-    :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one
-    step of it. (Bounded range is not inherited, so the step costs what a pure one does.) Where
-    nothing is gained, or the mechanism is not pure, it is the session itself.
-    """
+    The coins of the sample are used for nothing else. Neighbors share the coins of the units that
+    they have in common, so their samples are neighbors, or equal; whatever holds for each outcome
+    of the coins holds for the mixture. So a pure mechanism also has the epsilon of
+    :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one step
+    of it. (Bounded range is not inherited.) Where nothing is gained, it is the session itself."""
     paid = session.plan[entry]
     cost = {
         Mechanism.EXPONENTIAL: accounting.bounded_range_zcdp_rho,

@@ -1,16 +1,13 @@
 """Public bounds of the data: a ball about the origin, a box, or the unit sphere.
 
-Bounds are facts about the data that the user knows without looking at them: ages are between 0 and
-120. They decide the noise, so they must not come from the data for free. Rows outside are moved to
-the boundary and never refused: an error would tell that there is such a row.
+They decide the noise, so they must not come from the data for free. Rows outside are moved to the
+boundary and never refused: an error would tell that there is such a row. A box is clipped
+coordinate by coordinate and then treated as the ball around it, because the noise of a sum follows
+from its l2 sensitivity: the radius of the box about its center.
 
-A box is clipped coordinate by coordinate and then treated as the ball around it, because the noise
-of a sum follows from its l2 sensitivity: the radius of the box about its center.
-
-Norms of rows and the exact statistics that questions are made of stand here, too. Data arrive as
-integer rows on a public grid (see `_grid`), with `Units` (see `_units`) that say which rows belong
-to one unit. Its rows together carry a weight of at most one, so by the triangle inequality whatever
-bounds the contribution of a row bounds that of a unit.
+Norms of rows and the exact statistics that questions are made of stand here, too. Rows of one unit
+(see `_units`) together carry a weight of at most one, so by the triangle inequality whatever bounds
+the contribution of a row bounds that of a unit.
 """
 
 from __future__ import annotations
@@ -69,10 +66,8 @@ def label_sums(rows: np.ndarray, labels: np.ndarray, n_labels: int) -> np.ndarra
 def norm_counts(
     X: Any, units: Units, prepared: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
-    """Exact weights in 400 public bins of the norms of rows: of `NORM_EDGES`.
-
-    `X` holds finite rows, or is what gives such rows for a slice, and has a length and a shape.
-    `prepared` is done to rows first, to each on its own."""
+    """Exact weights in the public bins `NORM_EDGES` of the norms of rows, each `prepared` on its
+    own; `X` holds finite rows, or gives them for a slice."""
     bins = np.empty(len(X), dtype=np.int32)
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
     for start in range(0, len(X), step):
@@ -94,8 +89,7 @@ def safe_norms(X: np.ndarray) -> np.ndarray:
 
 
 def scaled_columns(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows over their largest entries, as columns (d, n); these entries; and squared lengths of the
-    columns, which cannot overflow. Each is a function of its row alone, in a fixed order."""
+    """Rows over their largest entries, as columns (d, n); these entries; and squared lengths."""
     # One long line after the other: short rows are slow.
     columns = np.array(X.T, dtype=np.float64, order="C")
     largest = np.maximum(np.abs(columns.max(axis=0)), np.abs(columns.min(axis=0)))
@@ -118,12 +112,9 @@ def norm_places(
     side: Literal["left", "right"],
     guess: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so.
-
-    A `guess` of places from squares is faster than a search, and need not be right. `X` may also
-    be what has a shape, gives rows for indices and tells their `squares`, and how far these may be
-    off.
-    """
+    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so: a
+    `guess` of places from squares need not be right. `X` may also give rows for indices and tell
+    their `squares`, and how far these may be off."""
     with np.errstate(over="ignore", under="ignore"):
         if isinstance(X, np.ndarray):
             squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -161,16 +152,14 @@ class Domain:
 
     @classmethod
     def within(cls, low: np.ndarray, high: np.ndarray) -> Self:
-        """The box between ends (d,), also those that a fit has computed: no error can be raised
-        then, as the budget is spent. Ends and widths that are too large or too small are moved."""
+        """The box between ends (d,), also released ones; what is too large or small is moved."""
         low, high = np.clip([low, np.maximum(low, high)], -LARGEST, LARGEST)
         radius = min(max(reach(low, high), SMALLEST), LARGEST)
         return cls((low + high) / 2, radius, low, high)
 
     @classmethod
     def about_origin(cls, radius: float, n_features: int) -> Self:
-        """The ball of a radius, also one that a fit has released; the least or the largest that
-        there may be where that is beyond these."""
+        """The ball of a radius, also a released one, moved to the least or largest there may be."""
         return cls(np.zeros(n_features), min(max(radius, SMALLEST), LARGEST))
 
     @property
@@ -197,8 +186,7 @@ class Domain:
         return replace(self, center=self.center[columns], low=low, high=high)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """Finite rows moved into the region, each on its own, elementwise in a fixed order. Which
-        rows are moved depends on each row alone. Rows inside keep all of their bits."""
+        """Finite rows moved into the region, each by itself; rows inside keep all of their bits."""
         if self.low is not None:
             return np.clip(X, self.low, self.high)
         # Rows that seem to be well inside are: rounding moves squares by far less, and what
@@ -227,9 +215,8 @@ class Domain:
         return X
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:
-        """Move points of shape (..., n_features) into the region, each on its own. For released
-        values and for inner fits; sums of rows are clipped on the grid. A point goes to the same
-        place whatever other points are there and however they lie in memory."""
+        """Move points (..., n_features) into the region, each on its own, wherever it lies in
+        memory: for released values and inner fits; sums of rows are clipped on the grid."""
         if self.low is not None:
             return np.clip(points, self.low, self.high)
         # In units of the largest entry of a far point, so that nothing overflows.
@@ -240,17 +227,15 @@ class Domain:
 
 
 def reach(low: np.ndarray, high: np.ndarray) -> float:
-    """The radius of a box: wide enough for the rounding of x - center on every clipped row, and
-    positive where the box is a single point."""
+    """The radius of a box: positive, and wide enough for the rounding of x - center."""
     with np.errstate(under="ignore"):  # of a box that is next to nothing
         radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
     return max(radius, 1e-9 * float(np.abs([low, high]).max(initial=0.0)))
 
 
 class Sphere(Domain):
-    """The unit sphere: each row is scaled to length 1, on its own. No proof relies on that. Sums
-    are those of rows on the grid of the unit ball, which clips what it is given to that ball, by
-    exact integer norms."""
+    """The unit sphere: each row is scaled to length 1, on its own. No proof relies on that: sums
+    are those of rows on the grid of the unit ball, by exact integer norms."""
 
     @classmethod
     def of(cls, n_features: int) -> Self:
@@ -282,11 +267,7 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     """Finite rows (n, d) scaled to length 1, each on its own, elementwise in a fixed order.
 
     Rows of zeros stay what they are. No entry is larger than 1, and none is NaN: what is divided by
-    is the largest entry of the row, and then a length between 1 and sqrt(d).
-
-    >>> unit_rows(np.array([[3.0, -4.0], [0.0, 0.0], [5e-324, 0.0], [0.0, 1e150]])).tolist()
-    [[0.6, -0.8], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    """
+    is the largest entry of the row, and then a length between 1 and sqrt(d)."""
     rows = np.asarray(X, dtype=np.float64)
     largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]
     rows = rows / np.where(largest > 0, largest, 1.0)

@@ -1,14 +1,12 @@
 """One value for each row, in whatever a user gives: its declared type, and its entries as they are.
 
-NumPy and pandas give a list one type for all: a text among numbers makes texts of them, a missing
-value makes floats of integers. One row would decide what all others are. So nothing here converts a
-list as a whole: what has declared a type is taken at it, and of all else each entry is looked at by
-itself. What is refused before any value is looked at is refused by type.
+NumPy and pandas give a list one type for all: one row would decide what all others are. So nothing
+here converts a list as a whole: what has declared a type is taken at it, and of all else each entry
+is looked at by itself.
 
 An entry may be of a class that somebody has written, and its code could print what it holds, or end
 the process. None of it is run: of a text, a number or a row that has such a class only the text,
-the number or the entries are taken (:func:`unwrapped`), and nothing else is asked for more than its
-type.
+the number or the entries are taken (:func:`unwrapped`).
 """
 
 from collections.abc import Callable, Sequence
@@ -121,8 +119,8 @@ def is_column(values: Any) -> bool:
 
 def entries_of(values: Any) -> np.ndarray | list[Any]:
     """The entries of a column: an array of one exact type, or a list of them as they are.
-    Categories are looked up: an array of them would be of floats for the sake of one that is
-    missing. Entries that are masked are None."""
+    Categories are looked up (a missing one would make floats of integers); masked entries are None.
+    """
     if is_sequence(values):
         return unwrapped(items_of(values))
     if isinstance(values, np.ma.MaskedArray):
@@ -141,8 +139,7 @@ def entries_of(values: Any) -> np.ndarray | list[Any]:
 
 
 def unwrapped(values: list[Any]) -> list[Any]:
-    """A list whose texts and numbers are plain ones, of whatever class they were. So are the
-    scalars in arrays without axes. What is of a class with code of its own stays."""
+    """A list, also of scalars in arrays, whose texts and numbers are of plain types."""
     return values if set(map(type, values)) <= PLAIN else [*map(_unwrapped, values)]
 
 
@@ -249,8 +246,7 @@ class Wrong(Exception):
 
 
 def quietly_read(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a call; an error of it tells our words, or the type of that of other
-    code."""
+    """The result of a call; an error of it tells our words, or the type of that of other code."""
     try:
         return call(*arguments)
     except Wrong as error:

@@ -32,15 +32,13 @@ _FEW = 32  # one entry in so many differs in sparse rows: with more, dense produ
 
 
 def sum_type(n_rows: int, bits: int) -> Any:
-    """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are.
-    int64, or Python integers for tables so long that it could wrap. Both hold the same numbers, so
-    which one it is does not show."""
+    """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are:
+    int64, or Python integers. Both hold the same numbers, so which one it is does not show."""
     return np.int64 if int(n_rows).bit_length() + bits < 63 else object
 
 
 def row_norms_squared(rows: np.ndarray, largest: float | None = None) -> np.ndarray:
-    """Exact squared norms of integer rows: float64 where that holds them all, or else int64. No
-    entry is larger than `largest`, for those who know it."""
+    """Exact squared norms of integer rows of entries up to `largest`, as float64 or int64."""
     largest = largest_of(rows) if largest is None else largest
     # Float64 is much faster, and just as exact while no sum can exceed 2**53.
     if rows.shape[1] * largest * largest >= 2.0**53:
@@ -67,12 +65,9 @@ def clip_integer_rows(
     *,
     own: bool = False,
 ) -> np.ndarray:
-    """Shrink integer rows to norm at most `limit` (steps), toward zero, each row on its own.
-
-    ``|row|^2 <= limit^2`` then holds exactly. Rows (n, d) are float64, before and after. `limit` is
-    positive, may be fractional and may differ from row to row. `norms_squared` saves computing them
-    again; rows of the caller's `own` are written into.
-    """
+    """Shrink integer rows (n, d), in float64, to norm at most `limit` (steps), toward zero, each on
+    its own: ``|row|^2 <= limit^2`` then holds exactly. `limit` may differ from row to row; rows of
+    the caller's `own` are written into."""
     norms = row_norms_squared(rows) if norms_squared is None else norms_squared
     norms, limit = norms.astype(np.float64, copy=False), np.asarray(limit, dtype=np.float64)
     over = np.flatnonzero(norms > np.square(limit) * (1 - 2.0**-50))
@@ -88,12 +83,9 @@ def clip_integer_rows(
 
 
 def clip_integer_columns(columns: np.ndarray, limit: int) -> np.ndarray:
-    """Integer vectors side by side (d, n), in float64, shrunk to norms of at most `limit`.
-
-    What `Grid(1.0).quantize` makes of each as a row, and faster for short ones. `limit` is at most
-    2**19, so that exact norms of `MOST_COLUMNS` entries stay below 2**53. The columns may be
-    written into.
-    """
+    """Integer vectors side by side (d, n), in float64, shrunk to norms of at most `limit`, as
+    `Grid(1.0).quantize` does to rows, and in place. `limit` is at most 2**19, so that exact norms
+    of `MOST_COLUMNS` entries stay below 2**53."""
     largest = np.maximum(columns.max(axis=0, initial=0.0), -columns.min(axis=0, initial=0.0))
     far = np.flatnonzero(largest > limit)
     if far.size:
@@ -125,8 +117,7 @@ class NearRows:
     Everything here has the bits that it has of the rows themselves, as integers are added up that
     floats hold. The rows, b and s have norms of at most 2**25.3, the columns of a matrix 2**26: by
     Cauchy and Schwarz all terms of s.c + b.c together are at most 2**52.3 in magnitude, those of
-    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3.
-    """
+    |s|^2 + 2 s.b + |b|^2 2**52.6, and those of a sum of 2**16 rows times 2**10 2**52.3."""
 
     def __init__(self, base: np.ndarray, few: csr_array) -> None:
         self.base, self.few = base, few
@@ -192,8 +183,7 @@ class Grid:
         return length / self.unit
 
     def quantize(self, X: np.ndarray, radius: float) -> np.ndarray:
-        """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``.
-        Integers as float64, C-contiguous. `radius` is public or released."""
+        """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
@@ -218,8 +208,7 @@ class Grid:
     def quantize_entries(
         self, zeros: np.ndarray, entries: csr_array, radius: float
     ) -> tuple[NearRows, np.ndarray] | None:
-        """Quantize sparse rows, whose other entries are those of a row `zeros`, and which of them
-        are to be quantized as above instead: all that may be clipped. None: each of them."""
+        """Quantize sparse rows of `zeros` and other entries; and which of them may be clipped."""
         if len(zeros) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         base = np.trunc(zeros * (1.0 / self.unit))

@@ -1,10 +1,8 @@
-"""Statistics are integers and nothing else.
+"""Statistics are integers and nothing else: by `exact_integers`, or `bounded_integers` of whole
+floats.
 
-* a statistic: `exact_integers`;
-* many floats that are whole by the way they were made: `bounded_integers`.
-
-A cast to integers makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside
-this module floats become integers by these two only (`tests/test_architecture.py`).
+A cast makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside this module
+floats become integers by these two only (`tests/test_architecture.py`).
 """
 
 from typing import Any
@@ -16,12 +14,8 @@ _INT64 = np.iinfo(np.int64)
 
 
 def exact_integers(value: Any) -> np.ndarray:
-    """An integer array (int64, or object for large ones) that equals `value`, or a TypeError.
-
-    Floats must be integers of at most 2**53: above, a float no longer tells which integer it was.
-    Python integers (dtype object) stay what they are, however large. What is no integer (a
-    fraction, NaN, an infinity, a string) is refused, and not quoted.
-    """
+    """An integer array (int64, or object for large ones) that equals `value`, or a TypeError that
+    quotes nothing. Floats must be of at most 2**53: above, they tell no integer."""
     array = np.asarray(value)
     kind = array.dtype.kind
     if kind in "bi":
@@ -41,9 +35,8 @@ def exact_integers(value: Any) -> np.ndarray:
 
 
 def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None) -> np.ndarray:
-    """Whole numbers as integers of a type that holds them all; the others are refused. Cheaper than
-    `exact_integers`: whether they are whole is for the caller to know. No entry is larger than
-    `largest`, for those who have looked."""
+    """Floats that the caller knows to be whole as integers of a type that holds them all. No entry
+    is larger than `largest`, for those who have looked."""
     largest = largest_of(whole) if largest is None else largest
     if not largest <= np.iinfo(kind).max:  # nor is it where one is NaN
         raise TypeError("a statistic must consist of integers.")

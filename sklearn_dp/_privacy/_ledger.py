@@ -2,21 +2,19 @@
 
 See `ledger_terms` for the rules and their proofs, `_ledger_store` for where charges are kept.
 
-*Fits that are paid for together*, before the first of them: the steps of a pipeline. Each fit has a
+*Fits that are paid for together*, before the first of them: the steps of a pipeline. Each has a
 part of the payment, (rho, delta), which is fixed before any row is read. A fit may take a part of
 its own label that covers its cost, in all that a ledger counts, and each part is taken once. So all
 fits together are (sum of rho, sum of delta)-zCDP, whatever the later ones do with what the earlier
-ones have released: see the proof for zCDP in :mod:`.ledger_terms`, where budgets may even be chosen
-on the way. That sum is what the ledger is charged. A fit that no part covers is charged by itself,
-as everywhere else.
+ones have released: see the proof for zCDP in :mod:`.ledger_terms`. That sum is what the ledger is
+charged. A fit that no part covers is charged by itself.
 
 Such a fit may come between two of them, and its budget may follow from what the first one has
 released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too: the fits that
 are paid for together are one interactive mechanism, and every privacy filter for (epsilon, delta)
-holds for interactive mechanisms that are asked by turns, with budgets that follow from the answers
-(S. Haney, M. Shoemate, G. Tian, S. Vadhan, A. Vyrros, V. Xu and W. Zhang, "Concurrent composition
-for interactive differential privacy with adaptive privacy-loss parameters", CCS 2023,
-arXiv:2309.05901).
+holds for interactive mechanisms that are asked by turns (S. Haney, M. Shoemate, G. Tian, S. Vadhan,
+A. Vyrros, V. Xu and W. Zhang, "Concurrent composition for interactive differential privacy with
+adaptive privacy-loss parameters", CCS 2023).
 
 Nothing is given back, also where a fit fails or is never reached: that may be because of the rows.
 """
@@ -445,15 +443,13 @@ def _of_book(book: MemoryBook | FileBook | LostBook, payers: Payers = EVERYONE) 
 
 
 def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
-    """Return the state for a pickle: a file is looked for when it is used, and has to be the same
-    ledger."""
+    """The state for a pickle: a file is looked for when used, and has to be the same ledger."""
     return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
 @contextmanager
 def no_charges() -> Iterator[None]:
-    """Refuse all charges of this thread in this block: for code of users on blocks or single rows.
-    How often that is called is private, and so is which of its calls a ledger can still pay for."""
+    """Refuse all charges of this thread in this block: the number of calls in it is private."""
     token = _CLOSED.set(True)
     try:
         yield
@@ -471,9 +467,8 @@ def _check_may_charge() -> None:
 def open_ledger(
     ledger: str | os.PathLike[str] | PrivacyLedger | bool | None,
 ) -> PrivacyLedger | None:
-    """The ledger that an estimator's `ledger` parameter means; none for None and for False. A
-    `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
-    fresh budget."""
+    """The ledger of an estimator's `ledger` parameter, None for None and False. A `LedgerError` if
+    there is none at a path: a mistyped one would be a fresh budget."""
     if ledger is None or ledger is False:
         return None
     _check_may_charge()
@@ -488,11 +483,8 @@ def open_ledger(
 
 
 def _page(state: LedgerState, where: str) -> str:
-    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
-
-    The sentence is about the total and not about what has been spent: budgets may be chosen after
-    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
-    """
+    """A ledger, whose file is `where`, for people. The sentence is about the total: for what was
+    spent up to a moment that was chosen after seeing results, there is no theorem."""
     terms = state.terms
     heads = ("time", "epsilon", "delta", "rho", *(("key", "value") if state.keys else ()))
     groups = state.by_label()
@@ -521,8 +513,7 @@ def _page(state: LedgerState, where: str) -> str:
 
 
 def _keys(state: LedgerState) -> str:
-    """Return a table for each key, with the amounts that the units of each value have spent and
-    have left."""
+    """A table for each key, with what the units of each value have spent and have left."""
     columns = state.terms.columns
     heads = ("value", *(f"{name} {what}" for what in ("spent", "left") for name in columns))
     pages = []
@@ -558,8 +549,7 @@ _Account = tuple[Any, Payers, str, str]
 
 @dataclass(frozen=True)
 class PrepaidFit:
-    """The most that one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is
-    Gaussian."""
+    """The most that one fit may cost: (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
 
     ledger: PrivacyLedger
     label: str
@@ -580,9 +570,7 @@ class PrepaidFit:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """True if it is for such a fit, and the charge of that is no more, in any composition. That
-        of another estimator may be small too, but then the one that was paid for would pay once
-        more."""
+        """True for a fit of the same estimator whose charge is no more, in any composition."""
         return (
             account == self.account
             and charge.label == self.label
@@ -630,8 +618,7 @@ def charges_together(
 
 
 def _charge(parts: list[PrepaidFit]) -> LedgerCharge:
-    """Return the joint charge of some parts: they are (rho, delta)-zCDP together, which is
-    (epsilon, 2 delta)-DP."""
+    """The joint charge of parts, (rho, delta)-zCDP together, which is (epsilon, 2 delta)-DP."""
     rho, delta = (sum_up([getattr(part, cost) for part in parts]) for cost in ("rho", "delta"))
     return LedgerCharge(
         epsilon=accounting.zcdp_epsilon(rho, delta),
@@ -649,9 +636,7 @@ def _charge(parts: list[PrepaidFit]) -> LedgerCharge:
 def paid_together(
     parts: Iterable[PrepaidFit], budget: PrivacyBudget | None = None
 ) -> Iterator[None]:
-    """Charge the parts now; fits of this thread, in this block, may take them. `budget`: of all
-    fits together, in rho, where it is known. It is for words alone. Inside another such block
-    nothing is charged: its parts are for all fits in it."""
+    """Charge the parts now; fits of this thread, in this block and those inside, may take them."""
     if _UNTAKEN.get() is not None:
         yield
         return
@@ -683,8 +668,7 @@ def _account(ledger: PrivacyLedger, unit: str, relation: str) -> _Account:
 
 
 def identity(ledger: PrivacyLedger) -> Any:
-    """The book of a ledger in memory; the file behind the path of another: it may have several
-    names (symbolic links, ``folder/../folder``). The ledgers of all values of its keys are one."""
+    """What all values of a ledger's keys share: its book, or the path of its file."""
     if ledger.path is None:
         return id(ledger._book)
     stat = os.stat(ledger.path)

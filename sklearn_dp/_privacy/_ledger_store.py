@@ -1,28 +1,23 @@
 """Where a ledger is kept: in the memory of one process, or in an SQLite file that many share.
 
-A *book* holds the entries of a ledger (see :class:`.LedgerState`). It can `read` all
-of them at one moment, and `append` one that follows from what has been read. Nothing takes an entry
-back, or changes one.
-
-What could go wrong with a file, and what is done about it:
+A *book* holds the entries of a ledger (see :class:`.LedgerState`). It can `read` all of them at one
+moment, and `append` one that follows from what has been read. What could go wrong with a file:
 
 * Two fits read the same sum and both fit in: the write lock is taken before the sum is read, and
   held until the charge is in the file (``BEGIN IMMEDIATE``).
 * A crash, or a power cut, in the middle: SQLite's journal takes half a charge back. A charge that
-  has been reported as made is on the disk (``synchronous = EXTRA``); a fit begins only then. The
-  other way round, a charge whose fit never began stays.
+  has been reported as made is on the disk (``synchronous = EXTRA``); a fit begins only then.
 * Somebody changes or removes an entry, or puts another one in its place (``REPLACE``): triggers in
-  the database refuse it. Who takes these away, or writes the file with other tools, breaks the
-  chain of hashes, and every later use of the ledger is refused. Who makes a new chain, or brings an
-  old copy back, cannot make one with a head that was published.
+  the database refuse it. Who takes these away breaks the chain of hashes, and every later use of
+  the ledger is refused. Who makes a new chain, or brings an old copy back, cannot make one with a
+  head that was published.
 * Another file takes the place of the ledger: it has another random identity.
 * The file is damaged: an error, whatever it is that cannot be read.
 * The journal is not found, because the file goes by two names or lies on a mount of its own:
   refused before anything is read.
 * A fork, a thread, a pickle: nothing is kept open between operations.
 
-Why SQLite: it comes with Python, works on one file, and its recovery from crashes is better tested
-than any we could write. It needs working locks; on network drives without them nothing is safe.
+It needs working locks; on network drives without them nothing is safe.
 """
 
 from __future__ import annotations
@@ -132,12 +127,9 @@ class LostBook:
 class FileBook:
     """Entries in an SQLite file that any number of processes share; it need not exist yet.
 
-    Each operation opens and closes its own connection, so nothing is carried through a fork or
-    into another thread, and no other handle of the file is ever opened in this process: closing
-    one would drop the locks of all (POSIX). The path is made absolute: a process that changes its
-    folder later still means the same ledger. And so does one that has read it once: if another
-    ledger has come to be under this path, it is refused.
-    """
+    Each operation opens and closes its own connection, so nothing is carried through a fork, and no
+    other handle of the file is ever opened in this process: closing one would drop the locks of all
+    (POSIX). The path is absolute, and another ledger that has come to be under it is refused."""
 
     def __init__(self, path: str | os.PathLike[str], identity: str | None = None) -> None:
         name = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -150,8 +142,7 @@ class FileBook:
 
     def create(self, terms: LedgerTerms) -> None:
         """Make the file, readable and writable by its owner only; never replaces one. A process
-        that dies between the two steps leaves an empty file, which is no ledger and is refused as
-        that: it is never taken for one with nothing spent."""
+        that dies between the two steps leaves an empty file, which is no ledger."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
@@ -176,12 +167,8 @@ class FileBook:
             return self._state(execute)
 
     def append(self, make: Make) -> LedgerState:
-        """Add an entry; when this returns, it is on the disk.
-
-        One transaction holds the write lock from before the entries are read until the new one is
-        in the file. Whatever stops it before COMMIT is done, SQLite's journal takes it back. After
-        any error of `make` or of the file, nothing was added.
-        """
+        """Add an entry; when this returns, it is on the disk. One transaction holds the write lock
+        from before the entries are read; after any error nothing was added."""
         with self._connection() as execute:
             execute("BEGIN IMMEDIATE")
             state = self._state(execute)
@@ -269,8 +256,7 @@ class FileBook:
             )
 
     def _state(self, execute: Execute) -> LedgerState:
-        """Return the state in the file, inside the caller's transaction, and check that the ledger
-        is the same."""
+        """The state in the file, inside the caller's transaction, if the ledger is the same."""
         if execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
             raise LedgerError(f"ledger {self} is a file, but not a ledger")
         (version,) = execute("PRAGMA user_version").fetchone()

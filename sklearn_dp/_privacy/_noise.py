@@ -4,16 +4,12 @@ Every sampler has the *exact* law of an ideal real-valued draw rounded to the ne
 each theorem about the ideal noise holds for the program (rounding is post-processing, and nothing
 of the ideal value but its rounding ever exists).
 
-How: 64 random bits ``b`` stand for a uniform real number ``U``, uniform in
-``[b, b + 1) 2^-64``. The inverse distribution function is evaluated in double precision for a
-whole block of such numbers, together with a bound on its error (see `_rounded_laws`). Where the
-bound cannot exclude that the rounding comes out differently, which includes the far tails, integer
-arithmetic decides: ``U`` is compared with the distribution function at the half integer, with
-rigorous bounds, and further bits of ``U`` are drawn only when its interval straddles that point
-(see `_rounded_laws`).
-
-Bits come from `_random_words`. Work is done in whole blocks of `BLOCK` numbers, so that the time of
-a small request says nothing about the values it got.
+How: 64 random bits ``b`` stand for a uniform real number ``U``, uniform in ``[b, b + 1) 2^-64``.
+The inverse distribution function is evaluated in double precision for a whole block of such
+numbers, together with a bound on its error. Where the bound cannot exclude that the rounding comes
+out differently, which includes the far tails, integer arithmetic decides (see `_rounded_laws`).
+Work is done in whole blocks of `BLOCK` numbers, so that the time of a small request says nothing
+about the values it got.
 """
 
 import math
@@ -45,14 +41,10 @@ TRIALS_PER_CANDIDATE = 32
 class NoiseSource:
     """Exact samplers on a stream of random bits; scales are in grid steps, at most `MAX_SCALE`.
 
-    Seeded by an integer, the stream is the same on every platform, for tests; it protects nothing
-    against those who know the seed. None: bits of the operating system's generator. Streams of one
-    seed with different tags are independent; the `first` words of a reproducible one are left out.
-
-    Threads may share a source. Unused bits are never shared: a forked process, a copy and an
-    unpickled source of an unseeded source start afresh. A copy of a seeded source continues at the
-    same place of the same stream.
-    """
+    Seeded by an integer, the stream is the same on every platform, for tests. None: bits of the
+    operating system's generator. Streams of one seed with different tags are independent; the
+    `first` words of a reproducible one are left out. Unused bits are never shared: a forked
+    process, a copy and an unpickled source of an unseeded source start afresh."""
 
     def __init__(self, seed: int | None = None, tag: str = "noise", first: int = 0) -> None:
         if seed is not None:
@@ -135,14 +127,11 @@ class NoiseSource:
         return self._rounded(GAUSSIAN, sigma, size, "sigma")
 
     def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
-        """round(scale L), where the ideal L has density exp(-abs(x)) / 2. Parameters and result are
-        those of :meth:`rounded_gaussian`, with the scale of the law (its standard deviation is the
-        root of 2 times that) in the place of sigma."""
+        """round(scale L), with the density exp(-abs(x)) / 2 of L; as :meth:`rounded_gaussian`."""
         return self._rounded(LAPLACE, scale, size, "scale")
 
     def _rounded(self, law: _SymmetricLaw, scale: Any, size: Any, name: str) -> np.ndarray:
-        """Signed rounded draws: the fast path for blocks, the exact one where that is unsure. `law`
-        is GAUSSIAN or LAPLACE; `name` is that of the scale, for errors."""
+        """Signed rounded draws of `law`: the fast path for blocks, the exact one where unsure."""
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
         note_draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size)
@@ -168,16 +157,13 @@ class NoiseSource:
     # -- exponential mechanism ----------------------------------------------------------------
 
     def exponential_choice(self, gaps: np.ndarray, rate: float) -> int:
-        """An index drawn with probability proportional to exp(-rate gaps[index]), exactly.
-
-        Gaps are integer distances, not negative, from the best score (or any other common
-        reference).
+        """An index drawn with probability proportional to exp(-rate gaps[index]), exactly; gaps are
+        integers, not negative.
 
         Rejection: uniform proposals, each accepted with probability exp(-rate gap). Trials are made
         in rounds of at least `TRIALS_PER_CANDIDATE` for each candidate, whether or not one has
         succeeded already: since the best is always accepted, a round fails with probability below
-        exp(-32) = 1.3e-14, so the time does not depend on the scores.
-        """
+        exp(-32) = 1.3e-14, so the time does not depend on the scores."""
         gaps, rate = np.asarray(gaps), float(rate)
         if gaps.ndim != 1 or not gaps.size or gaps.dtype.kind not in "iu" or gaps.min() < 0:
             raise ValueError("gaps must be a non-empty vector of non-negative integers.")

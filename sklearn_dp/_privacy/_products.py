@@ -1,9 +1,5 @@
-"""Exact sums of products of integer rows, in floats that hold them.
-
-Integers of bounded size are added up in float64, where BLAS is fast: as long as every sum of some
-of the terms stays below 2**53 no addition rounds, and a row changes the sum by its own products and
-by nothing else, whatever the order and the other rows.
-"""
+"""Exact sums of products of integer rows: as long as every sum of some of the terms stays below
+2**53 no addition in float64 rounds, whatever the order and the other rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -36,8 +32,7 @@ class Products:
     The bound. |b| and |x| are at most 2**15 in each entry, hence |s| at most 2**16. Over 2**19 rows
     the sums of x x^T and of s s^T are together at most 2**19 2**32 = 2**51, b t^T + t b^T is at
     most 2 * 2**15 2**19 2**16 = 2**51, and n b b^T is at most 2**49. All terms of all of them add
-    up to less than 2**53 in magnitude, and so does every sum of some.
-    """
+    up to less than 2**53 in magnitude, and so does every sum of some."""
 
     def __init__(self, n_features: int) -> None:
         self.n_rows = self._n_sparse = 0
@@ -115,8 +110,7 @@ def exact_gram(
 
     A part is at most 2**16 integer-valued rows, clipped here to norm `limit`, which is at most
     2**15 coarse steps: where they are among all rows, the rows, and their squared norms where these
-    are known. Without weights the rows may also be `NearRows`.
-    """
+    are known. Without weights the rows may also be `NearRows`."""
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     products = Products(n_features)
     for place, rows, squares in _near_apart(parts, limit):

@@ -1,7 +1,4 @@
-"""Releases of pure differential privacy: choices by sealed or exact scores, and Laplace noise.
-
-Each asks the law of its name for a ``Release``, and the session pays for it before noise is drawn.
-"""
+"""Releases of pure differential privacy: choices by sealed or exact scores, and Laplace noise."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -23,15 +20,13 @@ def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
 def first_above(
     session: Any, entry: str, answers: Sealed, threshold: float, *, epsilon: float
 ) -> int | None:
-    """The number of the first entry that is about above a public threshold, or None; see
-    :func:`above_threshold`."""
+    """The first entry about above a public threshold, or None; see :func:`above_threshold`."""
     exact, most = session._opened(answers), answers.claim.of_one
     return above_threshold(session, entry, exact, threshold, sensitivity=most, epsilon=epsilon)
 
 
 def leader(session: Any, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
-    """The number of the largest entry if its lead is clear, or None; see
-    :func:`report_leader_if_stable`."""
+    """The largest entry if its lead is clear, or None; see :func:`report_leader_if_stable`."""
     exact, most = session._opened(scores), scores.claim.of_one
     return report_leader_if_stable(
         session, entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
@@ -46,18 +41,16 @@ def exponential(
     sensitivity: float,
     epsilon: float,
 ) -> int:
-    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)). There
-    is an int64 score for each public candidate; none changes by more than `sensitivity` between
-    neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
+    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)), of
+    int64 scores: epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
     return int(session._release(entry, selection.exponential(scores, sensitivity, epsilon)))
 
 
 def above_threshold(
     session: Any, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
 ) -> int | None:
-    """Index of the first query that is about above a public threshold, or None; epsilon-DP. Exact
-    integer queries, each of which moves by at most `sensitivity` between neighbors. Epsilon is for
-    the whole search, however many queries there are."""
+    """Index of the first of some integer queries, each of `sensitivity`, that is about above a
+    public threshold, or None; epsilon-DP for the whole search."""
     release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
     return _index(session._release(entry, release))
 
@@ -65,9 +58,8 @@ def above_threshold(
 def report_leader_if_stable(
     session: Any, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
 ) -> int | None:
-    """Index of the best of some public candidates if its lead is clear, or None. At least two int64
-    scores; none moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
-    :mod:`sklearn_dp._privacy.mechanisms.selection`."""
+    """Index of the best of some public candidates, by int64 scores, if its lead is clear, or None:
+    (epsilon, delta)-DP, see :mod:`sklearn_dp._privacy.mechanisms.selection`."""
     return _index(session._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
 
 
@@ -86,11 +78,7 @@ def release_laplace(session: Any, entry: str, sealed: Sealed, *, epsilon: float)
 def laplace(
     session: Any, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
 ) -> np.ndarray:
-    """Release integers with rounded Laplace noise: epsilon-DP.
-
-    `value` is in grid steps of length `unit`, `sensitivity` is the l1 distance of the
-    statistics of neighbors in them. The plan is charged by the tight zCDP conversion for
-    Laplace noise, which is below that for any epsilon-DP mechanism.
-    """
+    """Release integers, in steps of length `unit`, with rounded Laplace noise: epsilon-DP for an l1
+    distance `sensitivity`. The plan is charged by the tight zCDP conversion for Laplace noise."""
     release = laplace_law.release(value, sensitivity, epsilon, unit)
     return session._release(entry, release) * float(unit)

@@ -1,8 +1,5 @@
-"""Randomness that is no noise: restarts, and what draws of units are made of (:mod:`._unit_draws`).
-
-It is the same for neighbors, independent of the data, and of the noise: its streams are its own,
-so that noise is never used again for it.
-"""
+"""Randomness that is no noise: the same for neighbors, of streams of its own, which noise never
+uses."""
 
 import hashlib
 import math
@@ -30,9 +27,7 @@ class AlgorithmicRandomness:
         self._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
 
     def rng(self, tag: str) -> np.random.Generator:
-        """A generator for restarts and inner fits; the same for neighbors by construction.
-        Generators of different tags are independent. Never for noise: its floating-point draws have
-        no exact law."""
+        """A generator for restarts and inner fits, by its tag; it has no exact law for noise."""
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 

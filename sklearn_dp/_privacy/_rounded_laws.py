@@ -37,16 +37,14 @@ WORD = 64
 
 
 class LazyUniform:
-    """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed.
-    `more` gives 64 further bits, as an integer."""
+    """A uniform real number in [value, value + 1) 2^-bits; `more` gives 64 further bits."""
 
     def __init__(self, value: int, bits: int, more: Callable[[], int]) -> None:
         self.value, self.bits, self.more = value, bits, more
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
-        """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high. x
-        is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
-        interval does contain x. They halve it at least 64 times: this ends."""
+        """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
+        It ends: bits, drawn only if the interval may contain x, halve it 64 times and more."""
         while True:
             low, high = bounds(self.bits + WORD)
             if (self.value + 1) << WORD <= low:
@@ -58,8 +56,7 @@ class LazyUniform:
 
 
 def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> int:
-    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k. Each call of
-    `exceeds` is a decision about the noise. `guess` is nearly always right, or off by one."""
+    """The smallest k >= first with not exceeds(k), which is decreasing in k, near a `guess`."""
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
         low, high, step = low - step, low, 2 * step
@@ -128,8 +125,7 @@ def _alternating_bounds(
     `first(work)` is t_0 2^work up to `error` units, y = numerator / denominator. With floor at
     every step the unit errors obey e_n <= e_(n-1) y / n + 1, hence e_n <= (error + 1) exp(y); each
     summand is rounded once more; the rest of the series, whose terms decrease when n > 2 y, is at
-    most its first term, and that is below 1 + e_n. Altogether: (n + 2) (error + 2) exp(y).
-    """
+    most its first term, and that is below 1 + e_n. Altogether: (n + 2) (error + 2) exp(y)."""
     spread = 185 * numerator // (128 * denominator) + 1  # exp(y) < 2^spread
     work = precision + ((spread + 32) // WORD + 1) * WORD  # few distinct values: cached
     term = total = first(work)
@@ -145,9 +141,8 @@ def _alternating_bounds(
 
 @lru_cache(maxsize=64)
 def _inverse_root_two_pi(work: int) -> int:
-    """2^work / sqrt(2 pi), with an error of less than 2. The integer root of 2^(3 work - 1) /
-    (2^work pi), where an error of two in the last place of pi moves the quotient by less than a
-    relative 2^-work."""
+    """2^work / sqrt(2 pi), off by less than 2: the integer root of 2^(3 work - 1) / (2^work pi),
+    where an error of two in the last place of pi moves the quotient by a relative 2^-work."""
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 
@@ -204,8 +199,7 @@ _WIDTH = 0.64
 def guarded_round(
     ideal: np.ndarray, radius: np.ndarray, scale: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rounded products as int64, and the indices where the error bound does not vouch for them.
-    Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps."""
+    """Rounded products, and the indices where the error bound, `radius`, does not vouch."""
     product = ideal * scale
     rounded = np.rint(product)
     product -= rounded  # exact: the difference of a double and the nearest integer
@@ -216,8 +210,7 @@ def guarded_round(
 
 class _SymmetricLaw(NamedTuple):
     """The top bit of a word is the sign, the others are the tail probability's numerator. A named
-    tuple, so that laws are compared and hashed by their fields: blocks keep one transform for each
-    law."""
+    tuple: blocks keep one transform for each law."""
 
     tail_bits: int  # the tail probability is numerator 2^-tail_bits
     quantile: Callable[..., Any]  # minus the magnitude of a tail probability, in doubles
@@ -235,9 +228,8 @@ class _SymmetricLaw(NamedTuple):
         return ideal, radius
 
     def exact(self, word: int, scale: Fraction, guess: int, more: Callable[[], int]) -> int:
-        """The rounded magnitude that belongs to `word`, by integer arithmetic. `scale` is exactly
-        the float that the fast path used, `guess` what that gave; `more` gives further random
-        words."""
+        """The rounded magnitude of `word`, by integer arithmetic: `scale` is exactly the float of
+        the fast path, `guess` what that gave; `more` gives further random words."""
         lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
 
         def exceeds(

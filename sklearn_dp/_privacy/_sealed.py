@@ -1,13 +1,10 @@
 """Exact statistics that only a session can open.
 
 A question about rows (:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and
-the :class:`Claim` that is proved of them. All that an algorithm can do with one is to hand it to a
-session, whose noise follows from the claim (:meth:`.PrivacySession.release`). It cannot be computed
-with, compared, printed, pickled or copied. So an algorithm that holds sealed answers and released
-numbers only is post-processing, whatever it computes and whatever it decides.
-
-Python hides nothing from those who look for it. `tests/_queries/test_laws.py` reads the syntax
-trees: nobody but the kernel opens a statistic, and nobody but the questions seals one.
+the :class:`Claim` that is proved of them. An algorithm can only hand it to a session, whose noise
+follows from the claim (:meth:`.PrivacySession.release`): without it, all is post-processing. It
+cannot be computed with, compared, printed, pickled or copied. Python hides nothing from those who
+look for it: `tests/_queries/test_laws.py` reads the syntax trees.
 """
 
 import math
@@ -30,8 +27,7 @@ class Claim:
     ``sum_i ((v_i - v'_i) / l2_i)^2 <= 1``, with one number for all entries or one for each; where
     there is an `l1`, also ``sum_i |v_i - v'_i| <= l1``, and where there is a `most`, no entry moves
     by more. `unit` is the length of a step. `rate` below one: all this is about a sample, in which
-    each unit is with that probability by coins that nobody knows.
-    """
+    each unit is with that probability by coins that nobody knows."""
 
     l2: Any
     unit: Any = 1.0
@@ -51,11 +47,8 @@ class Claim:
 
 
 class Sealed:
-    """Exact integers. What can be seen is public: their shape, claim, units and question.
-
-    What cannot be released, with an infinite claim, has no shape: it may be as long as there are
-    rows.
-    """
+    """Exact integers, of public shape, claim, units and question. What cannot be released, with an
+    infinite claim, has no shape: it may be as long as there are rows."""
 
     __slots__ = ("__exact", "about", "claim", "shape", "units")
 
@@ -93,8 +86,7 @@ class Sealed:
 
 
 class SealedCells(Sealed):
-    """Exact counts of those of `n_cells` public cells that hold anything. Which do is not public.
-    The last `n_shown` cells are released whatever they count."""
+    """Exact counts of occupied cells among `n_cells`, and of the last `n_shown`."""
 
     __slots__ = ("n_cells", "n_shown")
 
@@ -111,8 +103,7 @@ class SealedCells(Sealed):
 
 
 class SealedNames(Sealed):
-    """Exact counts of those cells that hold anything, by names that nobody could list. A unit
-    counts once in each of at most `cells` of them."""
+    """Exact counts of occupied cells by names; a unit is in at most `cells` cells."""
 
     __slots__ = ("cells",)
 
@@ -127,8 +118,7 @@ class SealedNames(Sealed):
 
 
 def opened(sealed: Sealed, plan: PrivacyPlan, rate: float = 1.0) -> Any:
-    """The exact statistic, for a release of a session with that plan; one that is paid for as the
-    release of a sample of a `rate` below one is of such a sample only."""
+    """The exact statistic, for a release of that plan; of a sample only if paid for as such."""
     if not isinstance(sealed, Sealed):
         raise TypeError("only what a question was answered with can be released.")
     if plan.unit == "group" and sealed.units.unit != "group":

@@ -94,9 +94,8 @@ class Thin:
         object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``. A drawn candidate wins when each
-        rival is absent or scores lower. The last term is the single run that is made when none was
-        drawn."""
+        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``: a drawn candidate wins when each
+        rival is absent or scores lower; a single run is made when none was drawn."""
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
             rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
@@ -117,8 +116,7 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret. `source` is the
-        session's noise: the number of runs is protected like noise."""
+        """Candidates of the runs, in an order that tells nothing; a secret, from the noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
@@ -126,8 +124,7 @@ class Thin:
 
 @dataclass(frozen=True)
 class Geometric:
-    """A geometric number of runs, each of a candidate drawn at random; or `cap` of them if that is
-    smaller, for a search of constant time."""
+    """A geometric number of runs, at most `cap` of them, each of a candidate drawn at random."""
 
     m: int  # candidates
     gamma: float  # in (0, 1], rounded down to a multiple of 2^-63: one over the expected number
@@ -178,12 +175,8 @@ def _geometric(source: NoiseSource, gamma: float, cap: float) -> int:
 
 
 def choose_rule(m: int, coverage: float = 0.9, *, constant_time: bool = False) -> Thin | Geometric:
-    """The cheapest rule for `m` candidates, 2 at least, that tries each with a wanted probability.
-
-    `coverage`, in (0, 1) and at least 1 / m, is the probability that the best candidate is among
-    those tried. `constant_time`: the number of runs must have a bound, so that always as many can
-    be made. Thin up to 5 candidates, where it is the cheaper one; geometric beyond.
-    """
+    """The cheapest rule for `m` candidates, 2 at least, that tries the best with probability
+    `coverage`: thin up to 5, geometric beyond, with a bound for `constant_time`."""
     m = _count("m", m, 2)
     coverage = check_positive("coverage", coverage)
     if not 1 / m < coverage < 1:
@@ -256,8 +249,7 @@ def _upper_envelope(slopes: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndar
     The lines of the envelope are the lower convex hull of the points (a, b), the zero line being
     the origin: a point on or above the chord of its neighbors goes, all of them at once, until none
     is left. The first point after the origin is told by its slope: the others before it would go
-    one by one.
-    """
+    one by one."""
     a, b = np.concatenate([[0.0], slopes]), np.concatenate([[0.0], intercepts])
     first = np.diff(a, prepend=-1.0) > 0  # of equal slopes, that of the smallest intercept
     a, b = a[first], b[first]
@@ -288,9 +280,8 @@ def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
 
 
 def _log_curves(a: np.ndarray, mu: float) -> np.ndarray:
-    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`. The formulas are
-    those of `accounting`, which explains them: with the Mills ratio M, delta is ``phi(a) (M(a) -
-    M(a + mu))``, an integral where the difference would cancel."""
+    """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`, by the formulas of
+    `accounting`: ``phi(a) (M(a) - M(a + mu))``, an integral where the difference would cancel."""
     capped = np.minimum(a, _FAR)
     if mu < 0.25:
         x = capped[:, None] + mu / 2 * (1 + _NODES)
@@ -323,8 +314,7 @@ def selection_mu(
 
     `epsilon` and `delta` are the target of the whole search: noise is post-processing of the ideal
     Gaussian mechanism, so nothing is taken off for its law. `mu_other` is that of all Gaussian
-    releases before and after the choice together.
-    """
+    releases before and after the choice together."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     largest = gaussian_mu(epsilon, delta)
     return _largest(
@@ -342,9 +332,7 @@ def selection_refit(
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:
-    """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down. As for
-    `selection_mu`; `mu_other` is that of the releases before the choice. A ValueError if the choice
-    leaves nothing."""
+    """Largest mu of a last fit after a choice, as :func:`selection_mu`; else a ValueError."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
     total = _largest(

@@ -1,25 +1,16 @@
 """One fit's plan, charges and releases: the only door between data and noise.
 
-The life of a session:
-
-1. It is opened with a plan. The ledger, if there is one, is charged for the whole plan at once, and
-   nothing has been looked at yet.
-2. Building blocks ask for releases of sealed answers (:mod:`._sealed`), which bring the claim that
-   was proved of them. The law of a release (:mod:`.mechanisms`) checks every premise of its proof.
-   The accounts (:class:`.Accounts`) refuse what the plan does not hold. What they admit is paid
-   for; only then is noise drawn. Statistics are integers: what floating-point sums of neighbors
-   differ by is not known exactly, and an integer sum is the same whatever the order of the rows.
-   Laws that few estimators need have their release beside them: a session pays for it all the same.
-3. Everything else is post-processing. :meth:`PrivacySession.report` is the table of what was done.
+A session is opened with a plan, for the whole of which the ledger is charged before anything is
+looked at. Building blocks ask for releases of sealed answers (:mod:`._sealed`). The law of a
+release (:mod:`.mechanisms`) checks every premise of its proof, and the accounts
+(:class:`.Accounts`) refuse what the plan does not hold; only then is noise drawn. Statistics are
+integers: what floating-point sums of neighbors differ by is not known exactly.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
-(:meth:`PrivacySession.part`; :mod:`~sklearn_dp._costs.disjoint` tells why a unit pays for its own),
-a *step* pays for a mechanism with a theorem of its own and hands out its inner draws
-(:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own inside such a step,
-or for a whole fit that the plan pays at once (:meth:`PrivacySession.inner`): a candidate of a
-search, a step of a pipeline.
-
-An audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
+(:meth:`PrivacySession.part`), a *step* pays for a mechanism with a theorem of its own and hands out
+its inner draws (:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own
+inside such a step, or for a whole fit (:meth:`PrivacySession.inner`). An audit sees each release as
+an :class:`~._trace.Event`, and may put another output in its place.
 """
 
 from collections.abc import Iterator
@@ -55,11 +46,9 @@ _SEEDED = (
 class PrivacySession(AlgorithmicRandomness):
     """Releases of one fit, charged against its plan: what may be released, and its greatest cost.
 
-    Without a `random_state` noise comes from the operating system. Anything else reproduces noise
-    and randomness and voids the guarantee against those who know it; a warning says so. The ledger
-    is charged for the whole plan now, before any data are read; after a BudgetExceededError nothing
-    was spent. `label` is the name of the estimator, for the ledger.
-    """
+    Without a `random_state` noise comes from the operating system; anything else voids the
+    guarantee against those who know it, and a warning says so. `label` is the name of the
+    estimator, for the ledger."""
 
     _paid_by: PaidBy | None = None
     _rate = 1.0  # below one: answers are of a sample, and paid for as such
@@ -91,9 +80,8 @@ class PrivacySession(AlgorithmicRandomness):
 
     @property
     def _noise(self) -> NoiseSource:  # type: ignore[override]
-        """The source of noise. A forked child gets none: what it drew would be paid for once only,
-        by the ledger and in the accounts that its parent goes on with. Nor does a context that an
-        audit has altered since: the report would not say so."""
+        """The source of noise. None for a forked child, whose draws would be paid for once only,
+        nor in a context that an audit has altered since: the report would not say so."""
         if self._process != process_mark():
             raise RuntimeError(
                 "a fit cannot continue in a forked child process: both processes would spend the "
@@ -109,9 +97,7 @@ class PrivacySession(AlgorithmicRandomness):
         )
 
     def _branch(self) -> Self:
-        """A session on the same noise, the same records and the same plan. Both add to one report
-        and one trace. What each may spend is up to the caller, who gives the branch accounts of its
-        own."""
+        """A session on the same noise, records and plan, with accounts of the caller's."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -119,14 +105,13 @@ class PrivacySession(AlgorithmicRandomness):
     def part(self, label: str, *, renumbered: bool = False) -> Self:
         """A session for releases about some of the units, apart from those of other labels.
 
-        The caller proves that parts with different labels, public or released, look at disjoint
-        sets of units; see :mod:`sklearn_dp._costs.disjoint`. It goes on from what
-        this session has spent. Before this one spends more, it must :meth:`join` all its parts.
+        The caller proves that parts with different labels look at disjoint sets of units
+        (:mod:`sklearn_dp._costs.disjoint`), and must :meth:`join` them before this session spends
+        more.
 
-        `renumbered`: units have numbers of their part, which others have elsewhere, and so the part
-        has draws of its own. With common ones a unit that is added would shift the draws of those
-        after it against the draws of other parts, which their releases may tell.
-        """
+        `renumbered`: units have numbers of their part, and so it has draws of its own. With common
+        ones a unit that is added would shift the draws of those after it against those of other
+        parts, which their releases may tell."""
         if label in self._parts or "/" in label:
             raise PlanError("parts of the units need labels that differ, without a slash")
         self._parts.add(label)
@@ -146,10 +131,8 @@ class PrivacySession(AlgorithmicRandomness):
     def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> Self:
         """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
-        The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
-        what one release of that rho costs, see :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag
-        is that of :meth:`inside`.
-        """
+        The entry pays `plan.rho` and `plan.delta_failure`, whatever is spent of them: see
+        :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag is that of :meth:`inside`."""
         self._check_neighbors(plan)
         self._release(entry, fits.release(plan))
         other = self.inside(plan, tag)
@@ -157,13 +140,8 @@ class PrivacySession(AlgorithmicRandomness):
         return other
 
     def inside(self, plan: PrivacyPlan, tag: str) -> Self:
-        """A session for a fit that has been paid for.
-
-        The caller proves that what was paid covers it: `inner` has paid for the plan itself, a step
-        may have paid for a random number of fits. Another tag for each fit: blocks and restarts,
-        and with a seed the noise, are drawn from streams of that name, in whatever order fits run
-        side by side.
-        """
+        """A session for a fit that has been paid for, as the caller proves. Another tag for each
+        fit: blocks, restarts and seeded noise are drawn from streams of that name."""
         self._check_neighbors(plan)
         other = self._within(plan)
         other._draw_apart(tag)
@@ -206,13 +184,11 @@ class PrivacySession(AlgorithmicRandomness):
         return self._accounts.spent
 
     def remaining(self, entry: str | None = None) -> float:
-        """rho that an entry (or the whole plan) can still pay, rounded down. A function of released
-        values alone, so later releases may depend on it."""
+        """rho that an entry (or the whole plan) can still pay, rounded down; by releases alone."""
         return self._accounts.remaining(entry)
 
     def waive(self, entry: str) -> None:
-        """Spend no more on an entry, by released values alone: others may take what it has left.
-        Their own caps, and the total of the plan, stay as they are."""
+        """Spend no more on an entry, by released values alone: others may take what it has left."""
         self._accounts.waive(entry)
 
     # -- releases: a law checks its premises, the accounts pay, then noise is drawn
@@ -238,9 +214,8 @@ class PrivacySession(AlgorithmicRandomness):
         return lengths(self._release(entry, release), unit)
 
     def _charge(self, entry: str, release: Release) -> None:
-        """Pay for one release; the caps are checked before anything is drawn. While parts are out,
-        what they have spent is not in these accounts: a release of the whole could then overspend,
-        so it has to wait until they have been joined."""
+        """Pay for one release; the caps are checked before anything is drawn. What parts that are
+        out have spent is not in these accounts, and a release of the whole could overspend."""
         if self._parts:
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
@@ -250,8 +225,7 @@ class PrivacySession(AlgorithmicRandomness):
         return self.remaining(name) if rho is None else float(rho)
 
     def _release(self, entry: str, release: Release) -> Any:
-        """Pay, then draw: the output of a release, in grid steps, as its law says it. In an audit,
-        what the trace puts in its place."""
+        """Pay, then draw: the output of a release, in grid steps, or what an audit puts there."""
         self._charge(entry, release)
         output = self._drawn_output(entry, release)
         self._note(entry, release)

@@ -1,13 +1,11 @@
 """Record a fit: the instrument of the privacy audit.
 
 A :class:`Trace` that is put into the machine with :func:`trace` sees every release of every session
-opened meanwhile: the exact integer statistic, its claimed sensitivity, the noise scale and the
-output. What an audit puts in its place may force other outputs on the session. Outside an audit
-none of this is active, and no statistic is ever kept.
+opened meanwhile: the exact statistic, its claimed sensitivity, the noise scale and the output, in
+the place of which an audit may put others. Outside an audit no statistic is ever kept.
 
-An audit may also break something on purpose, to see whether it is found: another source of noise, a
-mutant. That is done in a context (:func:`altering`), never to a class, so no other thread meets it.
-Sessions opened there have "altered" noise in their reports.
+An audit may also break something on purpose: another source of noise, a mutant. That is done in a
+context (:func:`altering`), never to a class; sessions there have "altered" noise in their reports.
 """
 
 from collections.abc import Iterator, Mapping

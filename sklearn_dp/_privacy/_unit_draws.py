@@ -1,8 +1,7 @@
 """Draws of units: which unit is in which block or sample, and orders.
 
-Proofs rely on one of two things here. Either neighbors draw the same numbers: a unit's draw is a
-function of its place and not of the others' values. Or the draw is uniform and absorbs what
-differs: orders.
+Either neighbors draw the same numbers: a unit's draw is a function of its place. Or the draw is
+uniform and absorbs what differs: orders.
 """
 
 from typing import Any
@@ -18,12 +17,8 @@ _AT_A_TIME = 2**16  # draws
 
 
 class UnitDraws:
-    """The draws of :func:`unit_draws`, for some of the units at a time.
-
-    It goes to whoever holds the units, so that nobody needs the draws of all. A unit's draw is a
-    function of the seed and of the number of the unit. `known` are the draws themselves, as uint64,
-    where an audit has put others in their place.
-    """
+    """The draws of :func:`unit_draws`, for some of the units at a time: functions of the seed and
+    of the number of the unit. `known` are draws (uint64) that an audit has put in their place."""
 
     def __init__(self, seed: int, tag: str, known: np.ndarray | None = None) -> None:
         self._seed, self._tag, self._known = seed, tag, known
@@ -53,25 +48,22 @@ class UnitDraws:
 
 
 def unit_draws(session: Any, n_units: int, tag: str = "units") -> np.ndarray:
-    """64 random bits for each unit, independent of the data and of those of other tags. Units
-    have numbers; a unit that is added at the end changes no other's bits. The same tag twice
-    gives the same bits twice."""
+    """64 random bits for each unit, independent of the data and of those of other tags, and the
+    same for the same tag; a unit that is added at the end changes no other's bits."""
     source = NoiseSource(session._algorithm_seed, tag)
     draws = source.bits(int(n_units))
     return session._record(Event("draws", output=draws))
 
 
 def addressed_draws(session: Any, n_units: int, tag: str = "units") -> UnitDraws:
-    """Return draws that are looked up by the numbers of units, where the units are. Nothing is
-    drawn here but in an audit, which has to know the draws of all units."""
+    """Draws that are looked up by the numbers of units, where the units are."""
     known = None if session._trace is None else unit_draws(session, n_units, tag)
     return UnitDraws(session._algorithm_seed, tag, known)
 
 
 def copies(session: Any, copies: np.ndarray) -> None:
-    """Note the number of copies of each unit, where blocks are drawn with replacement. No
-    release. What several copies cost is a formula of group privacy, so an audit leaves out
-    pairs that differ in a unit of several."""
+    """Note the number of copies of each unit, for an audit, which leaves out pairs that differ in a
+    unit of several: what these cost is a formula of group privacy."""
     session._record(Event("copies", value=copies))
 
 
@@ -83,8 +75,7 @@ def blocks_of_draws(draws: np.ndarray, n_blocks: int) -> np.ndarray:
 
     The product of 32 random bits and `n_blocks`, at most 2**32, shifted back, is uniform up to a
     relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is independent of the data
-    all the same.
-    """
+    all the same."""
     require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
     return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(
         np.int64, casting="same_kind"
@@ -97,8 +88,7 @@ def random_order(session: Any, points: np.ndarray) -> np.ndarray:
     Points (k, d) come in an order of no meaning, which may be another one for a neighbor. If a
     permutation that depends on the two data sets only takes the one arrangement to the other, a
     uniform order absorbs it: both then have the same law. (A divergence is jointly convex, so
-    what holds for each pair of orders coupled this way holds for the mixtures.)
-    """
+    what holds for each pair of orders coupled this way holds for the mixtures.)"""
     order = np.arange(len(points))
     for last in range(len(order) - 1, 0, -1):
         other = int(session._noise.uniform_integers(last + 1))

@@ -1,14 +1,13 @@
 """Privacy units: which rows belong together, and how much each of them weighs.
 
-How a group becomes a unit: each of its m rows gets the weight 1/m, rounded down to whole steps of
-2^-20, so that all of its rows together count for at most one. A statistic that adds up weighted
-rows then has the sensitivity of one row, whatever the sizes of the groups are; nobody has to know,
-or to bound, how many rows a person has. The weights need no release: a row's weight depends on its
-own group alone, so a neighbor without that group has the same weights for all other rows.
+Each of the m rows of a group gets the weight 1/m, rounded down to whole steps of 2^-20, so that all
+of its rows together count for at most one, and a statistic that adds up weighted rows has the
+sensitivity of one row, whatever the sizes of the groups are. The weights need no release: a row's
+weight depends on its own group alone.
 
-Groups are told apart by the values as they are given. Nothing is converted first: an array of
-floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of values; either would
-merge two persons or split one, and the guarantee would be false.
+Groups are told apart by the values as they are given: an array of floats cannot tell 2**53 from
+2**53 + 1, and a sort cannot order every set of values; either would merge two persons or split one,
+and the guarantee would be false.
 """
 
 from __future__ import annotations
@@ -71,20 +70,15 @@ def check_container(groups: Any) -> None:
 
 
 def code_groups(groups: Any) -> np.ndarray:
-    """The unit of each row, as int64: 0, 1, ... in the order of their first rows.
+    """The unit of each row, as int64: 0, 1, ... in the order of their first rows; never released.
 
-    Ids are compared as Python compares them: by hash and equality, each as it is given. So 1 == 1.0
-    == True and 0.0 == -0.0 are one unit, "1" and b"1" two others, and 2**53 + 1 is not 2.0**53. A
-    list is taken element by element. What a user has put into an array or a column beforehand is
-    taken at the values that it holds there.
+    Ids are compared by hash and equality, each as it is given: 1 == 1.0 == True and 0.0 == -0.0 are
+    one unit, "1" and b"1" two others, and 2**53 + 1 is not 2.0**53. A list is taken element by
+    element, an array or a column at the values that it holds.
 
     A ValueError for missing and infinite ids, and for other shapes than (n_rows,); a TypeError for
     ids without an equality that can be relied on: lists, dicts, objects of other classes, which
-    mostly equal nothing but themselves; NumPy dates of several units in a list.
-
-    The numbers of the units depend on the order of the rows, as those of rows do. They serve to
-    address units and are never released.
-    """
+    mostly equal nothing but themselves; NumPy dates of several units in a list."""
     check_container(groups)
     return quietly_read("groups", _codes, groups)
 
@@ -97,12 +91,8 @@ def _codes(groups: Any) -> np.ndarray:
 
 
 def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
-    """The distinct groups of some rows as Python values, and the group of each row as int64.
-
-    Two lists of groups have equal values for one group: so groups of several parts can be told
-    apart, or put together, by a dict. Ids are those of :func:`code_groups`. Dates of NumPy and
-    polars are equal in one type only: see :func:`check_one_kind`.
-    """
+    """The distinct groups of some rows as Python values, equal in all parts, and the group of each
+    row as int64, as :func:`code_groups` tells ids. Dates: see :func:`check_one_kind`."""
     index = code_groups(groups)
     _, first = np.unique(index, return_index=True)
     # What is an integer here only because polars keeps it as one equals no integer elsewhere.
@@ -132,8 +122,7 @@ def _key(value: Any, kind: str | None) -> Any:
 
 
 def check_one_kind(keys: Iterable[Any]) -> None:
-    """Refuse dates beside ids of another type: one person in two parts would be two units. `keys`
-    are those of :func:`group_keys`, of all parts. In one list :func:`code_groups` refuses them."""
+    """Refuse dates next to ids of another type, of all parts: one person would be two units."""
     kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
     if len(kinds) > 1:
         raise TypeError("groups must be of the same type in all parts if they are dates.")
@@ -165,8 +154,7 @@ def _code_array(values: np.ndarray) -> np.ndarray:
 
 
 def _code_list(ids: list[Any]) -> np.ndarray:
-    """Codes of Python objects, by hash and equality. A dict keeps the order of the first rows, and
-    it compares hashes first: it is as fast as the hash of the ids is good."""
+    """Codes of Python objects, by hash and equality, in the order of the first rows."""
     kinds = set(map(type, ids))
     if kinds in ({_DATES[0]}, {_DATES[1]}) and len({each.dtype for each in ids}) == 1:
         return _code_array(np.array(ids))
@@ -246,8 +234,7 @@ class Units:
     * `excess`: by how much the own weight of each row exceeds that of a whole unit, in steps of
       `weights`; that of a unit counts as one unit at most. None: not known, and taken for nothing;
     * `numbers`: of the units among those of all parts, where these are the rows of one; or None,
-      for 0, 1, ...
-    """
+      for 0, 1, ..."""
 
     weights: Any  # ndarray of int64, or None
     own_weights = False
@@ -273,9 +260,8 @@ class Units:
     def of_sizes(
         cls, index: np.ndarray, sizes: np.ndarray, numbers: np.ndarray | None = None
     ) -> Self:
-        """Units of some rows, whose groups may have more rows elsewhere. `sizes` are numbers of
-        rows everywhere, `index` is the group of each row, `numbers` the number of each group, in
-        all parts the same."""
+        """Units of rows whose groups may have more rows elsewhere: `sizes` are numbers of rows
+        everywhere, `numbers` those of the groups in all parts."""
         units = cls(len(index))
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
         units.numbers, units.unit = numbers, "group"
@@ -284,8 +270,7 @@ class Units:
         return units
 
     def times(self, rows: Units) -> Self:
-        """Return these units with the weights of their rows multiplied in, if `rows` have
-        weights."""
+        """These units with the weights of their rows multiplied in, if `rows` have weights."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
             if rows.excess is not None:
@@ -300,11 +285,9 @@ class Units:
     ) -> tuple[Units, np.ndarray]:
         """Units of rows that have weights of their own, and which rows are there.
 
-        Weights are finite and at least 0. Those larger than `largest`, which is public, count as
-        this one, and a row of this weight as a whole unit. Rows that weigh less than a step,
-        `largest` / 2**20, are not there: the units are those that there would be without them, bit
-        for bit.
-        """
+        Weights are finite and at least 0; those above the public `largest` count as this one, a
+        whole unit. Rows that weigh less than a step, `largest` / 2**20, are not there: the units
+        are those without them, bit for bit."""
         # A function of the weight of one row and of `largest`: at most a whole unit, rounded down.
         parts, more = (
             exact_integers(np.floor(np.minimum(part, largest) / largest * _WEIGHT_STEPS))
@@ -328,9 +311,8 @@ class Units:
 
     @property
     def totals(self) -> np.ndarray:
-        """Unreleased: sums over all rows, in steps, to each of which a unit adds at most `scale`.
-        Of the weight; where rows have weights of their own, of the squared weight of units, or what
-        is no less, and of the excess, too."""
+        """Unreleased sums over all rows, to each of which a unit adds at most `scale` steps: of the
+        weight; with own weights, of the squared weight of units, or more, and of the excess."""
         if self.weights is None:
             return np.full(1, self.n_rows)
         weight = int(self.weights.sum())
@@ -358,9 +340,8 @@ class Units:
         return per_unit if self.index is None else per_unit[self.index]
 
     def weigh(self, rows: np.ndarray) -> np.ndarray:
-        """Rows times their weights, rounded toward zero: |row| never grows. Integer-valued rows
-        (n_rows, d) of norm at most 2**26. The rows of one unit together have a norm of at most the
-        longest of them."""
+        """Integer-valued rows (n_rows, d), of norm at most 2**26, times their weights, toward zero:
+        |row| never grows. The rows of a unit together have at most the norm of the longest."""
         if self.weights is None:
             return rows
         # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
@@ -383,8 +364,7 @@ class Units:
 
 
 def unit_of(groups: Any) -> str:
-    """Return the unit that a fit with these groups protects; wrong types are refused, and no value
-    is looked at. Asked before the ledger is charged, which has to know the unit."""
+    """The unit that a fit with these groups protects, by types alone: before the charge."""
     if groups is None:
         return "row"
     check_container(groups)

@@ -1,8 +1,7 @@
 """The rounds of the server as published [1]_: ``FederatedDPKMeans(method="paper")``.
 
-The start is a clustering of the server's points with weights above their noise (step 2 of the
-paper's FedDP-Init), and averages are about the public center. In our benchmarks they have never
-been better than the rules of `federated/_learn.py`, which calls these.
+In our benchmarks they have never been better than the rules of `federated/_learn.py`, which calls
+these.
 
 References
 ----------
@@ -41,11 +40,7 @@ def paper_start(state: State, session: PrivacySession, sd: float) -> np.ndarray:
 
 
 def paper_average(state: State, total: np.ndarray, number: np.ndarray, sd: float) -> np.ndarray:
-    """Means (k, d) about the public center; a count within its noise leaves its center in place.
-
-    `total` are noisy sums (k, d) about the public center, `number` noisy counts (k,), `sd` is the
-    noise of a count.
-    """
+    """Means (k, d) about the public center; a count within its noise `sd` moves no center."""
     sure = number >= max(3 * sd, 0.0 if state.setup.per_client else 1.0)
     mean = total / np.where(sure, number, 1.0)[:, None]
     return np.where(sure[:, None], mean, state.anchors)
@@ -80,12 +75,8 @@ PAPER_SPLIT = {
 def paper_costs(
     uses: dict[str, int], mechanism: dict[str, Mechanism], rho: float, delta: float, unit: str
 ) -> dict[str, float]:
-    """The paper's fractions of epsilon, scaled until the whole costs rho.
-
-    `uses` is how often each vector is released; its fraction is divided by that. `delta` is that of
-    each Gaussian step: the paper states steps as (epsilon, delta) pairs. Costs grow with the scale,
-    so bisection finds the largest one that fits.
-    """
+    """The paper's fractions of epsilon, scaled until the whole costs rho. `uses` is how often each
+    vector is released; `delta` is that of each Gaussian step."""
     default = PAPER_SPLIT["row"]
 
     def costs(epsilon: float) -> dict[str, float]:

@@ -1,12 +1,9 @@
 """The mean as published in the FriendlyCore paper [1]_: ``FriendlyMean(refine=False)``.
 
-1. Release the size. Where no diameter is given, search for one on a public grid
-   (FC_Avg_UnknownDiam); it is accepted when nearly no pair of points is farther apart.
-2. Keep the points that are friends of most others: a friendly core, with exact quantiles.
-3. Release the noisy average of the core (FC_Avg), with noise for twice the diameter.
-
-The default, `_aggregate/friendly/mean.py`, refines such an average and has about a third of its
-error in many dimensions (``doc/benchmarks/mean.md``).
+The size is released, and without a diameter, one of a public grid for which nearly no pair of
+points is farther apart (FC_Avg_UnknownDiam); then the noisy average of a friendly core, with noise
+for twice the diameter (FC_Avg). The default, `_aggregate/friendly/mean.py`, has about a third of
+its error in many dimensions (``doc/benchmarks/mean.md``).
 
 References
 ----------
@@ -42,9 +39,6 @@ def fit_published_mean(
     names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
     """Private mean of points, each of one unit; the plan holds :func:`fc_average_entries`.
-
-    FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more. All pairs of points
-    are compared. See `_aggregate/friendly/mean.py` for `diameter` and `radii`.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
     less than sqrt(4 log(20) / rho of a step): what noise alone exceeds in one of twenty searches.
@@ -91,11 +85,8 @@ def fit_published_mean(
 
 
 def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
-
-    A hundredth of rho for the size, 9% each for the filter and the size of the core, the rest for
-    the average; half of delta each for the filter and for the size of the core.
-    """
+    """Plan entries of :func:`fc_average`: a hundredth of rho for the size, 9% each for the filter
+    and the size of the core; half of delta each for these."""
     half = math.nextafter(delta / 2, 0.0)
     shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
     last = sum_down([rho, *(-share for share in shares)])
@@ -119,13 +110,9 @@ def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
 
 
 def fc_average(session: PrivacySession, compared: Sealed, radius: float) -> Average | None:
-    """Mean of points of unknown location, of which nearly all are within `radius` of each other.
-
-    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbors that
-    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The radius is
-    public or released. Where points have weights, the filter is one of whole points, and the
-    average is weighted.
-    """
+    """Mean of points of unknown location, of which nearly all are within the released `radius` of
+    each other: (rho, delta)-zCDP for neighbors that add or remove a point. With weights, the filter
+    is one of whole points, and the average is weighted."""
     core, size = session.plan["core"], session.plan["core size"]
     return average_of_core(
         session,

@@ -4,18 +4,16 @@ Two things are proved of every question, next to each other and nowhere else:
 
 * its pass is *additive*: what it gives for a part is the sum of what it gives for each row alone,
   and what it leaves in the state of a part for a row is a function of that row alone;
-* its *claim* bounds what one unit adds to the sums.
+* its *claim* bounds what one unit adds to the sums: what neighbors differ by.
 
-Neighbors differ by one unit, so the two together bound what neighbors differ by. The property test
-(`tests/_queries/test_queries.py`) checks both, exactly, for random parameters and rows.
-
-Parameters are numbers, arrays, domains and other :class:`Public` objects: never a function, and
-never what is not released. Arrays are copied, so that a claim is about what was summed.
+The property test (`tests/_queries/test_queries.py`) checks both, exactly. Parameters are numbers,
+arrays (copied), domains and other :class:`Public` objects: never a function, and never what is not
+released.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
@@ -28,13 +26,15 @@ QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
+IntegerPoints = Annotated[np.ndarray, "integer points, of norms that products with rows are exact"]
+"""A parameter that is checked to be such points (k, d), or one (d,), wherever it is declared."""
+
 _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Hidden:
-    """An argument of a question that is not public: it goes to the parts, and nobody reads or
-    compares it. Subclasses are frozen dataclasses by being defined."""
+    """An argument of a question that is not public: it goes to the parts, and nobody reads it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -54,8 +54,11 @@ class Public:
 
     def __post_init__(self) -> None:
         values = self.__dict__  # of the fields: nothing else has been set
-        for name, value in values.items():
-            values[name] = _public(value, type(self), name)
+        for field in fields(self):  # type: ignore[arg-type]
+            name = field.name
+            values[name] = _public(values[name], type(self), name)
+            if field.type is IntegerPoints:
+                _check_points(values[name])
         self._check()
 
     def _check(self) -> None:
@@ -78,8 +81,9 @@ def _public(value: Any, owner: type, name: str) -> Any:
     return value
 
 
-def check_points(points: np.ndarray) -> None:
-    """Raise unless these points are what integer rows can be compared with exactly."""
+def _check_points(points: np.ndarray) -> None:
+    """Raise unless integer rows can be compared with these points exactly."""
+    points = np.atleast_2d(points)
     exact = (points == np.rint(points)).all()
     if not exact or not (np.einsum("ij,ij->i", points, points) <= _LONGEST**2).all():
         raise ValueError("points must be integers, of norms that products of rows with are exact.")
@@ -118,8 +122,7 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """A pass in which the parts compute facts about their rows, without an answer: it waits for the
-    next pass."""
+    """A pass, with the next one, in which parts compute facts about their rows, unanswered."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -168,10 +171,7 @@ class Query(Public):
 
 
 class PointQuery(Query):
-    """A question about points: rows that are units of weight one, whatever weights they have.
-
-    Neighbors may also *replace* a point by another one, where the question says so.
-    """
+    """A question about points: units of weight one, of which neighbors may also *replace* one."""
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         if facts.units.grouped:

@@ -1,29 +1,21 @@
 """Averages of points of unknown location, any two of which are near each other.
 
-Of the survivors of a filter, of which every two have a common friend, or of the members of a
-released ball. Two things are released, here, where the exact numbers are:
-
-1. a number that is below their true number but for a probability delta (:func:`core_size`);
-2. their average, with Gaussian noise in proportion to the distance of two points over that number.
-
-How far from the origin the points are has no part in it. That is also why the sums are integers on
-a public grid, so that parts of a table can add them up: a float sum of points at 1e9 would have
-low-order bits that tell where they are. Rows are rounded to a step that is small beside the radius,
-and their average to one that is small beside its noise.
+Of the survivors of a filter, or of the members of a released ball. Two things are released, here,
+where the exact numbers are: a number that is below their true number but for a probability delta
+(:func:`core_size`), and their average, with Gaussian noise in proportion to the distance of two
+points over that number. How far from the origin the points are has no part in it: sums are integers
+on a public grid, as a float sum of points at 1e9 would have low-order bits that tell where they
+are.
 
 Size, filter and average together are in :mod:`.point_pairs`, as published [1]_;
-`_aggregate.friendly.mean` refines that, which is three times as accurate in many dimensions.
+`_aggregate.friendly.mean` refines that.
 
 *Friendly cores* keep the elements that agree with more than half of the others. A filter looks at
-how many *friends* each element has and keeps it or drops it at random. Its keep decisions are no
-release. The guarantee is conditional: but for a failure probability delta, any two survivors on
-either of two neighboring data sets have a common friend, so a mechanism that is private on such
-pairs only (:func:`friendly_average`) may run on the survivors, and its cost adds to that of the
-filter [1]_.
-
-Every predicate is a pure function of the two elements: a distance never depends on which other
-elements share a tile with them, and ties with the radius are decided the same way on both of two
-neighboring data sets.
+how many *friends* each element has and keeps it or drops it at random, which is no release. The
+guarantee is conditional: but for a failure probability delta, any two survivors on either of two
+neighboring data sets have a common friend, so a mechanism that is private on such pairs only
+(:func:`friendly_average`) may run on the survivors, and its cost adds to that of the filter [1]_.
+Every predicate is a pure function of the two elements.
 
 References
 ----------
@@ -103,11 +95,8 @@ def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 
 def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
-    """A number that is below n with probability at most `delta`, from n + round(sd Z).
-
-    The elements that two neighbors have in common are as many as the smaller of them has, so
-    none may be missing there: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2.
-    """
+    """A number that is below n with probability at most `delta`, from n + round(sd Z). No common
+    element may be missing: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2."""
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
@@ -137,8 +126,7 @@ def core_add_remove(
     delta / 2. The scores of the others, at most n - 1, differ by exactly 1 half count; with
     variance upper / (2 rho) that costs (n - 1) rho / upper <= rho. Decisions are independent given
     `upper`, so dropping the bad ones leaves the rest alone. Two survivors are then friends of more
-    than half of the common elements: they share one.
-    """
+    than half of the common elements: they share one."""
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
@@ -167,8 +155,7 @@ def core_fixed_size(
     Of the t elements t - 1 are common. A bad one has at most (t - 1)/2 friends among these, so its
     score is at most 2 floor((t - 1)/2) + 2 - t, which is 0 for an even t and 1 for an odd one; it
     survives with probability at most delta / t. The other scores move by at most 2 half counts:
-    4 (t - 1) / (2 sigma^2) = rho.
-    """
+    4 (t - 1) / (2 sigma^2) = rho."""
     size = len(friends)
     if size < 2:
         raise ValueError("a core of a fixed size needs at least 2 elements.")
@@ -215,8 +202,7 @@ def core_basic(
 
     Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
     y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
-    common, n in all among n - 1 elements.
-    """
+    common, n in all among n - 1 elements."""
     size = len(friends)
     width = max(size, 1)
     chances = np.clip(2 * friends - size, 0, width)
@@ -250,11 +236,8 @@ def core_size(
     delta: float,
     scale: int = 1,
 ) -> float:
-    """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`.
-
-    `m` is the true number, or the weight in steps, of which an element has `scale` at the most;
-    `units` are what the elements stand for. The entry pays `rho`; the caller is charged delta.
-    """
+    """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`: of
+    the true number m, or weight in steps, of which an element has `scale` at the most."""
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
     noisy = session.release(
@@ -322,8 +305,7 @@ def friendly_average(
     `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
     2 radius / size. With m = 0 there is an answer with probability at most `delta` only, and so for
     m = 1. With m for the weight of all rows this is as true: a row of weight w, at most one, moves
-    the average by at most 2 radius w / m.
-    """
+    the average by at most 2 radius w / m."""
     m = len(rows) if weights is None else int(weights.sum())
     size = core_size(session, size_entry, m, units, rho=rho_size, delta=delta, scale=scale)
     if size < 1:
@@ -337,11 +319,8 @@ def friendly_average(
 def _rounded_average(
     rows: np.ndarray, radius: float, size: float, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
-    """The average (p,) in exact integers of a fine public grid, the step, and the sensitivity.
-
-    Everything is an integer from the first step on, so no low-order bits of the rows can show. Any
-    two rows (m, p) are within 2 `radius` of each other; `size` is at most m - 1, at least 1.
-    """
+    """The average (p,) of rows within 2 `radius` of each other, in exact integers of a fine public
+    grid, whose low-order bits tell nothing; the step; the sensitivity. `size` is at most m - 1."""
     unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
     return value, math.ldexp(unit, -fine), sensitivity
@@ -369,8 +348,7 @@ def basic_average_budget(epsilon: float, delta: float) -> tuple[float, float, fl
 
     The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its failure
     event. With g = `BASIC_GAMMA` the whole is (g (exp(e) - 1), 2 g delta_inner exp(e +
-    epsilon))-DP; e and delta_inner solve that for epsilon and delta.
-    """
+    epsilon))-DP; e and delta_inner solve that for epsilon and delta."""
     inner = math.log1p(epsilon / BASIC_GAMMA) * (1 - ROUNDING)
     delta_inner = delta / (2 * BASIC_GAMMA * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)

@@ -1,9 +1,5 @@
-"""Sums over the points in a ball: of the points, of their powers, and how many there are.
-
-Points beyond the ball are left out, the others clipped to a smaller norm. (The factors of
-:func:`sklearn_dp._rows.row_sums.clipped_sums` cost up to a thousandth of each clipped row; here
-rows are clipped to the step.)
-"""
+"""Sums over the points in a ball: of the points, of their powers, and how many there are. Points
+beyond are left out, the others clipped to a smaller norm, to the step."""
 
 import math
 from typing import Any
@@ -21,8 +17,8 @@ _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
 class BallMoments(Query):
-    """One vector: the sum (d,) of the rows in a `ball`, clipped to a norm; their number; and sums
-    (d,) of squares, and of fourth powers, over those of the clip. A row counts by its weight."""
+    """One vector: the sum (d,) of the rows in a `ball`, clipped; their number; and sums (d,) of
+    squares, and of fourth powers, over those of the clip. A row counts by its weight."""
 
     ball: float  # in steps, as the clip
     clip: float
@@ -87,8 +83,7 @@ class BallMoments(Query):
         (q / 2^15)^2; and one to the number. Each over its claim, squared, sums to
         (1 - weight - powers) + powers + weight = 1. A point of weight w, a part of `units.scale`
         steps, adds w times that, so at most w^2 of it; several of one unit, of weights that sum to
-        at most one, a mean of such vectors.
-        """
+        at most one, a mean of such vectors."""
         d, units = facts.n_features, facts.units
         l2: list[Any] = [np.full(d, self.sum_limit), [self.number_limit * units.scale]]
         unit: list[Any] = [np.full(d, facts.unit), [units.step]]

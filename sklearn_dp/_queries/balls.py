@@ -1,10 +1,9 @@
 """Points in balls: how many there are, and their sum.
 
-Points are integer rows; a squared distance to an integer center is exact, so whether a point is
-in a ball is a fact about that point alone. Which points are looked at is a function of each row
-and of releases, too: parts hold it in their state, under a name such as `ACTIVE`; a part without
-that name looks at all its rows. `replace` says that neighbors replace one point of a public number
-of them, instead of adding or removing one.
+A squared distance of integer rows to an integer center is exact, so whether a point is in a ball is
+a fact about that point alone. Which points are looked at is a function of each row and of releases,
+too: parts hold it in their state (`ACTIVE`); one without that name looks at all its rows.
+`replace`: neighbors replace one point of a public number of them.
 """
 
 import math
@@ -18,7 +17,7 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, Public, Step, check_points
+from ._query import Facts, IntegerPoints, PointQuery, Public, Step
 from .grids import ACTIVE
 from .samples import ByPart
 
@@ -62,8 +61,7 @@ class Crossing(Public):
 
 
 class Points(PointQuery):
-    """The number of active points; and how many rows each part has, for coins of the rows, which
-    cannot be released."""
+    """The number of active points; and how many rows each part has, which cannot be released."""
 
     class Answer(NamedTuple):
         number: Sealed
@@ -82,11 +80,8 @@ class Points(PointQuery):
 class CountsAbout(PointQuery):
     """The numbers of active points within one square of centers (k, d)."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     square: float
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (_counts_about(part, self.centers, np.array([self.square]))[:, 0],)
@@ -97,19 +92,15 @@ class CountsAbout(PointQuery):
 
 
 class BallCounts(PointQuery):
-    """The numbers of active points within squares (m,) of a center (d,), and scores of the squares
-    that are high where the numbers reach a target."""
+    """Numbers of active points within squares (m,) of a center (d,), and scores by the target."""
 
-    center: np.ndarray
+    center: IntegerPoints
     squares: np.ndarray
     crossing: Crossing
 
     class Answer(NamedTuple):
         scores: Sealed
         counts: Sealed
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (_counts_about(part, self.center[None], self.squares)[0],)
@@ -126,11 +117,8 @@ class BallCounts(PointQuery):
 class RingCounts(PointQuery):
     """The numbers of active points between squares (m,) of a center (d,), from zero on."""
 
-    center: np.ndarray
+    center: IntegerPoints
     squares: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         return part, (np.diff(_counts_about(part, self.center[None], self.squares)[0], prepend=0),)
@@ -153,13 +141,10 @@ def _counts_about(part: Part, centers: np.ndarray, squares: np.ndarray) -> np.nd
 class BallSum(PointQuery):
     """The sum of the residuals (d,) of the points in a ball, and how many there are."""
 
-    center: np.ndarray
+    center: IntegerPoints
     square: int  # of the radius
     among: str = ACTIVE
     replace: bool = False
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows, chosen = part[ROWS], part.state.get(self.among)
@@ -182,8 +167,7 @@ class BallSum(PointQuery):
 
         So the two are one release. The weight w = 1 / (1 + sqrt(d)) of the number minimizes
         d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the number for a
-        mean at the border of the ball.
-        """
+        mean at the border of the ball."""
         d, radius, up = facts.n_features, math.sqrt(self.square), 1 + 1e-12
         if self.replace:
             # Both points inside: the sum moves by at most 2 radius, the number stays: 4/4 = 1. One

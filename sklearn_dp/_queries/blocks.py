@@ -2,10 +2,8 @@
 
 The number of blocks is public, every unit draws its block independently of all others, and a
 block's result is a function of its own rows and its own seed. So adding or removing one unit
-replaces one result and leaves the others, and their number, alone.
-
-(The papers shuffle the rows and cut them into blocks of n / t. With n not public that is unsound:
-one row more can move the borders of all blocks.)
+replaces one result and leaves the others, and their number, alone. (The papers cut shuffled rows
+into blocks of n / t: with n not public one row more can move the borders of all blocks.)
 
 What must not happen, and where it is prevented:
 
@@ -16,15 +14,10 @@ What must not happen, and where it is prevented:
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
   stream of its own there too (:mod:`sklearn_dp._silence.global_generators`).
 
-Of a table in parts (:func:`fit_table_blocks`),
-
-1. a pass numbers the units (:class:`.samples.UnitNumbers`);
-2. each part makes the draws of its units, and so knows which of its rows are in which block;
-3. blocks are handed out in tasks. The engine brings the rows of a task together, in the order of
-   the parts, where it is worked on (:func:`fit_some`): no row comes to the place of the fit;
-4. the results, one for each block, do. They are unreleased.
-
-So a block has the rows that it has in memory, in the same order, and its fit the same bits.
+Of a table in parts (:func:`fit_table_blocks`), each part draws the blocks of its units, and the
+engine brings the rows of a task together, in the order of the parts, where it is worked on
+(:func:`fit_some`): a block has the rows that it has in memory, in the same order. Results are
+unreleased.
 """
 
 import math
@@ -65,8 +58,7 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
 
 
 def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
-    """Poisson(`rate`) numbers of copies (at most 63) of each unit, by inversion of 53 of its 64
-    bits."""
+    """Poisson(`rate`) numbers of copies, 63 at most, of units, by inversion of 53 of 64 bits."""
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")
@@ -75,13 +67,12 @@ def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
 def drawn_rows(
     draws: np.ndarray, n_blocks: int, rate: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every copy of every row, and its block: rows, copies and blocks, each (m,).
+    """Every copy of every row, and its block: rows, copies and blocks, each (m,), first copies
+    first.
 
-    Each unit has one copy, or a Poisson(`rate`) number, and each copy its own uniform block: so the
-    copies in a block are a sample with replacement, of a size that tells nothing about any one
-    unit. The draws (uint64) of a row are those of its unit. First copies come first, in the order
-    of rows.
-    """
+    Each unit has one copy, or a Poisson(`rate`) number, and each copy its own uniform block: a
+    sample with replacement, of a size that tells nothing about any one unit. The draws (uint64) of
+    a row are those of its unit."""
     if rate is None:
         n = len(draws)
         blocks_of = np.empty(n, dtype=np.int32 if n_blocks < 2**31 else np.int64)
@@ -103,8 +94,7 @@ def drawn_rows(
 
 @dataclass(frozen=True, repr=False)
 class BlockFits:
-    """The estimators that are fitted to the blocks; callables are functions of a module, or
-    partials of these."""
+    """The estimators that are fitted to the blocks; callables are functions of a module."""
 
     estimator: Any  # never fitted itself; travels to whoever holds the rows
     n_blocks: int  # public
@@ -128,8 +118,7 @@ class BlockFits:
 
 
 def fit_some(fits: BlockFits, blocks: list[np.ndarray], seeds: list[int]) -> np.ndarray:
-    """The results of some blocks, each a function of its rows and its seed alone. One task of
-    joblib, whose worker has its own patches and thread limit: both are set again here."""
+    """The results of some blocks, each a function of its rows and its seed alone, in one task."""
     names = [
         name
         for name in fits.estimator.get_params(deep=True)
@@ -177,13 +166,9 @@ def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
 def fit_table_blocks(
     session: PrivacySession, table: Table, fits: BlockFits, numbers: UnitNumbers | None = None
 ) -> np.ndarray:
-    """Fit a clone of an estimator to every block of a table, and collect what is read from it.
-
-    With replacement, a unit with m copies is in up to m blocks: a matter of group privacy. The
-    number of copies is noted in the session's trace for audits; nothing is released. The results
-    (n_blocks, *shape) are unreleased: all NaN for a block that failed in any way, and failures
-    never show otherwise.
-    """
+    """Fit a clone of an estimator to every block of a table, and collect what is read from it:
+    unreleased results (n_blocks, *shape), all NaN for a block that failed in any way. The number of
+    copies of units is noted in the session's trace."""
     numbers = UnitNumbers.of(table) if numbers is None else numbers
     draws = addressed_draws(session, numbers.size)
     if fits.rate is not None and draws.known is not None:

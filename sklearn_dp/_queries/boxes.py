@@ -1,9 +1,5 @@
-"""Boxes of a grid, and how many points are in each of them.
-
-A part counts the points in its occupied boxes, and what travels is their codes and their counts
-(`CellCounts`): keys where only the fullest box is asked for, names where a box is released. Both
-are functions of the coordinates of a box alone, so that the counts of parts add up.
-"""
+"""Boxes of a grid, and how many points are in each of them: by keys where only the fullest box is
+asked for, by names where a box is released; both are functions of its coordinates alone."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -45,11 +41,8 @@ class Boxes(Public):
         return n_features if self.matrix is None else len(self.matrix)
 
     def images(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
-        """Maps (m, k) of the rows, exact: |A x| is below 2**53.
-
-        A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add
-        up in any order, and the image of a row has the same bits whatever other rows there are.
-        """
+        """Maps (m, k) of the rows, exact, as |A x| is below 2**53: a row of signs gives at most d
+        |x|, one of a basis in steps about 2**20 |x|."""
         for place, x in rows.chunks(1 if self.matrix is None else len(self.matrix)):
             yield place, x if self.matrix is None else x @ self.matrix.T
 
@@ -79,8 +72,7 @@ def box_of(name: Any, width: int) -> np.ndarray:
 
 
 def _counts_of_keys(keys: np.ndarray, only_fullest: bool) -> CellCounts:
-    """How many there are of each key; they are sorted in place: there may be many. Or the fullest
-    box alone."""
+    """How many there are of each key, which are sorted in place; or the fullest box alone."""
     keys.sort()
     first = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     first = np.concatenate([np.zeros(min(len(keys), 1), dtype=np.int64), first])
@@ -135,8 +127,7 @@ class _Named(PointQuery):
 
 
 class NamedBoxes(_Named):
-    """The numbers of points in boxes, by the names of their coordinates: of all of them together,
-    or `by_axis`, of each axis an answer of its own."""
+    """The numbers of points in boxes, by names; `by_axis`: an answer for each axis."""
 
     grid: Boxes
     shift: Any

@@ -1,10 +1,8 @@
 """Cells of a public geometry, the tree of them that rows go down, and sums of its leaves.
 
-Which cells there are follows from released numbers (half widths, depth, axes). A cell of the tree,
-of depth D, is an integer code of D bits: bit by bit, it says on which side of the cut of each split
-the cell lies. So the first bits of a code are the code of the parent, and a tree of cells needs no
-pointers. Which cell of a level a row is in, one at the most, follows from the row and from released
-values: a level, whatever cells it has, is a histogram of disjoint cells.
+A cell of depth D is an integer code of D bits: bit by bit, it says on which side of the cut of each
+split the cell lies. So the first bits of a code are the code of the parent. Which cell of a level a
+row is in, one at the most, follows from the row and from released values.
 """
 
 import math
@@ -20,7 +18,7 @@ from .._rows.bins import row_slices
 from .._rows.row_sums import clipped_sums
 from .._rows.rows import Rows
 from .._rows.table import ROWS, CellCounts, Part
-from ._query import Facts, Public, Query, SparseQuery, Step, check_points
+from ._query import Facts, IntegerPoints, Public, Query, SparseQuery, Step
 from .clusters import residual_claim
 from .grids import Axes
 
@@ -51,8 +49,7 @@ class CellGrid(Public):
         return np.bincount(self.axes, minlength=len(self.half_widths))
 
     def codes(self, points: np.ndarray) -> np.ndarray:
-        """Code of the cell of each point, moved into the box: elementwise, so that rows decide
-        alone."""
+        """Code of the cell of each point, moved into the box: elementwise, for each row alone."""
         codes = np.zeros(len(points), dtype=np.int64)
         scales = 2.0**self.bits / (2 * self.half_widths)
         for axis, shifted in enumerate(np.array(points.T, order="C")):
@@ -137,8 +134,7 @@ class Prefixes(TailCells):
 
 
 class Rays(TailCells):
-    """Along which axis a row is farthest out, on which side, and in which shell: a far cluster
-    stays in one piece, where a grid divides it by the signs of the other coordinates."""
+    """The axis along which a row is farthest out, the side, the shell: far clusters stay whole."""
 
     start: np.ndarray  # (q,), where shells begin
     limit: float  # where the last one may end
@@ -220,11 +216,8 @@ class Rooted(Step):
 
 class Level(SparseQuery):
     """Weights in the cells of the next level: of the children of some nodes, and of other nodes.
-
-    `slots` (n_nodes,) tell of each node where its cells begin, or -1: of a parent its number, whose
-    children are `bits` deeper; of the others the number of its cell, behind all children. `shift`
-    is how many bits of a code are deeper than the level.
-    """
+    `slots` (n_nodes,) tell where the cells of a node begin, or -1: of a parent its number, of the
+    others that of its cell, behind all children. `shift` is how many bits of a code are deeper."""
 
     slots: np.ndarray
     n_parents: int
@@ -299,11 +292,8 @@ class FarLeaves(Step):
 class LeafSums(Query):
     """Sums of the residuals of each leaf, clipped to its reach; a row is in one leaf at most."""
 
-    centers: np.ndarray  # (m, q), integers
+    centers: IntegerPoints  # (m, q), integers
     reach: np.ndarray  # (m,)
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         leaf, units = part[LEAF], part.units

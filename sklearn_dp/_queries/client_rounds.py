@@ -1,29 +1,19 @@
 """The answers of clients in a round, and how far one unit moves the sums of these answers.
 
-A client answers a message of the server: a dict of plain arrays, of public facts and earlier
-releases. Its answer is a vector of integers on a public grid for each release of the round, so that
-sums over clients are exact and can be taken under secure aggregation, in any order. A question is
-the kind of the round and the arrays of its message (:class:`ClientRound`): settled, and copied,
-before anybody is asked.
+A client answers a message of the server, arrays of public facts and earlier releases, by a vector
+of integers on a public grid for each release of the round, so that sums over clients are exact and
+can be taken under secure aggregation, in any order. Every statistic is a sum over rows of something
+that depends on one row and on the message alone, so answers add up to that of the pooled rows, bit
+for bit; and how far one row moves a statistic is known beforehand (:func:`row_bounds`).
 
-Every statistic is a sum over rows of something that depends on one row and on the message alone.
-So the answers of clients add up to the statistic of the pooled rows, bit for bit, whoever holds
-which row; and how far one row moves a statistic is known beforehand (:func:`row_bounds`).
-
-1. A row is taken about the center of the public domain, clipped into it and rounded toward zero
-   to the grid: an integer vector of norm at most 2**24, or 2**25 about a released origin. From
-   there on all is integers.
-2. Its nearest point, in the released subspace where there is one, is found in exact arithmetic:
-   which point a row belongs to must not depend on what other rows there are, and floating-point
-   matrix products do. Ties go to the first point.
-3. Sums are of integers so small that a block of 2**16 rows is exact in a float, and are added up
-   in 64 bits.
+1. A row is taken about the center of the public domain, clipped into it and rounded toward zero to
+   the grid: an integer vector of norm at most 2**24, or 2**25 about a released origin.
+2. Its nearest point, in the released subspace where there is one, is found in exact arithmetic: it
+   must not depend on what other rows there are. Ties go to the first point.
+3. Sums are of integers so small that a block of 2**16 rows is exact in a float.
 4. Where clients are the unit (the message has ``shares``), the statistic is divided by the number
-   of rows, and the *whole* vector is clipped to a norm and rounded toward zero to 2**-20 of it.
-   The sum over clients then moves by at most 2**20 steps for a client more or less.
-
-A neighbor changes what one client sends and nothing else: no step looks at another client, and
-none depends on who else is there.
+   of rows, and the *whole* vector is clipped to a norm and rounded toward zero to 2**-20 of it. The
+   sum over clients then moves by at most 2**20 steps for a client more or less.
 """
 
 from __future__ import annotations
@@ -104,14 +94,7 @@ def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
 
     Entries are at most 2**26, so that squares and their sums are exact. The norm is Frobenius' for
     the upper triangle of a moment, l1 for counts that get Laplace noise (the ``l1`` of the message
-    says whether they do), else l2.
-
-    >>> message = {"l1": np.zeros(0)}
-    >>> norm_of("second moment", np.array([1, 2, 4]), message)  # of [[1, 2], [2, 4]]
-    5.0
-    >>> norm_of("lift sums", np.array([3, 4]), message)
-    5.0
-    """
+    says whether they do), else l2."""
     value = np.asarray(value, dtype=np.float64)
     if message["l1"].size and is_count(name):
         return float(np.abs(value).sum())
@@ -135,14 +118,11 @@ def clamped(value: np.ndarray) -> np.ndarray:
 
 
 def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The sum of two arrays of integers, which never wraps: as Python integers where it could.
-
-    So sums do not depend on what is added first. To clamp on the way would: how far single rows
-    move the sum could then depend on who holds them, and noise inside of it could be lost.
+    """The sum of two arrays of integers, which never wraps: as Python integers where it could. So
+    sums do not depend on what is added first, as they would if clamped on the way.
 
     >>> exact_sum(np.array([2**62]), np.array([2**62])).tolist() == [2**63]
-    True
-    """
+    True"""
     largest = (max(int(x.max(initial=0)), -int(x.min(initial=0))) for x in (one, other))
     return (one.astype(object) if sum(largest) >= 2**63 else one) + other
 
@@ -170,12 +150,7 @@ def project(message: Arrays, points: np.ndarray) -> np.ndarray:
     """Integer points (n, d) to integer coordinates in the released subspace, each on its own.
 
     In grid steps, rounded down: floats that hold integers. The ``basis`` (d, q) of the message is
-    in steps of 2**-20; empty: points stay what they are.
-
-    >>> diagonal = np.rint(np.sqrt([[0.5], [0.5]]) * 2**BASIS_BITS)
-    >>> project({"basis": diagonal}, np.array([[1000.0, 1000.0], [5.0, -5.0]])).ravel().tolist()
-    [1414.0, 0.0]
-    """
+    in steps of 2**-20; empty: points stay what they are."""
     if not message["basis"].size:
         return points
     # At most 2**26 times 2**20: every product and partial sum is an integer below 2**53. A sum
@@ -214,11 +189,7 @@ def coarse_step(limit: float) -> float:
     """Step of a second moment, so coarse that int64 holds the sums: a power of two.
 
     Products of two entries in grid steps need 50 bits, so 2**13 rows would fill an int64. In
-    coarse steps a row has a norm of at most 2**15, and the products of 2**32 rows fit.
-
-    >>> coarse_step(2.0**24), coarse_step(1000.0)
-    (512.0, 1.0)
-    """
+    coarse steps a row has a norm of at most 2**15, and the products of 2**32 rows fit."""
     return max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
 
 
@@ -288,13 +259,7 @@ def row_bounds(kind: str, message: Arrays) -> dict[str, float]:
 
     `kind` is a key of :data:`~sklearn_dp.federated._clients.ANSWERS`. Only ``limit``, the number of
     ``anchors`` and ``l1`` of the message are looked at: public facts and releases. A second moment
-    counts in Frobenius norm: entries off the diagonal count twice.
-
-    >>> row_bounds("weights", {})
-    {'weights': 1.0}
-    >>> row_bounds("moment", {"limit": np.array([2.0**20])})  # 2**15 coarse steps, squared
-    {'second moment': 1073741824.0}
-    """
+    counts in Frobenius norm: entries off the diagonal count twice."""
     if kind in ("bound", "weights", *REACHES):
         # A row is in one bin, ties or not. A reach is one number of at most 1, of a client.
         return {kind: 1.0}
@@ -352,15 +317,11 @@ def _clip_whole(
 ) -> np.ndarray:
     """A client's statistic over its number of rows, clipped as a whole; zero without rows.
 
-    `value` is a sum over `n_rows` rows; `bound` is how far one row moves it: its mean over rows is
-    no longer. Moments have Frobenius' norm, counts with Laplace noise the l1 norm. A client's
-    vector is clipped to ``share * bound``, the public share is from 0 to 1, and comes in steps of
-    ``share * bound / CLIENT_STEPS``.
-
-    Every client's vector has norm at most CLIENT_STEPS, so whatever a client holds, its coming or
-    going moves the sum over clients by at most that. One factor for the whole vector: clipping
-    its parts would let it grow with their number.
-    """
+    `value` is a sum over `n_rows` rows; `bound` is how far one row moves it. The vector is clipped
+    to ``share * bound``, of a public share, in steps of ``share * bound / CLIENT_STEPS``. It has
+    norm at most CLIENT_STEPS, so whatever a client holds, its coming or going moves the sum over
+    clients by at most that. One factor for the whole vector: clipping its parts would let it grow
+    with their number."""
     if n_rows == 0:
         return np.zeros(value.shape, dtype=np.int64)
     # The mean of vectors of norm at most `bound` has at most that norm: 2**26 steps, rounded
@@ -372,12 +333,8 @@ def _clip_whole(
 
 
 def _reach(kind: str, value: np.ndarray, n_rows: int, message: Arrays) -> np.ndarray:
-    """How long a client's vector is before any clip: its logarithm, as one integer, (1,).
-
-    `kind` is a key of `REACHES`; `value`, of which the vector is made, a sum over `n_rows` rows. In
-    steps of 1 / CLIENT_STEPS: -1 for a share of 2**-4 of a row's bound or less, 1 for all of it, 0
-    for 2**-2; 0 without rows. Whatever a client holds, at most CLIENT_STEPS.
-    """
+    """How long a client's vector is before any clip: its logarithm, as one integer, (1,), up to
+    CLIENT_STEPS: 1 for all of a row's bound, 0 for 2**-2, -1 for 2**-4 or less; 0 without rows."""
     if n_rows == 0:
         return np.zeros(1, dtype=np.int64)
     name = REACHES[kind]
@@ -390,13 +347,9 @@ def _reach(kind: str, value: np.ndarray, n_rows: int, message: Arrays) -> np.nda
 
 
 def client_rounding(share: float) -> float:
-    """Bound of what the two roundings of a client's vector take from each entry, in its steps.
-
-    Why it matters: a rounded second moment need not be positive semidefinite, which is what
-    makes two moments less far apart than two other vectors (see `_bound_of_a_swap`).
-
-    Less than one fine step and one step, and a hundredth of it for the rounding of floats.
-    """
+    """Bound of what the two roundings of a client's vector take from each entry, in its steps: less
+    than one fine step and one step, and a hundredth of it for the rounding of floats. A rounded
+    second moment need not be positive semidefinite (see `_bound_of_a_swap`)."""
     return 1.01 * (1 + CLIENT_STEPS / (_FINE_STEPS * share))
 
 
@@ -419,10 +372,8 @@ class Bound(NamedTuple):
 
 
 class ClientRound(Query):
-    """The vectors of a round, by its kind and the arrays of its message.
-
-    `unit` is the length of a grid step; `swap`: neighbors have one unit in the place of another.
-    """
+    """The vectors of a round, by its kind and the arrays of its message, in grid steps of length
+    `unit`. `swap`: neighbors have one unit in the place of another."""
 
     kind: str
     center: np.ndarray
@@ -467,11 +418,8 @@ class ClientRound(Query):
         )
 
     def bounds(self) -> dict[str, Bound]:
-        """For each vector what :class:`Bound` says.
-
-        A row moves the sum of a vector by at most its bound. A client does so by CLIENT_STEPS, in
-        steps of a share of that bound (see :func:`_clip_whole`).
-        """
+        """For each vector what :class:`Bound` says: a row moves the sum by at most its bound, and a
+        client by CLIENT_STEPS, in steps of a share of that bound (:func:`_clip_whole`)."""
         bounds_of_parts = {}
         for name, bound in row_bounds(self.kind, self._message).items():
             step = 2.0**-WEIGHT_BITS  # of residuals
@@ -517,8 +465,7 @@ def _bound_of_a_swap(name: str, bound: float, asked: ClientRound) -> float:
     l1. In l2, |v - w|^2 <= 2 b^2 - 2 v.w. For counts v.w >= 0, and for second moments too: the
     trace of a product of positive semidefinite matrices. Those of clients are rounded: for P and Q
     before, p = P - v and q = Q - w with entries up to e, of Frobenius norm up to d e,
-    v.w = P.Q - p.w - v.q - p.q >= -2 b d e - (d e)^2, so |v - w|^2 <= 2 (b + d e)^2.
-    """
+    v.w = P.Q - p.w - v.q - p.q >= -2 b d e - (d e)^2, so |v - w|^2 <= 2 (b + d e)^2."""
     if is_count(name):
         return 2 * bound if asked.l1.size else _ROOT_2 * bound
     if name != "second moment":
@@ -535,8 +482,7 @@ def _pattern(name: str, n_features: int) -> float | np.ndarray:
     For the change M of a moment, |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 is at most bound^2.
     With s = bound on the diagonal and bound / sqrt(2) off it, sum (M_ab / s_ab)^2 is at most 1: so
     much may a vector move that gets noise in proportion to s. The noise is isometric in Frobenius
-    norm then, and turns no axis of the released subspace more than another.
-    """
+    norm then, and turns no axis of the released subspace more than another."""
     if name != "second moment":
         return 1.0
     diagonal = np.equal(*upper_triangle(n_features))

@@ -23,7 +23,7 @@ from .._rows.row_sums import (
 )
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
-from ._query import CellQuery, Facts, Query, Step, check_points
+from ._query import CellQuery, Facts, IntegerPoints, Query, Step
 
 _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
@@ -48,10 +48,7 @@ class _Clusters(NamedTuple):
 class Pinned(Step):
     """Every row keeps its nearest center (k, q) for the next question, wherever it is then."""
 
-    centers: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.centers)
+    centers: IntegerPoints
 
     def on(self, part: Part) -> Part:
         labels, _ = nearest(part[ROWS], self.centers)
@@ -59,19 +56,15 @@ class Pinned(Step):
 
 
 class Nearest(CellQuery):
-    """Weights in bins of distances, over `scales` (k,), to the nearest of integer centers (k, d);
-    and weights next to each center."""
+    """Weights in bins of distances, over `scales` (k,), to the nearest center; and of centers."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     scales: np.ndarray
     edges: np.ndarray
 
     class Answer(NamedTuple):
         distances: Sealed
         counts: Sealed
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows = part[ROWS]
@@ -100,15 +93,13 @@ class Nearest(CellQuery):
 
 def residual_claim(radius: np.ndarray, d: int, facts: Facts) -> Claim:
     """Return the claim for sums (k, d) of residuals clipped to `radius` (k,). A row is in one
-    cluster: a unit moves the stack of sums, each over its radius, by a vector of length at most one
-    (2**bits steps)."""
+    cluster: a unit moves the stack, each over its radius, by at most one (2**bits steps)."""
     l2 = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     return Claim(np.broadcast_to(l2, (len(radius), d)), 2.0**-WEIGHT_BITS * facts.unit)
 
 
 class ClusterSums(Query):
-    """After `Nearest`: sums (k, d) of residuals clipped to a radius (k,); and, with a cap (k,),
-    sums (k,) of squared distances of at most so much each."""
+    """After `Nearest`: sums (k, d) of residuals clipped to a radius, and of capped squares (k,)."""
 
     radius: np.ndarray
     cap: np.ndarray | None
@@ -128,8 +119,7 @@ class ClusterSums(Query):
         return part, (sums, square_sums(labels, squared, self.cap, len(centers), part.units))
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of clipped residuals; a row adds to one sum of squares between 0 and `ERROR_STEPS`
-        steps, and so does a unit."""
+        """That of residuals; a unit adds to one sum of squares 0 to `ERROR_STEPS` steps."""
         residuals = residual_claim(self.radius, facts.n_features, facts)
         if self.cap is None:
             return (residuals,)
@@ -139,16 +129,13 @@ class ClusterSums(Query):
 
 class CappedSquares(Query):
     """Two sums of capped squares, to the nearest center and to the last point; the number of rows
-    that are far from every center, which are in neither; and, with bounds, of those beyond them."""
+    far from all centers, which are in neither; and, with bounds, of those beyond them."""
 
-    points: np.ndarray  # (k + 1, d), integers: the centers, and the point
+    points: IntegerPoints  # (k + 1, d), integers: the centers, and the point
     caps: np.ndarray  # (k,), of squares
     largest: np.ndarray  # (2,): the steps of the sums are in proportion to them
     limits: np.ndarray  # (k,), of squares: a row beyond that of its center is far
     bounds: Domain | None = None
-
-    def _check(self) -> None:
-        check_points(self.points)
 
     @property
     def scales(self) -> np.ndarray:
@@ -187,22 +174,17 @@ class CappedSquares(Query):
         and nothing to the third. Each number over its scale, a unit moves the vector by a length of
         at most one: sqrt(1/2 + 1/2), or 1. Beyond bounds it also adds at most `ERROR_STEPS` to a
         fourth number: over these scales its square is (1 - outside) + outside = 1. With weights of
-        sum one, no more (triangle inequality).
-        """
+        sum one, no more (triangle inequality)."""
         scales = self.scales
         unit = np.append(self.largest * facts.unit**2, np.ones(len(scales) - 2)) / ERROR_STEPS
         return (Claim(np.array([round_up(scale * ERROR_STEPS) for scale in scales]), unit),)
 
 
 class CappedSum(Query):
-    """One sum of squared distances, of at most `cap` squared each, to the nearest of integer
-    centers (k, d)."""
+    """One sum of squared distances, up to `cap` squared each, to the nearest of integer centers."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     cap: float  # in lengths
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         rows = part[ROWS]

@@ -1,7 +1,4 @@
-"""Columns as they came: bins of single columns, and sums of offsets.
-
-A row is a function of its values alone, elementwise: no product of matrices decides anything.
-"""
+"""Columns as they came: bins of single columns, and sums of offsets, elementwise."""
 
 import math
 
@@ -109,8 +106,7 @@ class OffsetSums(Query):
     whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
 
     def _parts(self, units: UnitFacts) -> tuple[list[int], list[float], list[float]]:
-        """How many numbers there are of each of the four, what they are claimed to move by, and
-        their steps."""
+        """How many numbers the four have, what they are claimed to move by, and their steps."""
         (k, d), grid = self.centers.shape, self._grid
         limit, root = grid.steps(1.0), math.sqrt(d)
         claims = [
@@ -130,8 +126,7 @@ class OffsetSums(Query):
         return Grid.for_radius(math.sqrt(len(self.scale)))
 
     def released(self, noisy: np.ndarray, units: UnitFacts) -> tuple[list[np.ndarray], list[float]]:
-        """The four of a released answer, and what each of their numbers is claimed to move by: the
-        noise is in proportion."""
+        """The four of a released answer, and what each of their numbers is claimed to move by."""
         (k, d), (lengths, claims, steps) = self.centers.shape, self._parts(units)
         total, *others = np.split(noisy, np.cumsum(lengths[:-1]))
         return [total.reshape(k, d), *others], (np.array(claims) * steps).tolist()

@@ -1,9 +1,5 @@
-"""Columns in comparable units: the origin and the scale of each, public or released.
-
-Noise has the same size in all coordinates of a sum, so a table of ages and salaries is put into
-comparable units before it is summed. With a box of public bounds the units are known: the middle
-and half the width of each side. Without bounds they are released.
-"""
+"""Columns in comparable units, in which noise of a sum has one size: the origin and the scale of
+each, by a box of public bounds (its middle, half its width) or released."""
 
 from functools import cached_property
 from typing import Any, Self
@@ -28,8 +24,7 @@ class Columns(Public):
 
     @classmethod
     def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:
-        """The middle of a public box, and half of its widths if `scaled`; else the units of the
-        table."""
+        """The middle of a public box, and half of its widths if `scaled`; else table units."""
         origin, scale = np.zeros(n_features), np.ones(n_features)
         if domain is None or domain.low is None or not (domain.low < domain.high).any():
             return cls(origin, scale, False, domain)
@@ -71,8 +66,7 @@ class Columns(Public):
         return points if self.box is None else self.box.clip_points(points)
 
     def read(self, table: Any, *, always: bool = False) -> Any:
-        """The table with its rows in these coordinates; `always`: and clipped to the box, if there
-        is nothing else to do."""
+        """The table with its rows in these coordinates; `always`: and clipped to the box."""
         if always or not self.plain:
             if isinstance(table, TableRows):
                 table.apply(InColumns(self))

@@ -13,8 +13,7 @@ from ._query import CellQuery
 
 
 class GridCells(CellQuery):
-    """Weights in the cells (n_cells + 1,) of a grid from `low` on; at the end those of rows outside
-    of it."""
+    """Weights in the cells (n_cells + 1,) of a grid from `low` on; the last is outside of it."""
 
     low: np.ndarray  # (d,)
     side: float

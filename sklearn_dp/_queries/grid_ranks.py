@@ -36,8 +36,7 @@ class LineRanks(RankQuery):
 
 
 class LengthRanks(RankQuery):
-    """Ranks of rows on a grid, by squares of lengths, the longest first: a row is in the bin whose
-    upper edge it does not exceed, and in none beyond the last edge."""
+    """Ranks of rows, the longest first: in the bin whose upper edge a square does not exceed."""
 
     squares: np.ndarray  # (n_bins,), increasing, in squared steps
 

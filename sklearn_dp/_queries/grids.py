@@ -1,6 +1,5 @@
-"""Rows on a grid: quantized, about another origin, or projected to fewer features; and questions
-about those only that an earlier step has left active.
-"""
+"""Rows on a grid: quantized, about another origin, or projected; and questions about active
+ones."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,10 +21,8 @@ BASIS_BITS = 20
 
 
 class Quantized(Step):
-    """Move rows into the public bounds `within`, clip them into a domain, round them to its grid.
-
-    Rows are kept in memory, as far as all `n_parts` together may, unless one pass reads them.
-    """
+    """Move rows into the public bounds `within`, clip them into a domain, round them to its grid;
+    they are kept in memory, as far as all `n_parts` may, unless one pass reads them."""
 
     domain: Domain
     within: Domain | None
@@ -60,8 +57,7 @@ def _products(rows: Any, basis: np.ndarray) -> np.ndarray:
 
 
 class Projected(Step):
-    """Products of the rows with a basis (d, q), as long as a row may be at the most, take their
-    place, until `Unprojected`."""
+    """Products of the rows with a basis (d, q) take their place, until `Unprojected`."""
 
     basis: np.ndarray  # integers, in steps of 2**-20
     n_parts: int
@@ -102,8 +98,7 @@ class Axes(Public):
             _check_basis(self.basis)
 
     def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
-        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
-        Far rows stay far where there is a basis: clipped, they would mix with others."""
+        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q), unclipped."""
         if self.basis is None:
             rows = rows.dense() if isinstance(rows, NearRows) else rows
             return clip_integer_rows(rows, self.limit, squares)
@@ -123,8 +118,7 @@ ACTIVE = "active"
 
 
 class Active(Query):
-    """A question about the active rows, each of which is a unit of weight one; others count as if
-    they were not there."""
+    """A question about the active rows, each of which is a unit of weight one."""
 
     query: Query
 
@@ -139,8 +133,7 @@ class Active(Query):
         return self.query.exact(sums)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of the question, of rows of weight one: whether one is active follows from the row
-        and from released values."""
+        """That of the question, of rows of weight one: each is active by itself."""
         if facts.units.grouped:
             raise TypeError("a row must be all of its unit here.")
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))

@@ -1,10 +1,8 @@
-"""A point for each group of rows: the mean of its rows, which takes all of them together.
+"""A point for each group of rows: the mean of its rows, in the order that they have in the table.
 
-It takes them in the order that they have in the table: floating-point sums are those in memory, bit
-for bit. So the rows of a group that is spread over parts come together by a shuffle of the engine,
-from worker to worker. None comes to the place of the fit. Where the range of groups of a new part
-begins is unreleased: it goes to the workers, as the weights of groups do. From there on every row
-of the new table is a unit, with the weight of its group.
+The rows of a group that is spread over parts come together by a shuffle of the engine, from worker
+to worker. Where the range of groups of a new part begins is unreleased. Every row of the new table
+is a unit, with the weight of its group.
 """
 
 from dataclasses import dataclass
@@ -20,8 +18,7 @@ from .table_rows import TableRows
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
-    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone. `X`
-    itself where every row is a unit."""
+    """One point for each unit: the (weighted) mean of its rows; `X` itself where rows are units."""
     X = np.asarray(X, dtype=np.float64)
     if units.index is None:
         return X
@@ -101,8 +98,7 @@ def _group_points(
 
 
 def units_of_points(units: Units) -> Units:
-    """Units of which one point stands for each: with the weight that its rows have.
-    Without weights of their own all units are alike, and a point counts as one."""
+    """Units of which one point stands for each: with the weight that its rows have, or one."""
     alone = Units(units.size)
     alone.unit = units.unit
     if units.own_weights:

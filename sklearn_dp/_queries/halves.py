@@ -1,18 +1,12 @@
 """Tables whose rows are made of those of another table, where these are: halves, and points of
 units.
 
-Both are drawn by the numbers of units (`_queries/samples.py`): a unit is in the half,
-and stands for itself by the row, that it has in memory, however the rows are cut into parts.
+Both are drawn by the numbers of units (`_queries/samples.py`), however the rows are cut into parts.
+Coins are independent, so a unit that comes or goes is in one half and moves no other unit; by
+position a row of another unit would go from one half to the other.
 
-Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
-by position would not do: with one row less at the top, a row of another unit goes from one half to
-the other, and neighbors differ in both.
-
-*Inner tables.* Some steps look at other rows than those of the table: at one of each unit, at some
-of their coordinates, at a half of them. Such a table is a :class:`.Part` in the state of each part,
-under a name. A pass over it is one over the outer table, so it works for every engine, and what is
-told of the parts of the outer table (who computes again what is lost, what errors tell) is true of
-it.
+*Inner tables* are a :class:`.Part` in the state of each part, under a name. A pass over one is a
+pass over the outer table, for every engine.
 """
 
 from collections.abc import Callable
@@ -76,8 +70,7 @@ def inner_table(
     units: UnitFacts | None = None,
 ) -> TableRows:
     """A handle of what `make`, a pure function of a module, gives for each part in the next pass.
-    Another table of the same name ends. Its rows are units of weight one, as those of the table
-    are, unless `units` say what else they are."""
+    Another table of the same name ends. Its rows are units of weight one, or `units`."""
     table = rows._raw()
     if units is None and (table.units.grouped or table.units.scale != 1):
         raise TypeError("a row must be all of its unit here.")
@@ -141,11 +134,8 @@ def in_first(draws: np.ndarray) -> np.ndarray:
 def second_half(
     rows: GridRows, numbers: UnitNumbers, draws: UnitDraws, domain: Domain, known: Domain | None
 ) -> GridRows:
-    """The rows of the second half of the units, moved into public bounds and clipped into a
-    domain; those of all stay as they are.
-
-    All rows of a unit are in it or none: what is released of it costs nothing in the other half.
-    """
+    """The rows of the second half of the units, moved into public bounds and clipped into a domain.
+    All rows of a unit are in it or none: what is released of it costs nothing in the other half."""
     table = rows.table
     inner = inner_table(
         table, _SECOND, table.n_features, _chosen_half, numbers, draws, known, units=table.units
@@ -160,15 +150,11 @@ def unit_points(
     known: Domain | None,
     numbers: UnitNumbers | None = None,
 ) -> GridRows:
-    """One row of each unit, drawn at random, each of which is then a unit of its own.
+    """One row of each unit, drawn at random, each of which is then a unit of its own, on the grid.
 
     Counts of points in balls have sensitivity one for points; a unit of many rows would have to
-    share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
-    or removing a unit adds or removes one point and leaves the others.
-
-    On the grid of the rows, which is that of a released domain; the rows themselves where they are
-    units. The numbers of the units are counted here by default, where there are groups.
-    """
+    share its weight among balls. A row is drawn from the bits that belong to the unit, so adding or
+    removing a unit adds or removes one point and leaves the others."""
     table = rows.table
     start = partial(inner_table, table, POINTS, rows.n_features)
     if not rows.units.grouped:  # which is public
@@ -188,8 +174,7 @@ def half_of_points(
     second: bool,
     axes: np.ndarray | None = None,
 ) -> GridRows:
-    """The points along some axes, of which those of a half are looked at; until the next one. The
-    axes (d, q), integers, are released."""
+    """The points along released integer axes (d, q), of which those of a half are looked at."""
     q = points.n_features if axes is None else axes.shape[1]
     inner = inner_table(points.table, _HALF, q, _half_of_part, numbers, draws, second, axes)
     return GridRows(inner, points.limit, points.unit)
@@ -257,10 +242,7 @@ def _members(part: Part) -> tuple[Part, tuple[ByPart]]:
 
 
 def _drawn_rows(members: ByPart, draws: np.ndarray, size: int) -> Any:
-    """Which row stands for each unit: for each part the units, and which of their rows there.
-
-    `draws` (uint64, (size,)) are those of the units, `size` the number of all units.
-    """
+    """Which row stands for each unit, by `draws` (uint64, (size,)): units and rows of each part."""
     totals = np.zeros(size, dtype=np.int64)
     for ids, counts in members.values.values():
         totals[ids] += counts

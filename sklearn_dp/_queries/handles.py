@@ -30,8 +30,7 @@ class GridRows(GridGeometry):
     def in_memory(
         cls, rows: Rows, active: np.ndarray | None = None, units: Units | None = None
     ) -> Self:
-        """A handle of integer rows in memory, each of which stands for a unit by default, for who
-        has them already; and of which of them are `active`."""
+        """A handle of integer rows in memory, units by default, of which some are `active`."""
         units, state = units or Units(rows.n_rows), {} if active is None else {ACTIVE: active}
         engine = _LocalEngine([_Part(_PartSource(), units, {ROWS: rows, **state})], guarded=False)
         handle = cls(
@@ -51,8 +50,7 @@ class GridRows(GridGeometry):
         *,
         kept: bool = True,
     ) -> Self:
-        """Move rows into the public `within`, clip them into a domain, round them: in the next
-        pass, and `kept` for others."""
+        """Move rows `within`, clip, and round them: in the next pass, and `kept` for others."""
         grid = Grid.for_radius(domain.radius)
         table.apply(Quantized(domain, within, table.n_parts, kept))
         return cls(table, grid.steps(domain.radius), grid.unit)

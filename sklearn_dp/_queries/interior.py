@@ -1,6 +1,4 @@
-"""Numbers on a line: how many lie on either side of a place, those in the middle; and sums of
-scores.
-"""
+"""Numbers on a line: how many lie on either side of a place; the middle; and sums of scores."""
 
 import numpy as np
 
@@ -40,11 +38,8 @@ class InteriorScores(PointQuery):
 
 
 def middle_rows(rows: GridRows, size: int) -> GridRows:
-    """A handle of the middle `size` of the numbers; of all of them if there are fewer.
-
-    A number more adds one to the middle, or takes one away, or replaces one: questions about it
-    have to be asked for neighbors that replace, whose claims cover adding and removing as well.
-    """
+    """A handle of the middle `size` of the numbers, or of all. A number more adds or takes away
+    one, or replaces one: ask for neighbors that replace, whose claims cover all."""
     (numbers,) = rows.table._raw().sums(_collected)
     middle = _middle(np.concatenate(numbers.in_order()), size)
     units = Units(len(middle))
@@ -73,8 +68,7 @@ class ScoreSum(Query):
     Why the middle: a score in [0, 1] could move its sum by 1, and not by 1/2, so half of the noise
     is gone. The price is that the number is a sum above n times the middle, with n unknown. For a
     choice that is no loss, because n is the same for all candidates. Why not a mean: its
-    denominator n is not public, and a change of n moves all terms at once.
-    """
+    denominator n is not public, and a change of n moves all terms at once."""
 
     low: float
     high: float

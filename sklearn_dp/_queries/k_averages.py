@@ -1,35 +1,22 @@
 """Private averages in an unknown place of a public ball, and k averages of partitioned tuples.
 
-The building blocks of PrivatekAverages [1]_ (section 4.3 and appendix A.1). The average of a set
-of points (:func:`box_means`):
-
-1. For each coordinate, release a number near the low end of the values and one near the high end:
-   interior points of the smallest and of the largest values, by the exponential mechanism.
-2. Clip the points to the box that these segments make, add them up, add Gaussian noise.
-3. Release the size of the set by Laplace noise, and divide.
-
-:func:`k_averages` makes the sets: the balls that passed the test of :mod:`.separated_balls` tell
-which point of a tuple belongs where.
+The building blocks of PrivatekAverages (Cohen et al., ICML 2021, section 4.3 and appendix A.1).
+The average of a set of points (:func:`box_means`): for each coordinate, release interior points of
+the smallest and of the largest values, by the exponential mechanism; clip the points to the box
+that these segments make, add them up, add Gaussian noise; release the size of the set by Laplace
+noise, and divide. :func:`k_averages` makes the sets: the balls that passed the test of
+:mod:`.separated_balls` tell which point of a tuple belongs where.
 
 Corrected: private for sets of *unknown* size that differ by several elements added and removed, and
-always with an answer. The published ones divide by the true number of the elements that fall into
-a released segment, and run two mechanisms on one budget.
+always with an answer. The published ones divide by the true number of the elements that fall into a
+released segment, and run two mechanisms on one budget.
 
 Everything here is pure or approximate DP, paid for as parts of one :class:`CompositeMechanism`. A
-neighbor may have found other balls, but all but `most` tuples are told apart alike by both; so
-sets differ by a public number of `changes`, which every sensitivity below is proportional to.
+neighbor may have found other balls, but all but `most` tuples are told apart alike by both; so sets
+differ by a public number of `changes`, which every sensitivity below is proportional to.
 
-It has not been seen to win: 2 k d choices, each against `changes` values, take hundreds of
-thousands of tuples before the segments are of any use. With as many (``doc/benchmarks/tuples.md``,
-section "rivals": the same rows cut into 300,000 tuples for this and into 5000 for a friendly core,
-whose points are off by 0.001 of centers 1.39 apart) its error is 0.60 against 0.00013 of the core
-at epsilon = 1, and 0.00017 against 0.00005 at epsilon = 4. Where points are off by 0.01, neither
-the balls of this nor those of noisy centers partition the tuples, and only the core has an answer.
-
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021.
+It has not been seen to win (``doc/benchmarks/tuples.md``, section "rivals"): 2 k d choices, each
+against `changes` values, take hundreds of thousands of tuples.
 """
 
 import math
@@ -53,11 +40,7 @@ def qualities(values: np.ndarray, cell: int, ball: int) -> np.ndarray:
 
     These are integer-valued, in [-ball, ball]. Grid points are -ball, -ball + cell, ... up to the
     first that is at least ball. The quality is the smaller of the numbers of values at or below it,
-    and at or above it, both sides rounded outward to the grid.
-
-    >>> qualities(np.array([-2, 0, 0, 3]), cell=2, ball=4)
-    array([0, 1, 3, 1, 1])
-    """
+    and at or above it, both sides rounded outward to the grid."""
     grid = np.arange(-(-2 * ball // cell) + 1)
     place = (np.sort(values) + ball) / cell
     below = np.searchsorted(np.floor(place), grid, side="right")
@@ -74,11 +57,8 @@ def interior_point(
     changes: int,
     epsilon: float,
 ) -> int:
-    """A grid point between the smallest and the largest of most values; epsilon-DP.
-
-    Private for `changes` additions and removals together; no values are allowed too. They are
-    integer-valued, in [-ball, ball]; the grid is that of :func:`qualities`.
-    """
+    """A grid point (see :func:`qualities`) between the smallest and the largest of most values;
+    epsilon-DP for `changes` additions and removals together."""
     # An element added or removed changes each of the two numbers, hence the smaller, by at most 1.
     index = step.choice(qualities(values, cell, ball), sensitivity=changes, epsilon=epsilon)
     return min(-ball + cell * index, ball)
@@ -91,11 +71,7 @@ def extremes(cell: float, ball: float, *, changes: int, epsilon: float, beta: fl
     over G = 2 ball / cell + 1 points misses the best by more than (2 changes / epsilon) log(G /
     beta') with probability beta' at most. With m of twice that, what it picks has a positive
     quality: it lies between the values. (2 (ball / cell + 1) >= G; beta' is beta / 2, for two
-    ends.)
-
-    >>> extremes(1e-4, 1.0, changes=2, epsilon=0.5, beta=0.05)
-    218
-    """
+    ends.)"""
     return math.ceil(4 * changes / epsilon * math.log(4 * (ball / cell + 1) / beta))
 
 
@@ -109,15 +85,12 @@ def bounding_segment(
     epsilon: float,
     beta: float,
 ) -> tuple[float, float]:
-    """Middle and width of a segment that holds nearly all of the values; epsilon-DP.
+    """Middle and width, at least a cell, of a segment that holds nearly all of the values;
+    epsilon-DP.
 
     Half of epsilon for each end: the m smallest and the m largest values may both change, the
-    former by one element for each one added or removed, and so the latter. The width is at least
-    one cell, whatever the ends are.
-
-    The values are integers in [-ball, ball]; `changes` are additions and removals. `beta` is the
-    chance that an end lies outside the values: a utility statement, no part of the guarantee.
-    """
+    former by one element for each one added or removed, and so the latter. `beta` is the chance
+    that an end lies outside the values: a utility statement."""
     m = extremes(cell, ball, changes=changes, epsilon=epsilon / 2, beta=beta)
     values = np.sort(values)
     low, high = (
@@ -146,24 +119,16 @@ def box_means(
     `cell` is the resolution, in steps, and `beta` the chance of a useless box. The averages are
     (len(sets), p).
 
-    With one set, one change and p = d: the average of [1]_. Half of epsilon goes to the boxes:
+    With one set, one change and p = d: the published average. Half of epsilon goes to the boxes:
     2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
-    as one Gaussian mechanism, a quarter to the sizes.
-    """
+    as one Gaussian mechanism, a quarter to the sizes."""
     p = sets[0].shape[1]
+    half, beta = epsilon / (2 * p), beta / p
     boxes = np.array(
         [
             [
-                bounding_segment(
-                    step,
-                    column,
-                    cell,
-                    ball,
-                    changes=changes,
-                    epsilon=epsilon / (2 * p),
-                    beta=beta / p,
-                )
-                for column in points.T
+                bounding_segment(step, x, cell, ball, changes=changes, epsilon=half, beta=beta)
+                for x in points.T
             ]
             for points in sets
         ]
@@ -199,12 +164,8 @@ def box_means(
 def boxes_fit(
     t: int, k: int, d: int, most: float, cell: float, epsilon: float, beta: float
 ) -> bool:
-    """True if :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
-
-    That is whether the m smallest and the m largest of t values are disjoint. `most` tuples may be
-    left out by the balls (:class:`.separated_balls.Constants`); `cell` is in radii of a ball.
-    Epsilon is that of the answer: half of it goes to 2 k d ends.
-    """
+    """True if :func:`k_averages` on t tuples of k points finds useful boxes, by public numbers: the
+    m smallest and the m largest of t values are disjoint. Half of epsilon goes to 2 k d ends."""
     changes = 2 * (math.floor(most) + 1)
     return (
         2 * extremes(cell, 1.0, changes=changes, epsilon=epsilon / (4 * k * d), beta=beta / (k * d))
@@ -224,35 +185,26 @@ def k_averages(
     epsilon: float,
     delta: float,
     beta: float,
-    joint: bool = True,
 ) -> np.ndarray:
-    """PrivatekAverages, after the test: an average for each of the k balls.
+    """PrivatekAverages, after the test: an average for each of the k balls, in a random order.
 
-    (k, d), in a random order. The tuples (t, k, d) are integer-valued, and balls about the centers
-    (k, d) partition all but `most` of them. The session is for the random order of the centers.
-    `cell` is the resolution of the ends of the boxes, in steps. Epsilon and delta are those of the
-    answer, `beta` the chance of a useless box. `joint`: average the tuples as vectors of k d
-    numbers, in place of k sets of points: less noise.
+    Balls about the centers (k, d) partition all but `most` of the integer-valued tuples (t, k, d).
+    `cell` is the resolution of the ends of the boxes. Tuples are averaged as vectors of k d
+    numbers: less noise than for k sets of points.
 
     Balls of a separation above 6 that share a tuple give the points of all tuples that either of
-    them partitions to the same center. So at most floor(most) + 1 tuples, one of them the
-    replaced one, go elsewhere: twice as many additions and removals of a tuple, and k times that
-    of points.
-    """
+    them partitions to the same center. So at most floor(most) + 1 tuples, one of them the replaced
+    one, go elsewhere: twice as many additions and removals of a tuple."""
     k, d = centers.shape
     centers = centers[random_order(session, centers)]
     tuples = tuples[np.isfinite(tuples).all(axis=(1, 2))]
     places = _nearest(tuples, centers)
     changes = 2 * (math.floor(most) + 1)
-    if joint:
-        # Tuples with a point in each of the k places, sorted by place: those that the balls of a
-        # neighbor partition, too, are the same vectors up to the random order of the centers.
-        whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
-        order = np.argsort(places[whole], axis=1)
-        sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
-    else:
-        sets = [tuples[places == i] for i in range(k)]
-        changes *= k
+    # Tuples with a point in each of the k places, sorted by place: those that the balls of a
+    # neighbor partition, too, are the same vectors up to the random order of the centers.
+    whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
+    order = np.argsort(places[whole], axis=1)
+    sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
     averages = box_means(
         step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta, beta=beta
     )
@@ -260,11 +212,8 @@ def k_averages(
 
 
 def _nearest(tuples: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Index of the nearest center of each point of each tuple; -1 for a tie.
-
-    Points of a tuple that the balls partition are never tied: the separation is above 6. So what
-    becomes of a tie is no matter of privacy, only that it does not hang on the random order.
-    """
+    """Index of the nearest center of each point of each tuple; -1 for a tie, which has no part in
+    privacy: points of a tuple that the balls partition are never tied."""
     t, k, d = tuples.shape
     square = cdist(tuples.reshape(-1, d), centers, "sqeuclidean")
     nearest = square.argmin(axis=1) if len(square) else np.empty(0, dtype=int)

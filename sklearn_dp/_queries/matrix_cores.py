@@ -4,13 +4,9 @@ Every unit draws one of a public number of blocks, so neighbors differ in the ma
 Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
 matrices, whatever their scale. A filter keeps those with many friends. Any two survivors then have
 a friend in common, so they are within a factor of (1 + g)^2, and their average moves by so small a
-factor that noise in proportion to itself hides it [1]_.
-
-References
-----------
-.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
-   differentially private aggregation", ICML 2022, appendix F; here with independent blocks, a
-   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy.mechanisms.proportional`.
+factor that noise in proportion to itself hides it (FriendlyCore, ICML 2022, appendix F; here with
+independent blocks, a filter for replaced elements and the noise of
+:mod:`sklearn_dp._privacy.mechanisms.proportional`).
 """
 
 import math
@@ -47,12 +43,8 @@ def covariance_of_core(
     *,
     centered: bool,
 ) -> np.ndarray | None:
-    """The covariance (d, d) of the core with noise, in squared grid steps; None if it is too small.
-
-    `budgets` are the plan entries of the filter, of the size and of the matrix, with their rho and
-    delta. The size is released lowered, so that it is too large with probability at most delta; the
-    noise is chosen for it.
-    """
+    """The noisy covariance (d, d) of the core, in squared grid steps; None if it is too small. The
+    size is released lowered, so that it is too large with probability at most delta."""
     (core, *of_core), (size_of, *of_size), (matrix, *of_matrix) = budgets
     numbers = numbered(rows.table)
     draws = addressed_draws(session, numbers.size)
@@ -96,17 +88,12 @@ def spread(distance: float) -> float:
     n (Avg - Avg') = X - Y. Of X <= (1 + k) Y take the share 1 / (1 + k), of
     X <= (1 + k) Avg' the rest: X <= Y + k Avg'. The other way round it is the same. With X
     added to n - 1 others, n Avg = (n - 1) Avg' + X and Avg' / (1 + k) <= X <= (1 + k) Avg', so
-    that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n).
-    """
+    that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n)."""
     return ((1 + distance) ** 2 - 1) * _UP
 
 
 def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The noise for a released core size, or None where it would say nothing.
-
-    With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
-    G being standard normal: see :mod:`sklearn_dp._privacy.mechanisms.proportional`.
-    """
+    """The noise for a released core size, or None where it would say nothing."""
     if size < 1:
         return None
     eta = least_eta(spread(distance) / size, d, rho, delta)
@@ -116,8 +103,7 @@ def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, if `centered`, or covariance of the rows of each block: zero for an empty one.
-    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps."""
+    """Second moment, or covariance, of the rows of blocks, (n_blocks, d, d): Python integers."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low
@@ -136,8 +122,7 @@ def block_sums(
     at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53. Products of
     whole rows would, at 2**48 each: three products of parts, put together as Python integers, are
     the exact second moment. Of shape (n_blocks,), (n_blocks, d) and (3, n_blocks, d, d), the last
-    with products of high parts, of a high and a low one, and of low parts.
-    """
+    with products of high parts, of a high and a low one, and of low parts."""
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
     weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), exact)
@@ -175,8 +160,7 @@ def friend_counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
     All is elementwise in a fixed order, so whether two matrices are friends depends on them alone.
     A Cholesky decomposition of (1 + g) S - S' less a multiple of the identity that exists in
-    floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces.
-    """
+    floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces."""
     # What is not definite may overflow on the way; that must not show.
     with np.errstate(over="ignore", invalid="ignore"):
         return _counts(matrices, distance)
@@ -198,8 +182,7 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
 
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
-    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered. Cholesky, all
-    m at a time and in place: those that failed go on with a pivot of one."""
+    """Which matrices (d, d, m) stay positive definite with a lowered diagonal: Cholesky's."""
     definite = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift

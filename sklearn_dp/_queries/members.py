@@ -10,16 +10,15 @@ from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, check_points
+from ._query import Facts, IntegerPoints, PointQuery
 from .averages import average_lattice, average_unit, core_size, rounded_mean
 from .balls import squared_distances
 
 
 class Members(PointQuery):
-    """The points `among` some in a ball: how many, and their sum in steps of a public unit, which
-    can be released as an average only."""
+    """The points `among` some in a ball: how many, and their sum, for an average only."""
 
-    center: np.ndarray
+    center: IntegerPoints
     radius: float
     limit: float  # of the length of a row
     among: str
@@ -27,9 +26,6 @@ class Members(PointQuery):
     class Answer(NamedTuple):
         number: Sealed
         total: Sealed
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     @property
     def nearest(self) -> float:
@@ -56,12 +52,9 @@ class Members(PointQuery):
 def average_of_members(
     session: PrivacySession, size_entry: str, mean_entry: str, members: Members, answer: Any
 ) -> np.ndarray | None:
-    """A noisy average of the members, of which any two are within two radii, or None.
-
-    As in a friendly average: a row more or less moves the exact one by at most 2 radius over the
-    released size, which is below their number but for the delta of its entry. All that the entries
-    have left is spent.
-    """
+    """A noisy average of the members, of which any two are within two radii, or None, by all that
+    is left. A row more or less moves the exact one by at most 2 radius over the released size,
+    which is below their number but for the delta of its entry."""
     number, total = (exact_of(each) for each in answer)
     rho, delta = session.remaining(size_entry), session.plan[size_entry].delta
     size = core_size(session, size_entry, number, answer.number.units, rho=rho, delta=delta)

@@ -1,10 +1,4 @@
-"""Parts of the points that released balls cut off, and which of them a row is in.
-
-A point is inside or outside of a ball, so that the two parts of a node are about disjoint sets of
-units: points are one for each unit.
-"""
-
-from __future__ import annotations
+"""Parts of the points, one for each unit, that released balls cut off: disjoint sets of units."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +11,7 @@ from .._privacy._units import Units
 from .._rows.row_sums import nearest
 from .._rows.rows import Rows
 from .._rows.table import ROWS, Part
-from ._query import Public, Step, check_points
+from ._query import IntegerPoints, Public, Step
 from .balls import squared_distances
 from .grids import ACTIVE, projected
 from .halves import along, inner_table
@@ -76,8 +70,8 @@ class Cut(Public):
     view: View
     center: np.ndarray
     square: float
-    inside: Cut | None  # None: a leaf
-    outside: Cut | None  # None: a leaf
+    inside: "Cut | None"  # None: a leaf
+    outside: "Cut | None"  # None: a leaf
 
     @property
     def n_leaves(self) -> int:
@@ -112,15 +106,11 @@ class LeafLabels(Step):
 
 
 class BallLabels(Step):
-    """Each row has the number of the first ball that it is near, or else that of the nearest
-    center, along released axes (d, q)."""
+    """The number of the first ball that a row is near, or of the nearest center, on axes (d, q)."""
 
     axes: np.ndarray | None
-    centers: np.ndarray  # (k, q), integers
+    centers: IntegerPoints  # (k, q), integers
     squares: np.ndarray  # (k,), of the distances up to which rows are near
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> Part:
         rows = along(part[ROWS], self.axes)
@@ -134,11 +124,8 @@ class BallLabels(Step):
 class TakenAway(Step):
     """Points within a square of a center are looked at no more."""
 
-    center: np.ndarray
+    center: IntegerPoints
     square: float
-
-    def _check(self) -> None:
-        check_points(self.center[None])
 
     def on(self, part: Part) -> Part:
         far = squared_distances(part[ROWS], self.center) > self.square

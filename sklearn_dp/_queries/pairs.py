@@ -1,14 +1,10 @@
 """How many points lie near each point, and the score of a radius that is made of these numbers.
 
-Comparing all pairs takes the points, or a sample of them, at the place of the fit: nothing else of
-the rows is collected, and nobody but this question sees it.
+The points, or a sample of them, are taken to the place of the fit, where nobody but this question
+sees them. They are integer rows of norm at most 2**24, so every squared distance is an integer of
+at most 2**50 that float64 matrix products give exactly.
 
-Points are integer rows of norm at most 2**24 (see :mod:`sklearn_dp._privacy._grid`), so every
-squared distance is an integer of at most 2**50 that float64 matrix products give exactly: counts
-do not depend on the size of a tile, on the order of the rows or on BLAS.
-
-Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores
-do: they make the scores of windows, for recursive searches.
+Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores do.
 """
 
 from collections.abc import Callable
@@ -31,12 +27,8 @@ MOST_RADII = 2**14
 
 
 class Radii(Public):
-    """A public grid of radii. In steps: the second is at most `least`, the last at least `most`.
-
-    A distance belongs to radius j if its square is at most ``squares[j]``, an integer;
-    ``before[j]`` is the index of the radius that must still be too small for j to be a good answer,
-    -1 for none.
-    """
+    """A public grid of radii, from `least` to `most` steps. A distance belongs to radius j if its
+    square is at most ``squares[j]``; ``before[j]`` is the radius that must be too small."""
 
     least: float
     most: float
@@ -104,8 +96,7 @@ class LinearRadii(Radii):
 def neighbor_counts(
     rows: np.ndarray, radii: Any, *, tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS)
 ) -> np.ndarray:
-    """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included. The
-    rows are integer-valued float64 of norm at most 2**24, the distances taken in tiles."""
+    """Number (int32, (n, m)) of integer-valued rows within each of m `radii` of each row."""
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -148,8 +139,7 @@ def radius_scores(counts: np.ndarray, t: int) -> np.ndarray:
     it brings at most t (the cap), and the t - 1 others, rows of old, have risen by at most one
     each: 2 t - 1. Removing is the reverse. Replacing y by u, with T the common rows:
     L(T) <= L(T + u) and L(T) <= L(T + y), and both are at most L(T) + 2 - 1/t.
-    The cap and the number of terms are tied: a count cut at T would cost T + t - 1.
-    """
+    The cap and the number of terms are tied: a count cut at T would cost T + t - 1."""
     top = min(t, len(counts))
     if not top:
         return np.zeros(counts.shape[1], dtype=np.int64)
@@ -166,8 +156,7 @@ def collected(part: Part, among: str, coins: Coins | None) -> ByPart:
 
 
 class RadiusScores(PointQuery):
-    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it reaches
-    t^2: of the active points, or of a sample of them."""
+    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it is t^2."""
 
     radii: Radii
     t: int
@@ -203,8 +192,7 @@ def _made_of(scores: Sealed, function: Callable[[Any], np.ndarray], about: str) 
 def padded(scores: Sealed) -> Sealed:
     """To a power of two, with what is never better than the last score.
 
-    A constant, or the last score: the padding is as sensitive as the scores are.
-    """
+    A constant, or the last score: the padding is as sensitive as the scores are."""
 
     def longer(values: np.ndarray) -> np.ndarray:
         size = 1 << (len(values) - 1).bit_length()
@@ -218,8 +206,7 @@ def window_widths(scores: Sealed, low: int, high: int) -> Sealed:
     ends of some window of 2**j candidates reach.
 
     For a quasi-concave score that is the level of the whole window. The last w is for windows that
-    do not fit: as bad as any.
-    """
+    do not fit: as bad as any."""
 
     def inner(values: np.ndarray) -> np.ndarray:
         columns = [

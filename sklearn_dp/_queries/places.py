@@ -102,8 +102,7 @@ class SumAndTotals(Query):
         """A unit adds a vector of length at most `limit`, a weight of at most `scale` and, where
         rows have weights of their own, at most `scale` to each of two more totals: (|sum| /
         limit)^2 + (weight / (2 scale))^2 + 2 (total / (4 scale))^2 <= 1 + 1/4 (+ 2/16). Each part
-        divided by the root of that times its scale, the length of the change is at most one.
-        """
+        divided by the root of that times its scale, the length of the change is at most one."""
         units, d, (of_sum, of_totals) = facts.units, facts.n_features, self.scales(facts.units)
         totals = [round_up(units.scale * scale) for scale in of_totals]
         l2 = np.append(np.full(d, round_up(facts.limit * of_sum)), totals)
@@ -112,8 +111,7 @@ class SumAndTotals(Query):
 
     @staticmethod
     def scales(units: UnitFacts) -> tuple[float, np.ndarray]:
-        """The claims of the sum, in limits, and the totals (t,), in units: the noise is in
-        proportion."""
+        """The claims of the sum, in limits, and the totals (t,), in units, like their noise."""
         totals = np.array(_TOTALS[: 3 if units.own_weights else 1])
         joint = math.sqrt(1 + float(np.sum(1 / totals**2)))
         return joint, totals * joint

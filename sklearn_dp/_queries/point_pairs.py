@@ -1,8 +1,8 @@
 """Points that are compared with each other, and the average of a friendly core of them.
 
-A few thousand points at most, all or a sample by coins of their numbers, come together at the place
-of the fit (:class:`PointPairs`). What is released of them: how many pairs are farther apart than
-public radii, and the average of those that a filter keeps (:mod:`.averages`).
+A few thousand points at most come together at the place of the fit (:class:`PointPairs`). Released
+are how many pairs are farther apart than public radii, and the average of those that a filter
+keeps.
 """
 
 import math
@@ -38,8 +38,7 @@ class Compared(NamedTuple):
 
 
 class PointPairs(PointQuery):
-    """For each of increasing radii (n,), the number of ordered pairs of points that are farther
-    apart, over the number of points; and these points, for the functions below alone."""
+    """Ordered pairs of points beyond each of increasing radii (n,), over n; and these points."""
 
     radii: np.ndarray
     coins: Coins | None = None
@@ -75,8 +74,7 @@ class PointPairs(PointQuery):
         """u = pairs / n moves by less than 2 when a point is added, removed or replaced. With P
         pairs among the n - 1 common points and q beyond the radius of the other one,
         u - u' = 2 q / n - P / (n (n - 1)), in (-1, 2). In steps of 2^-20; rounding down adds less
-        than one. In a sample a point is there or not.
-        """
+        than one. In a sample a point is there or not."""
         most, n = 2.0 ** (_PAIR_BITS + 1) + 1, len(self.radii)
         far = Claim.of_entries(most, n)
         return Claim(far.l2, 2.0**-_PAIR_BITS, most=most), Claim(math.inf)
@@ -105,12 +103,9 @@ def average_of_core(
     mean: Share,
     weighted: bool = False,
 ) -> Average | None:
-    """The average of those points that are within `radius` of most others, which is public or
-    released, by the zCDP filter; None if there seem to be too few.
-
-    Released are the number of points, which the noise of the filter is made for; a lower bound of
-    the size of the core; and its average, `weighted` or not. The filter is one of whole points.
-    """
+    """The average of those points that are within the released `radius` of most others, by the zCDP
+    filter, or None. Released are the number of points, a lower bound of the size of the core, and
+    its average, `weighted` or not."""
     exact = exact_of(compared)
     rho = number.left(session)
     # Adding a point changes the number of those in the sample by one or not at all.
@@ -138,8 +133,7 @@ def average_of_basic_core(
     size: Share,
     mean: Share,
 ) -> Average | None:
-    """Average the core of the basic filter, which draws no noise. Its cost with the average is that
-    of :func:`.averages.basic_average_budget`."""
+    """The average of the core of the basic filter: :func:`.averages.basic_average_budget`."""
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)

@@ -57,8 +57,7 @@ def prefix_claim(n_histograms: int, n_bins: int, units: UnitFacts) -> Claim:
 
     It adds to each one column of the root, shifted: its length is at most that of the first one.
     Rows of a unit have weights of sum at most `scale`, so by the triangle inequality a unit adds at
-    most scale times that. n histograms: sqrt(n) times as much.
-    """
+    most scale times that. n histograms: sqrt(n) times as much."""
     square = n_histograms * int(np.square(_factors(n_bins)[0]).sum())
     return Claim(round_up(round_up(math.sqrt(square)) * units.scale), units.step * 2.0**-_BITS)
 
@@ -86,8 +85,7 @@ class RankQuery(Query):
 
 
 class ColumnRanks(RankQuery):
-    """Ranks of values by column, moved between `low` and `high`: a value is in the bin whose lower
-    edge it reaches."""
+    """Ranks of values by column: in the bin whose lower edge it reaches, from `low` to `high`."""
 
     edges: np.ndarray  # (d, n_bins - 1), increasing
     low: np.ndarray  # (d,)

@@ -1,12 +1,9 @@
 """Numbers of rows and units of a table in parts, and samples of rows by coins of their numbers.
 
-Rows are numbered part after part, and groups by the order of their first rows, as in memory. So a
-unit draws the same, however the rows are cut into parts. A unit more shifts the numbers of those
-after it: draws are alike and independent of the rows, so this is as good as if it did not.
-
-A pass tells how many rows each part has (:class:`ByPart`), which is kept at the place of the fit
-and never released; each part then draws for its own rows. What goes to the parts is the seed of
-these coins, of which no noise is made.
+Rows are numbered part after part, and groups by the order of their first rows, as in memory. A unit
+more shifts the numbers of those after it: draws are alike and independent of the rows. How many
+rows each part has (:class:`ByPart`) is never released; what goes to the parts is the seed of these
+coins, of which no noise is made.
 """
 
 from collections.abc import Iterator
@@ -151,9 +148,8 @@ def unit_draws(session: PrivacySession, numbers: UnitNumbers) -> UnitDraws:
 def released_numbers(
     session: PrivacySession, entry: str, numbers: UnitNumbers, units: UnitFacts
 ) -> tuple[float, np.ndarray]:
-    """A noisy number of units, and their noisy `Units.totals`, in units, for all that the entry has
-    left. The number is the weight where rows have none of their own; else each of the four has
-    twice the noise of one release."""
+    """A noisy number of units, and their noisy `Units.totals`, for all that the entry has left.
+    Where rows have weights of their own, each of the four has twice the noise of one release."""
     if not units.own_weights:
         # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
         weight = int(numbers.totals[0])

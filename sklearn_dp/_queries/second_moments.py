@@ -33,8 +33,7 @@ class SecondMoment(Query):
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
         and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and limit^2 /
-        sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
-        """
+        sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1."""
         square, upper = (self.limit / self._coarse) ** 2, np.triu_indices(facts.n_features)
         most = round_up(square), round_up(square * math.sqrt(0.5))
         unit = (self._coarse * facts.unit) ** 2

@@ -1,4 +1,5 @@
-"""Are the tuples partitioned by far balls? A private test, and what may be done after it [1]_.
+"""Are the tuples partitioned by far balls? A private test, and what may be done after it (Cohen et
+al., ICML 2021, sections 4.1 and 4.2, with corrected constants and proofs).
 
 k balls are *far* at separation D if any two centers are at least D radii apart, and they partition
 a tuple if each of them holds exactly one of its points.
@@ -8,8 +9,8 @@ a tuple if each of them holds exactly one of its points.
 2. Count the tuples that the balls of each proposal do not partition, add noise, and let those
    proposals pass whose number is small (:func:`close_tuples`).
 3. Succeed if the noisy number of proposals that passed is near m.
-4. After a success, answer from the balls of the first one that passed: by
-   :func:`noisy_centers` or :func:`.k_averages.k_averages`.
+4. After a success, answer from the balls of the first one that passed: by :func:`noisy_centers` or
+   :func:`.k_averages.k_averages`.
 
 Released: the answer, and whether there is one. The balls stay unreleased, and neighbors may have
 quite different ones. By theorem W (:func:`release_if_private`), whatever is private for *every* two
@@ -17,38 +18,19 @@ sets of balls that nearly partition neighboring databases may run on them.
 
 A neighbor replaces one tuple: it changes each of the m counts by one at most, and is among the
 proposals with probability m / t. All is charged as one (epsilon, delta)-DP step, because the
-guarantee of the parts is conditional.
+guarantee of the parts is conditional. Points are integers on a public grid, so that distances are
+exact.
 
-Points are integers on a public grid, so that distances are exact. :func:`far_centers`
-calls this. Why friendly cores are the default although they compare all pairs: they find an answer
-for clusters that are a few times farther apart than tuples differ, and far balls for hundreds of
-times (figures below and in :mod:`.k_averages`).
+*Noisy centers*: one tuple with noise, after the test; section 4.4 of the paper with a scale that is
+private itself. How far each of its points is from the next one is released, through its logarithm,
+and noise is in proportion to that. A neighbor may have found the balls of another tuple. Both
+partition a common tuple, so their centers are near each other in proportion to these distances:
+that is the sensitivity.
 
-*Noisy centers*: one tuple with noise, after the test; section 4.4 of [1]_ with a scale that is
-private itself.
-
-1. The test finds a tuple whose balls partition nearly all tuples; this one is
-   released.
-2. Bring its points into a random order.
-3. Release how far each point is from the next one, through its logarithm.
-4. Add Gaussian noise to the points, for each in proportion to its released distance.
-
-A neighbor may have found the balls of another tuple. Both partition a common tuple, so their
-centers are near each other in proportion to these distances: that is the sensitivity.
-
-It is the fastest of the aggregators, and has not been seen to win. The logarithm of a distance has
-noise of about 16 k log(k / delta) / (epsilon D), which is a factor of the noise of the center; so
-the separation D has to be in the hundreds (:func:`default_separation`), and clusters as many times
-farther apart than the tuples differ. Measured on 5000 tuples of three centers that are 1.39 apart
-(``doc/benchmarks/tuples.md``, section "rivals"): where points are off by 0.001, noisy centers have
-no answer at epsilon = 1 and an error of 0.28 at epsilon = 4; a friendly core has errors of 0.00013
-and 0.00005. Where they are off by 0.00001, 0.32 against 0.000002 at epsilon = 1.
-
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021. PrivateTestCloseTuples and PrivateTestPartition
-   (sections 4.1, 4.2), with corrected constants and proofs.
+Neither has been seen to win over friendly cores (``doc/benchmarks/tuples.md``, section "rivals"),
+which find an answer for clusters that are a few times farther apart than tuples differ, and far
+balls for hundreds of times: the logarithm of a distance has noise of about 16 k log(k / delta) /
+(epsilon D), which is a factor of the noise of the center (:func:`default_separation`).
 """
 
 import math
@@ -81,12 +63,9 @@ _PAIR_ENTRIES = 2**22
 
 
 def unpartitioned(tuples: np.ndarray, proposal: np.ndarray, separation: float) -> int:
-    """Number of tuples that the balls about the points (k, d) of `proposal` do not partition.
-
-    The tuples (t, k, d) are integer-valued; one with a NaN is never partitioned. t if two points of
-    the proposal coincide: balls of radius 0 about the same center would be far from each other by
-    the letter, and yet tell nothing apart.
-    """
+    """Number of tuples (t, k, d), integer-valued, that the balls about the points (k, d) of
+    `proposal` do not partition; with a NaN never. t if two points of the proposal coincide: balls
+    of radius 0 about one center would be far from each other by the letter."""
     radii = gaps(proposal) * (_SAFE / separation**2)
     if not radii.min() > 0:
         return len(tuples)
@@ -103,11 +82,7 @@ def unpartitioned(tuples: np.ndarray, proposal: np.ndarray, separation: float) -
 def gaps(points: np.ndarray) -> np.ndarray:
     """Squared distance (k,) of each point (k, d) to the next one.
 
-    NaN where a point is not finite, inf for a single point: no proposals either way.
-
-    >>> gaps(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]))
-    array([25.,  1.,  1.])
-    """
+    NaN where a point is not finite, inf for a single point: no proposals either way."""
     square = cdist(points, points, "sqeuclidean")
     np.fill_diagonal(square, np.inf)
     return square.min(axis=1)
@@ -146,8 +121,7 @@ def constants_of(
     probability beta at most. Some proposal that leaves out more than `most` tuples passes with
     probability delta / 2 at most. The quorum is reached although none passed with probability
     delta / 2 at most, if m eps1 >= log(1 / beta) + log(2 / delta): the loop takes the smallest m
-    for which that holds.
-    """
+    for which that holds."""
     spare = 2.0 if discrete else 1.0
     wanted = -math.log(beta) - math.log(delta / spare)
     for m in range(1, t):
@@ -167,21 +141,14 @@ def constants_of(
 
 
 def answer_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
-    """Return the failure probability of the test and the budget of the answer, of an (epsilon,
-    delta)-DP whole.
-
-    The delta of the test, d of theorem W: the (1 + exp(epsilon)) d of its sum is half of delta.
-    Epsilon and delta of the answer: the other half of each. Rounded down, all three.
-    """
+    """The failure probability d of the test and the budget of the answer, of an (epsilon, delta)-DP
+    whole, rounded down: half of epsilon and delta each; (1 + exp(epsilon)) d is half of delta."""
     return delta / (2 * (1 + math.exp(epsilon))) * _SAFE, epsilon / 2 * _SAFE, delta / 2 * _SAFE
 
 
 def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Constants | None:
-    """The constants inside theorem W: half of epsilon, and half of beta for the test.
-
-    At least 2 l + 2 tuples, so that two balls which leave out l of them, on databases that differ
-    in one tuple, have a tuple in common that both partition.
-    """
+    """The constants inside theorem W: half of epsilon, and half of beta for the test. At least 2 l
+    + 2 tuples, so that two balls which leave out l of them share one that both partition."""
     constants = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
     return constants if constants is not None and t >= 2 * constants.most + 2 else None
 
@@ -192,11 +159,7 @@ def least_tuples(
     """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
 
     Epsilon and delta are those of the test and the answer together, for replacing a tuple; `beta`
-    is the chance of no answer on good tuples. Numbers beyond `most` are not tried.
-
-    >>> least_tuples(1.0, 1e-6), least_tuples(8.0, 1e-6)
-    (984, 169)
-    """
+    is the chance of no answer on good tuples. Numbers beyond `most` are not tried."""
     high = 4
     while high < most and inner_constants(high, epsilon, delta, beta) is None:
         high *= 2
@@ -222,11 +185,8 @@ def close_tuples(
     """PrivateTestCloseTuples: index of the first proposal that passes; None where the test fails.
 
     Only whether it is None may be released. That is eps1-DP for the proposals (m, k, d) and eps2-DP
-    for the tuples (t, k, d). All proposals are tried, always.
-
-    `own`: the proposals are some of the tuples. Only audits read it: a replaced tuple then moves
-    its own count as a proposal by more than one, which eps1 pays for.
-    """
+    for the tuples (t, k, d). `own`, for audits: the proposals are some of the tuples, and a
+    replaced one moves its own count by more than one, which eps1 pays for."""
     bad = np.array([unpartitioned(tuples, each, separation) for each in proposals])
     # Replacing a tuple changes, for each proposal but itself, whether it is partitioned: the
     # l1 distance is at most m. (What it does as a proposal costs eps1, below.)
@@ -249,8 +209,7 @@ def test_partition(
     """PrivateTestPartition: the points of a tuple whose balls nearly partition all, or None.
 
     epsilon-DP, as far as None is concerned. Think of the proposals as drawn from a copy of the
-    database: each of the two copies costs half. The centers (k, d) are no release.
-    """
+    database: each of the two copies costs half. The centers (k, d) are no release."""
     chosen = step.sample(len(tuples), constants.m)
     index = close_tuples(step, tuples[chosen], tuples, separation, constants, own=True)
     if index is None:
@@ -289,8 +248,7 @@ def release_if_private(
     most passing - most (m d / (2 m)). Failure is the constant None, and its probability is
     (epsilon / 2)-close. For the rest, P[result in Y, E] <= P[E] (e^{epsilon/2} p' + delta / 2), p'
     the probability of Y given E', and P[E] <= e^{epsilon/2} (P[E'] + d). In all
-    (epsilon, delta / 2 + (1 + e^epsilon) d), and that is delta.
-    """
+    (epsilon, delta / 2 + (1 + e^epsilon) d), and that is delta."""
     if not separation > LEAST_SEPARATION:
         raise ValueError("separation must be greater than 6.")
     if tuples.shape[1] < 2:
@@ -330,8 +288,7 @@ def noisy_centers(
     |ln M_i - ln M'_i| <= ln((D + 2) / (D - 2)). The scale is released through its logarithm (the
     published algorithm adds noise to M itself, of a size that depends on M, and is not private)
     and moved up so that it exceeds |c_i - c'_i| but for delta / (4 k); in units of it, the
-    stacked centers are within sqrt(k).
-    """
+    stacked centers are within sqrt(k)."""
     centers = centers[random_order(session, centers)]
     k, d = centers.shape
     reach = np.sqrt(gaps(centers))
@@ -353,8 +310,7 @@ def _noisy_scale(
 
     `reach` (k,) is M, the distance of each center to the next one.
     From |c - c'| <= (M + M') / D and M' <= M (D + 2) / (D - 2):
-    |c - c'| <= M (1 + (D + 2) / (D - 2)) / D = M (2 + 4 / (D - 2)) / D, which is `factor` M.
-    """
+    |c - c'| <= M (1 + (D + 2) / (D - 2)) / D = M (2 + 4 / (D - 2)) / D, which is `factor` M."""
     k = len(reach)
     steps = np.floor(np.log(reach) * _FINE_CENTERS)
     # ln M_i moves by at most ln((D + 2) / (D - 2)); two more steps for rounding. k of them.
@@ -377,8 +333,7 @@ def relative_noise(separation: float, k: int, epsilon: float, delta: float) -> f
     """Typical noise of a center, over its distance to the next one: public.
 
     The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M, moved
-    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation.
-    """
+    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation."""
     _, epsilon, delta = answer_budget(epsilon, delta)
     sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
     width = 2 * k / epsilon * _log_ratio(separation)
@@ -416,12 +371,10 @@ def far_centers(
 ) -> np.ndarray | None:
     """k points (k, d) less a center, of the tuples of a handle; or None.
 
-    The points of all tuples are within `radius` of the center, both public or released. The step
-    costs epsilon and delta; the test for far balls and its answer have those of `inner` for
-    replacing a tuple, which the caller proves to be the same. See :mod:`.separated_balls`;
-    `averages` for :func:`.k_averages.k_averages`, with boxes of that `resolution` in radii, and
-    else noisy centers. Each point is put on the integer grid on its own.
-    """
+    The points of all tuples are within the released `radius` of the center. The step costs epsilon
+    and delta; the test and its answer have those of `inner` for replacing a tuple, which the caller
+    proves to be the same. `averages`: :func:`.k_averages.k_averages`, with boxes of a `resolution`
+    in radii."""
     tuples = exact_tuples(rows, len(center)) - center
     grid = Grid.for_radius(radius)
     ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)

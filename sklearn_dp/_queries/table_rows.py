@@ -1,7 +1,5 @@
-"""The handle that algorithms have on a table: they ask, and let the parts find things out; no more.
-
-There is no way from here to a row, or to a sum that is not sealed. What can be seen is public.
-"""
+"""The handle that algorithms have on a table: they ask, and let the parts find things out; no
+more."""
 
 from typing import Any, NoReturn, Self
 
@@ -13,8 +11,7 @@ from ._query import Facts, GridFacts, Query, Step, applied, ask
 
 
 class TableRows:
-    """The rows of a table, as they came. There is one handle of them: it cannot be copied, and what
-    would be written to a file are the rows."""
+    """The rows of a table, as they came. There is one handle of them, which cannot be copied."""
 
     __slots__ = ("__table",)
 

@@ -1,14 +1,8 @@
-"""Scores of terrific balls: full inside, empty around, and not alone in the world [1]_.
+"""Scores of terrific balls (Kamath et al., NeurIPS 2019, definition 5.2); what these are, see
+:mod:`sklearn_dp._published.separated_gaussians.terrific`.
 
-A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
-next to none are within c r of its center but outside of it, and at least about t are farther away.
-
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; definition 5.2. The score there has a
-   bounded sensitivity for a ball that is public or released, and not for one about a data point
-   that is chosen without noise: moving this point moves the ball.
+The published score has a bounded sensitivity for a ball that is public or released, and not for one
+about a data point that is chosen without noise: moving this point moves the ball.
 """
 
 import numpy as np
@@ -16,7 +10,7 @@ import numpy as np
 from .._privacy._integers import exact_integers
 from .._privacy._sealed import Claim
 from .._rows.table import ROWS, Part
-from ._query import Facts, PointQuery, check_points
+from ._query import Facts, IntegerPoints, PointQuery
 from .grids import ACTIVE
 from .pairs import collected, neighbor_counts
 from .samples import Coins
@@ -30,28 +24,20 @@ def terrific_scores(
     One point more or less moves one of the three disjoint counts by one, so for a fixed ball the
     score moves by at most one. The published count of points within c r is the same, as
     ``around`` is what is not inside. Without the cap of ``around`` the score would have no lower
-    bound, and the sum of :class:`LargestScores` no bounded sensitivity.
-
-    Five inside, none around, nine outside; then two around, which costs two; then too few inside.
-
-    >>> terrific_scores(np.array([5, 5, 3]), np.array([0, 2, 0]), 9, t=4)
-    array([4, 2, 3])
-    """
+    bound, and the sum of :class:`LargestScores` no bounded sensitivity."""
     return np.minimum(np.minimum(np.minimum(inside, outside), t), t - np.minimum(around, t))
 
 
 class BallScores(PointQuery):
-    """The scores of balls of active points about centers (m, q), of squares (r,), which are to be
-    empty up to larger ones; and a public `tilt` (r,) more: (m r,)."""
+    """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; a `tilt`."""
 
-    centers: np.ndarray
+    centers: IntegerPoints
     near: np.ndarray
     wide: np.ndarray
     t: int
     tilt: np.ndarray
 
     def _check(self) -> None:
-        check_points(self.centers)
         if not (self.near <= self.wide).all():
             raise ValueError("what is around a ball is not inside of it.")
 
@@ -61,8 +47,7 @@ class BallScores(PointQuery):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         """One pass: each squared distance falls into a cell between two of all the radii, and sums
-        of cells from the left are the counts of balls. That is m searches for a row, where
-        comparing with each radius would take 2 m r comparisons."""
+        of cells from the left are the counts of balls."""
         rows, active, every = part[ROWS], part.state.get(ACTIVE), self._every
         m, width, directions = len(self.centers), len(every) + 1, -2.0 * self.centers.T
         counts, offset = np.zeros((m, width), dtype=np.int64), np.arange(m) * width
@@ -92,8 +77,7 @@ class BallScores(PointQuery):
 
 
 class LargestScores(PointQuery):
-    """t L(r) for each radius: the sum of the t largest scores of balls about active points, or
-    those of a sample. Each is between 0 and t**2; short of t points, the missing scores are 0."""
+    """t L(r) for each radius: the sum of the t largest scores of balls about points."""
 
     radii: np.ndarray
     ratio: float

@@ -1,15 +1,13 @@
 """Pairs of unordered k-tuples of points, and the average of those that match most others.
 
-The tuples are the centers that non-private k-means finds on random blocks of the rows: their number
-is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a tuple
-from each of some clients: then their number is private, and one is added or removed.
+The tuples are centers of random blocks of the rows: their number is public, and a unit replaces
+one. Or they are units themselves: then their number is private, and one is added or removed.
 
 Two tuples match if each point has a partner in the other tuple that is nearer to it than gamma
-times all others; their distance is the Frobenius norm of the difference after matching
-(:func:`matched_distances`). A neighbor changes one tuple, hence one row and one column of the
-matrix of distances: every other tuple gains or loses one friend at most. The average
-(:func:`average_of_core`) is private only for cores of which any two tuples have a common friend;
-the filter (:mod:`.averages`) guarantees that on both neighbors, but for a probability delta.
+times all others; their distance is the Frobenius norm of the difference after matching. A neighbor
+changes one row and one column of the matrix of distances: every other tuple gains or loses one
+friend at most. The average is private only for cores of which any two tuples have a common friend;
+the filter (:mod:`.averages`) guarantees that on both neighbors, but for delta.
 """
 
 import math
@@ -40,12 +38,9 @@ _PAIR_BITS = 20
 
 class TuplePairs(PointQuery):
     """For each radius of an increasing grid a score that is about 0 or less where most pairs of
-    tuples are friends; and the pairs themselves, for :func:`average_of_core` alone.
-
-    The rows are tuples of points about the `center`; one with a NaN, or that is not active, is
-    nobody's friend. Of a public number of tuples, `n_tuples`, one is replaced; None: the number is
-    private, and one comes or goes.
-    """
+    tuples are friends; and the pairs, for :func:`average_of_core` alone. One with a NaN, or not
+    active, is nobody's friend. Of a public number `n_tuples` one is replaced; None: one comes or
+    goes."""
 
     center: np.ndarray
     gamma: float
@@ -91,8 +86,7 @@ class TuplePairs(PointQuery):
         pairs. Of a private one it is strangers / t - t / 4, in steps of 2^-20. With P strangers
         among the t - 1 common tuples and q of the other one, u = strangers / t moves by 2 q / t -
         P / (t (t - 1)), in (-1, 2), and t / 4 by 1/4: the difference by less than 2. Rounding down
-        adds less than a step.
-        """
+        adds less than a step."""
         fixed, n = self.n_tuples, len(self.radii)
         most = 2.0 ** (_PAIR_BITS + 1) + 1 if fixed is None else 2.0 * (fixed - 1)
         return Claim.of_entries(most, n), Claim(math.inf), Claim(math.inf)
@@ -101,22 +95,18 @@ class TuplePairs(PointQuery):
 def average_of_core(
     session: PrivacySession, pairs: TuplePairs, answer: Any, reach: float
 ) -> Average | None:
-    """Average of the tuples that are within a released `reach` of more than half of the others.
+    """Average of the tuples that are within a released `reach` of more than half of the others,
+    flat (k d,), with its noise; None: too few tuples survived.
 
-    With its noise, as flat tuples (k d,); None: too few tuples survived. What is kept is not
-    released. The points of every kept tuple come into the order of the first one, then all into one
-    random order. Released are a lower bound of the size of the core and the average; of a private
-    number of tuples, also that number.
+    The points of every kept tuple come into the order of the first one, then all into one random
+    order. Released are a lower bound of the size of the core and the average; of a private number
+    of tuples, also that number.
 
-    After [1]_ (sections D.2 to D.4), corrected: twice the noise for a replacement, one radius in
-    the Frobenius norm, alignment to the first tuple of the core: two survivors X, Y share a friend
-    W, so with the permutation of the matching ``|X - pi(Y)|_F <= 2 R``, whichever common friend and
-    whichever reference is taken. Beyond a gamma of 1/5 matchings need not compose, and the
-    alignment could differ between neighbors in more than one tuple.
-
-    .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
-       differentially private aggregation", ICML 2022.
-    """
+    After FriendlyCore (ICML 2022, sections D.2 to D.4), corrected: twice the noise for a
+    replacement, one radius in the Frobenius norm, alignment to the first tuple of the core: two
+    survivors X, Y share a friend W, so with the permutation of the matching ``|X - pi(Y)|_F <= 2
+    R``, whichever common friend and whichever reference is taken. Beyond a gamma of 1/5 matchings
+    need not compose, and the alignment could differ between neighbors in more than one tuple."""
     _, distances, tuples = (exact_of(each) for each in answer)
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
     units = answer[0].units
@@ -153,13 +143,11 @@ def _private_core(session: PrivacySession, friends: np.ndarray, units: UnitFacts
 
 
 def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
-    """Every tuple in the order of the first one, then all in one random order.
+    """Every tuple in the order of the first one, then all in one random order, which is recorded.
 
     Another first tuple reorders all of them alike, which the random order absorbs. A core that
     cannot be aligned happens only within delta; it is replaced by an empty one, so that the failure
-    shows through the released size alone. The order is recorded, so that an audit can tell which
-    arrangements of two neighbors belong together.
-    """
+    shows through the released size alone."""
     k = core.shape[1]
     aligned = core
     if len(core):
@@ -172,19 +160,16 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
 
 
 def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
-    """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf.
-
-    A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
-    are added in another order. So what is found for a pair is a function of these two tuples and of
-    their order alone, wherever the tiles end. A tuple that does not match itself has inf too.
-    """
+    """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf. A pair
+    is compared once, the earlier tuple first, and mirrored."""
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
     step = max(1, math.isqrt(_PAIR_ENTRIES) // k)
     for row in range(0, t, step):
         for column in range(row, t, step):
             one, other = slice(row, row + step), slice(column, column + step)
-            distances[one, other] = match_distances(tuples[one], tuples[other], gamma)
+            squares = _tuple_distances(tuples[one], tuples[other])
+            _, distances[one, other] = _matches(squares, gamma)
     upper = np.triu(distances)
     return upper + np.triu(distances, 1).T
 
@@ -198,8 +183,7 @@ def match_gamma(
     ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i: it can only be the map to the nearest
     neighbor. Tuples with a NaN match nothing. With the matches, the permutations (a, b, k), the
     index in ``Y[q]`` of the partner of ``X[p, i]``, and the Frobenius distances (a, b) of the
-    matched tuples, inf where they do not match.
-    """
+    matched tuples, inf where they do not match."""
     if not 0 < gamma <= 1:
         raise ValueError("gamma must lie in (0, 1].")
     square = _tuple_distances(X, Y)
@@ -207,14 +191,8 @@ def match_gamma(
     return match, square.argmin(axis=2).transpose(1, 2, 0), distance
 
 
-def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
-    """The third part of :func:`match_gamma` alone."""
-    return _matches(_tuple_distances(X, Y), gamma)[1]
-
-
 def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Squared distances (k, a, k, b), inf where a point is not finite: fast in loops over
-    centers."""
+    """Squared distances (k, a, k, b), inf where a point is not finite."""
     (a, k, d), b = X.shape, len(Y)
     X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
     square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)

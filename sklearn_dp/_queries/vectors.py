@@ -1,7 +1,4 @@
-"""Clipped vectors of columns as they came: their ranks, their sums, and how many rows are beyond.
-
-A row is a function of its values alone, elementwise: no product of matrices decides anything.
-"""
+"""Clipped vectors of columns as they came, elementwise: ranks, sums, and rows beyond ends."""
 
 import math
 from typing import Any
@@ -25,8 +22,7 @@ _ROUNDED = 1e-5  # of the side of public bounds: what rounding may exceed
 
 
 class UnitTotals(Query):
-    """The weight of all units; where rows have weights of their own, the number of units (0 where
-    these are groups: no part knows it), and all of `Units.totals`."""
+    """The weight of all units; with own weights, their number (0 of groups), `Units.totals`."""
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         units = part.units
@@ -47,8 +43,7 @@ class UnitTotals(Query):
 
 
 class Vectors(Public):
-    """The vector that is computed from a row: the offsets of columns, over their reach, and powers
-    of their magnitudes, less a shift, times a weight. Arrays are (d,)."""
+    """Vectors of rows: offsets over their reach, and powers of these, shifted, weighted."""
 
     columns: np.ndarray  # which of the table
     low: np.ndarray  # ends that entries are clipped to
@@ -63,8 +58,7 @@ class Vectors(Public):
 
     @property
     def half(self) -> np.ndarray:
-        """The unit of offsets. The reach is from the center to the farther end; 1 where both ends
-        are the same."""
+        """The unit of offsets, from the center to the farther end; 1 where the ends are equal."""
         reach = np.maximum(self.high - self.center, self.center - self.low)
         return np.where(reach > 0, reach, 1.0) * self.relative
 
@@ -94,17 +88,15 @@ class Vectors(Public):
         return vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1)
 
     def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-        """The vectors as integers, rounded toward zero, and their exact squared norms. Entries are
-        at most 1, which is at most `LIMIT` steps, and shifts leave half of the others at most."""
+        """The vectors, of entries up to 1, as integers, toward zero; their exact squared norms."""
         if len(self.columns) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         steps = np.trunc(self(rows) * (1.0 / grid.unit))
         return steps, row_norms_squared(steps, 1.001 / grid.unit)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Which entries are below and above the ends (n, 2 d), by more than rounding, as integers:
-        of length at most `_WHOLE` for a row. Public ends come first: how far an entry is beyond
-        them makes no difference to what is counted of released ones, which have priority."""
+        """Which entries are below and above the ends (n, 2 d), by more than rounding, as integers,
+        of length at most `_WHOLE` for a row. Public ends have priority over released ones."""
         x, off = np.asarray(rows, dtype=np.float64)[:, self.columns], self.high - self.low
         least, most = (self.low, self.high) if self.outer is None else self.outer
         inside = np.clip(x, least, most)
@@ -123,8 +115,8 @@ def _of_one_row(flags: np.ndarray) -> np.ndarray:
 
 
 class Outside(Query):
-    """How many rows are beyond a box in each column, or beyond a ball: in steps of `_WHOLE` to a
-    row, which counts less in each column the more it is beyond. And the weight of all units."""
+    """How many rows are beyond a box in each column, or beyond a ball, in `_WHOLE` steps to a row,
+    which counts less in each the more it is beyond; and the weight of all units."""
 
     domain: Domain
 

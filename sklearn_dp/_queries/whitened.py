@@ -1,16 +1,10 @@
 """Counts, sums and second moments of whitened, clipped rows, and bins of their whitened lengths.
 
-Whitening maps a row to where a released component would be a standard normal: subtract the center,
-take coordinates along the axes, divide by the scales. Which component a row counts for, and with
-what weight, is decided there. A neighbor must not change such a decision about another row, so the
-whitening of a row is an exact product with an integer basis, and elementwise from there: a function
-of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
-may add in another order when there is a row more.)
-
-The weights of a row in the components sum to at most one, whatever they are. So all components
-together cost what one costs.
-
-Labels say which component a row is of, by released numbers, where whitening has not begun.
+Whitening maps a row to where a released component would be a standard normal. Which component a row
+counts for, and with what weight, is decided there. The whitening of a row is an exact product with
+an integer basis, and elementwise from there: a function of the row and of released values alone,
+bit for bit. The weights of a row in the components sum to at most one, so all components together
+cost what one costs.
 """
 
 import math
@@ -27,7 +21,7 @@ from .._privacy._units import Units
 from .._rows.bins import bins_of, counted
 from .._rows.row_sums import nearest, to_centers
 from .._rows.table import ROWS, Part
-from ._query import CellQuery, Facts, Public, Query, Several, Step, check_points
+from ._query import CellQuery, Facts, IntegerPoints, Public, Query, Several, Step
 
 LABELS = "component labels"
 """Name of the labels (n,) in the state of a part."""
@@ -36,10 +30,7 @@ LABELS = "component labels"
 class NearestLabels(Step):
     """Each row has the number of the nearest of integer centers (k, d)."""
 
-    centers: np.ndarray
-
-    def _check(self) -> None:
-        check_points(self.centers)
+    centers: IntegerPoints
 
     def on(self, part: Part) -> Part:
         return part.having(**{LABELS: nearest(part[ROWS], self.centers)[0]})
@@ -48,11 +39,8 @@ class NearestLabels(Step):
 class LabelDistances(CellQuery):
     """Weights in bins of distances from the centers of labels, one by one: (k n_bins,)."""
 
-    centers: np.ndarray  # (k, d), integers
+    centers: IntegerPoints  # (k, d), integers
     edges: np.ndarray  # (n_bins + 1,)
-
-    def _check(self) -> None:
-        check_points(self.centers)
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         labels, n_bins = part[LABELS], len(self.edges) - 1
@@ -86,13 +74,12 @@ _COARSE = 2.0**-15  # what squares are rounded by before they are squared
 class Whitening(Public):
     """A released component: what rows are whitened by."""
 
-    center: np.ndarray  # (d,), integers
+    center: IntegerPoints  # (d,), integers
     axes: np.ndarray  # (d, d), orthonormal columns
     scales: np.ndarray  # (d,), standard deviations along the axes
     weight: float = 1.0  # released number of units
 
     def _check(self) -> None:
-        check_points(self.center[None])
         lengths = np.einsum("ij,ij->j", self.axes, self.axes)
         if not (np.abs(lengths - 1) < 1e-3).all() or not (self.scales > 0).all():
             raise ValueError("axes must have the length one, and scales be positive.")
@@ -107,22 +94,19 @@ class Whitening(Public):
 
         Exact: rows and centers of at most 2**25 and axes of 2**26 give integers of at most 2**51,
         and so is every sum of some of their terms, by Cauchy and Schwarz. Their difference is that
-        of the row and the center, and below 2**53.
-        """
+        of the row and the center, and below 2**53."""
         basis = np.rint(self.axes * _BASIS).T
         products = basis @ x.T
         products -= (basis @ self.center)[:, None]
         return products
 
     def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
-        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard deviation:
-        elementwise."""
+        """Integer whitened coordinates (d, n) of exact products, `steps` to a deviation."""
         white = products * (steps / (_BASIS * self.scales))[:, None]
         return np.trunc(white, out=white)
 
     def squares(self, products: np.ndarray) -> np.ndarray:
-        """Squared whitened lengths (n,) of exact products: exact integers over the square of a
-        step."""
+        """Squared whitened lengths (n,) of exact products: exact integers over squared steps."""
         # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
         farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
         white = self.whitened(products, _FINE)
@@ -135,15 +119,14 @@ class Whitening(Public):
 
 
 class WhitenedMoments(Query):
-    """Moments of each of k components: its counts (k,), sums (k, d) of whitened rows and second
-    moments (k, p) of these; clipped to two radii, of sums and of second moments.
+    """Moments of k components: counts (k,), sums (k, d) of whitened rows and second moments (k, p)
+    of these; clipped to two radii.
 
-    Rows have the weights of their components: of their labels (`labeled`), of what a part holds, or
-    :func:`component_weights`. What a part holds of either is gone afterwards. A second moment is an
-    upper triangle, a diagonal ("diag"), a trace ("spherical"), or one triangle for all ("tied").
-    With `fourths` it is one vector: of these, and of sums (k, d) of the fourth powers of columns
-    over their standard deviations, of rows clipped to the second radius.
-    """
+    Rows have the weights of their components: of their labels (`labeled`), of what a part holds
+    until then, or :func:`component_weights`. A second moment is an upper triangle, a diagonal
+    ("diag"), a trace ("spherical"), or one triangle for all ("tied"). With `fourths` it is one
+    vector: of these, and of sums (k, d) of the fourth powers of columns over their standard
+    deviations."""
 
     components: tuple[Whitening, ...]
     radii: tuple[float, float]
@@ -240,9 +223,8 @@ class WhitenedMoments(Query):
 
 
 class WhitenedDistances(Query):
-    """For each of k components, the weights of rows in bins of whitened lengths: (k, bins). Where
-    there are several, the weights of rows are kept for :class:`WhitenedMoments`, which asks of the
-    same ones next."""
+    """For each of k components, the weights of rows in bins of whitened lengths: (k, bins). The
+    weights are kept for :class:`WhitenedMoments`, which asks of the same ones next."""
 
     components: tuple[Whitening, ...]
     edges: np.ndarray  # (bins + 1,), increasing
@@ -266,8 +248,8 @@ class WhitenedDistances(Query):
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """The weights of a row sum to at most one, each in one bin of its component: it adds a
-        non-negative vector of l1 norm at most one, and so does a unit, whose rows have weights of
-        sum at most one."""
+        non-negative vector of l1 norm at most one, and so does a unit, of rows of weights up to
+        one."""
         return (Claim(WEIGHT_STEPS, 1 / WEIGHT_STEPS, l1=WEIGHT_STEPS),)
 
 
@@ -279,8 +261,7 @@ def component_weights(
     `squares` are those of each component, and not asked for where there is one. They are exact
     (entries of at most 2**20, sums below 2**53), and everything after them is elementwise in a
     fixed order, so that a row's weights depend on nothing but that row. (scipy's exp2 is a scalar
-    function; numpy's own may differ by lane.)
-    """
+    function; numpy's own may differ by lane.)"""
     if len(components) == 1:
         return np.full((n_rows, 1), WEIGHT_STEPS, dtype=np.int32)
     weights = np.empty((len(components), n_rows), dtype=np.int32)
@@ -300,8 +281,7 @@ def component_weights(
 
 
 def _share(bits: np.ndarray) -> np.ndarray:
-    """Two to the power of numbers of which the largest is 0 in each row; 0 below 2**-64, which adds
-    nothing to sums."""
+    """Two to the power of numbers, the largest of which is 0 in each row; 0 below 2**-64."""
     share, near = np.zeros(bits.shape), np.flatnonzero(bits > -64.0)
     share[near] = exp2(bits[near])
     return share
@@ -328,8 +308,7 @@ def _clipped(
 
 
 def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Integer columns times factors of at most one, rounded toward zero; not copied where all are
-    one."""
+    """Integer columns times factors of at most one, toward zero; not copied where all are one."""
     if (factors == 1.0).all():
         return white
     white = white * factors
@@ -337,8 +316,7 @@ def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 
 def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
-    """The entries of the sum of x x^T that a form has, exact: squares of at most 2**30, 2**16 of
-    them."""
+    """The entries of the sum of x x^T that a form has, exact: 2**16 squares of at most 2**30."""
     if form == "diag":
         return exact_integers(np.square(x).sum(axis=0))
     if form == "spherical":

@@ -1,8 +1,4 @@
-"""Topics of rows, and the words of their texts: how many units have which.
-
-The text of a row belongs to it, and so does its topic, by released centers. What counts of a text
-is a function of that text alone; of a unit with several texts, so many words that differ count.
-"""
+"""Topics of rows, and the words of their texts: how many units have which, by that text alone."""
 
 import re
 from collections import Counter
@@ -57,11 +53,8 @@ class TopicSizes(CellQuery):
 
 
 class TopicWords(Query):
-    """The number of units that have a word in a topic, of all pairs; a unit is in at most `most`.
-
-    Where the words are `listed`, a count for each topic and word; else pairs by their names. A row
-    without a text has the names of its columns, as far as it is positive there.
-    """
+    """The number of units that have a word in a topic; a unit is in at most `most` pairs. Where the
+    words are `listed`, a count for each pair; else by names. Columns are words without a text."""
 
     n_topics: int
     most: int
@@ -92,8 +85,7 @@ class TopicWords(Query):
         return (counts.ravel(),)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A unit adds one to at most `most` counts, whatever it weighs, and nothing to the others:
-        which ones follows from its own rows."""
+        """A unit adds one to at most `most` counts, whatever it weighs, by its own rows."""
         return (Claim.of_entries(1.0, self.most),)
 
     def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
@@ -103,11 +95,8 @@ class TopicWords(Query):
 
 
 def counted_pairs(parts: Iterable[tuple], most: int) -> Counter[tuple[int, str]]:
-    """The number of units that have a word in a topic; parts are (units, topics, words) of rows.
-
-    Of a unit, first the first keyword of each of its texts, then the second of each, and so on:
-    pairs that differ, until there are `most` of them. None for the units: each row is one.
-    """
+    """The number of units that have a word in a topic, of rows or parts (units, topics, words). Of
+    a unit the first keyword of each of its texts, then the second of each, up to `most` pairs."""
     rows, counts = [], Counter[tuple[int, str]]()
     for units, topics, words in parts:
         if units is None:  # words of a text differ
@@ -139,8 +128,7 @@ def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> l
     """The first `most` different words of a text, or of a list of words.
 
     `known`, if it is not None, holds all words that count; of others those `left_out`, and long
-    ones, do not. What is neither a text nor a list has no words.
-    """
+    ones, do not. What is neither a text nor a list has no words."""
     words: Any = ()
     if type(text) in (str, np.str_):
         words = _TOKEN.findall(text.lower())

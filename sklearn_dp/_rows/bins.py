@@ -25,8 +25,7 @@ def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
 def counted(
     cells: Callable[[slice], np.ndarray], n_rows: int, units: Units, n_cells: int
 ) -> np.ndarray:
-    """Exact weight in each cell that is not negative, as int64 steps; cells are found piece by
-    piece."""
+    """Exact weight in each cell that is not negative, as int64 steps, piece by piece."""
     counts = np.zeros(n_cells, dtype=np.int64)
     for part in row_slices(n_rows, 1):
         counts += weighted_bincount(cells(part), units.take(part), n_cells)
@@ -34,8 +33,7 @@ def counted(
 
 
 def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons of
-    squares: a root would be rounded."""
+    """The bin of each squared length, by comparisons of squares; the last one takes all beyond."""
     inner = np.square(edges[1:-1])
     if len(inner) > _FEW_EDGES:
         return np.searchsorted(inner, squared, side="right")

@@ -1,9 +1,5 @@
-"""Categories: what a single value says, whatever else is in its column.
-
-A text is the category that it spells, and no number that it may read as: "01", "1" and 1 are three.
-A table may have been made texts, or floats, by whoever has read it from a file: where rows are
-looked up in known categories, a value that is none of them is compared as a number.
-"""
+"""Categories: what a single value says, whatever else is in its column. A text is the category that
+it spells: "01", "1" and 1 are three."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable
@@ -26,8 +22,7 @@ _EXACT = 2.0**64  # integers that are shown without an exponent
 
 
 def keys_of(values: Iterable[Any]) -> list[Hashable]:
-    """Return the keys by which the values of a column are compared: each is a function of that
-    value."""
+    """The keys by which the values of a column are compared: each is a function of that value."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
         values = values.tolist()
     return [_key(value) for value in unwrapped(list(values))]
@@ -95,8 +90,7 @@ def in_order(codes: list[bytes], counts: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _rank(value: Any) -> tuple:
-    """Return a sort key for numbers, texts and None, which Python does not compare with each
-    other."""
+    """A sort key for numbers, texts and None, which Python does not compare with each other."""
     if value is None:
         return (2,)
     return (1, value) if isinstance(value, str) else (0, value)
@@ -132,15 +126,11 @@ def _number(text: str) -> Any:
 
 
 def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
-    """A function from values to the numbers of their categories, -1 for others, each by itself.
-
-    A table may have been read with another type than its categories. So a text that is no category
-    counts as the number or truth value that it reads as, these as the text that spells them, and a
-    float as the integer that it is the nearest one to; where only one category is meant.
+    """A function from values to the numbers of their categories, -1 for others, each by itself. A
+    value that is no category counts as what it reads as, or is spelled, where one is meant.
 
     >>> finder(["01", 2, 2**53 + 1])(["01", "1", "2", 2.0, "2.0", 1, 2.0**53, 2**53, "x", None])
-    [0, -1, 1, 1, 1, 0, 2, -1, -1, -1]
-    """
+    [0, -1, 1, 1, 1, 0, 2, -1, -1, -1]"""
     known = {key: place for place, key in enumerate(keys_of(categories))}
     spelled: dict[Any, list[str]] = {}
     rounded: dict[float, list[int]] = {}

@@ -1,8 +1,5 @@
-"""Nearest centers of rows, and distances to them, row by row.
-
-They are post-processing of released centers, and not private where the rows are: a fit hands them
-to the user of its rows (`labels_`), and computes nothing of them.
-"""
+"""Nearest centers of rows, and distances to them, row by row: for the user of the rows (`labels_`),
+and for nothing else of a fit."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,13 +24,12 @@ def nearest_seen(X: Any, centers: np.ndarray, rows_of: Callable[[Any], Any]) -> 
 
 @row_guard
 def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
-    """Index (int32) of the nearest of some released points for each finite row, none of no rows.
+    """Index (int32) of the nearest of some released points for each finite row, the lowest of
+    equals.
 
-    A function of the row alone, the lowest index among equals. A matrix product is fast, and twice
-    as fast in float32, but it is rounded, and its bits depend on the other rows. So it decides only
-    where all other points are farther by more than what rounding can do. Other rows are compared by
-    sums of their squared differences, in a fixed order.
-    """
+    A function of the row alone. A matrix product is fast, but its bits depend on the other rows. So
+    it decides only where all other points are farther by more than what rounding can do. Other rows
+    are compared by sums of their squared differences, in a fixed order."""
     if not isinstance(X, SparseRows) or not X.width:
         return _of_dense(X, points)
     labels, unsure = _of_entries(X, points)
@@ -121,11 +117,8 @@ def _saturated(rows: np.ndarray, kind: Any) -> np.ndarray:
 
 
 class _ByProduct:
-    """The nearest of some points to each row by a matrix product, and whether others may be nearer.
-
-    What is compared is |x - c|^2 - |x - m|^2 = -2 x.(c - m) + (c - m).(c + m). With m the mean of
-    the points, the products are no larger than they need be, and few rows are unsure.
-    """
+    """The nearest of some points to each row by a matrix product, and whether others may be nearer:
+    -2 x.(c - m) + (c - m).(c + m), with the mean m of the points, leaves few unsure."""
 
     def __init__(self, points: np.ndarray, kind: Any) -> None:
         self.kind, self.type = kind, np.finfo(kind)
@@ -137,8 +130,7 @@ class _ByProduct:
         self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, points)]
 
     def __call__(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Indices for rows of that type, or sparse ones, and the places of those that may be
-        wrong."""
+        """Indices for rows of that type, or sparse ones, and the places of the unsure ones."""
         scores = np.ascontiguousarray(self.directions @ rows.T)
         scores += self.lengths
         limit = scores.min(axis=0)
@@ -153,8 +145,7 @@ class _ByProduct:
         With unit roundoff u, the score of a row of length r, which may have been rounded itself, is
         off by at most (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
         (d + 4) u (r + |c|)^2. And numbers that are too small are rounded to zero. Where some may
-        overflow, that is infinite, and all rows are unsure.
-        """
+        overflow, that is infinite, and all rows are unsure."""
         d = rows.shape[1]
         if self.type.bits == 64:  # the fastest bound; that of float32 must not be so loose
             entries = rows.data if issparse(rows) else rows

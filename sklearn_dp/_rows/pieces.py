@@ -1,8 +1,5 @@
-"""Tables that come in pieces, and what is kept beside them: in memory, or in a file if large.
-
-Sizes are not hidden from whoever watches this process: a file tells that there are many rows, as
-the time and the memory of a fit do (`SECURITY.md`).
-"""
+"""Tables that come in pieces, and what is kept of them: in memory, or in a file if large, which
+tells that there are many rows, as time and memory do (`SECURITY.md`)."""
 
 import mmap
 import tempfile
@@ -21,8 +18,7 @@ _ALIGNED = 64
 
 
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
-    """Copies of arrays of rows, of one width and type, each of which is read once. Beyond 256 MB in
-    a temporary file without a name, which goes away with the last of its views."""
+    """Copies of arrays of rows, each of which is read once; beyond 256 MB in a nameless file."""
     held, rest = _up_to_limit(map(np.array, pieces))  # others may fill the same array again
     return held if rest is None else np.split(*_in_file(chain(_let_go(held), rest), "r"))
 
@@ -67,10 +63,8 @@ def _in_file(pieces: Iterable[np.ndarray], mode: Any) -> tuple[np.ndarray, np.nd
 
 
 class ArraysBeside:
-    """Arrays that parts keep from one pass to the next, in temporary files where they are large.
-
-    They are written, not stored through the mapping: a disk that is full raises an error then.
-    """
+    """Arrays that parts keep from one pass to the next, in temporary files where they are large,
+    into which they are written: a full disk raises an error then."""
 
     def __init__(self) -> None:
         self._file: Any = None

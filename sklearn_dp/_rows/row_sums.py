@@ -1,9 +1,5 @@
-"""Exact functions of integer rows, and sums of them: distances, clipped residuals, counts.
-
-Each is a function of one row and of released values, bit for bit (:mod:`.rows` says why and how).
-Nothing here releases anything: :func:`clipped_sums` and :func:`square_sums` are the exact
-statistics that callers hand to the session, with what a unit adds to them.
-"""
+"""Exact functions of integer rows, and sums of them: distances, clipped residuals, counts; each of
+one row and of released values, bit for bit (:mod:`.rows`)."""
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -19,8 +15,7 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest, of lowest index, of integer centers (k, d) of norm at most 2**25, and the
-    squared distance to it, exactly; unreleased."""
+    """The nearest, lowest, of integer centers (k, d), and its squared distance, exactly."""
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows)
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
@@ -41,9 +36,8 @@ def lines(directions: np.ndarray, x: np.ndarray | NearRows) -> np.ndarray:
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it. A
-    row of scores for each center: whole rows are compared faster than short columns. NaN is no
-    score; where all are, the index is 0."""
+    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it.
+    NaN is no score; where all are, the index is 0."""
     best, k = np.fmin.reduce(scores, axis=0), len(scores)
     # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
     ranks = np.arange(k, 0, -1, dtype=np.min_scalar_type(k)).reshape(-1, *[1] * best.ndim)
@@ -73,8 +67,7 @@ def clipped_sums(
 
     `squared` are the squared lengths of the residuals, where they are known. In steps of
     2**-WEIGHT_BITS of the grid: a unit adds residuals of total length, each over its limit, of at
-    most 2**WEIGHT_BITS.
-    """
+    most 2**WEIGHT_BITS."""
     # f (x - c) is at most 2**36, and so are f x and f c.
     exact = sum_type(rows.n_rows, 36)
     sums, mass = np.zeros(centers.shape, dtype=exact), np.zeros(len(centers), dtype=exact)
@@ -119,8 +112,7 @@ def square_sums(
     """Exact sums of min(squared, cap) / cap for each label, of which none is negative.
 
     In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its rows
-    have one; with several they share them out, as their weights sum to one at most.
-    """
+    have one; with several they share them out, as their weights sum to one at most."""
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
     # A row adds at most min(squared, cap) / cap <= 1 of the steps: only while the quotient is one.
     with np.errstate(over="ignore", divide="ignore"):

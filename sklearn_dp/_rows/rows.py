@@ -1,12 +1,10 @@
 """Integer rows on a public grid, served in chunks, and exact functions of each row.
 
-Everything here is a function of one row and of released values, bit for bit: operands are
-integers whose products and sums stay within 2**53, or the operation is elementwise. So nothing
-that is decided about a row depends on the other rows, on their order or on the size of the chunks
-(see `sklearn_dp._privacy._grid`).
-
-Why this matters: a floating-point matrix product may change in its last bits when a row is
-appended. A near-tie could then send *other* rows to another center, and no sensitivity covers that.
+Everything here is a function of one row and of released values, bit for bit: operands are integers
+whose products and sums stay within 2**53, or the operation is elementwise (see
+`sklearn_dp._privacy._grid`). A floating-point matrix product may change in its last bits when a row
+is appended: a near-tie could then send *other* rows to another center, and no sensitivity covers
+that.
 
 The numbers, in grid steps: a row and a center have a norm of at most 2**25 about the origin of the
 rows. By Cauchy and Schwarz every product of two of them, and every partial sum of one, is at most
@@ -14,11 +12,8 @@ rows. By Cauchy and Schwarz every product of two of them, and every partial sum 
 BLAS adds them up. Chunks have at most 2**16 rows, so that sums over them stay below 2**53 too, and
 are then added up as integers.
 
-The rows themselves are unreleased; :mod:`.row_sums` makes sums of them.
-
-Rows of a source are made anew in each pass, in dense chunks, or near one row. Sparse rows go to the
-grid entry by entry, each with what becomes of a zero of its column; those that a clip changes, as
-dense ones. Both ways give the same integers: which one a row goes is to be seen in nothing.
+Rows of a source are made again in each pass, in dense chunks, or near one row. Both ways give the
+same integers.
 """
 
 from collections.abc import Callable, Iterator
@@ -97,8 +92,8 @@ class QuantizedRows:
 def moved_entries(
     table: csr_array, within: Domain | None, domain: Domain | None
 ) -> tuple[np.ndarray, csr_array] | None:
-    """Return the result for a row of zeros and of the entries of sparse rows that are moved into
-    the region `within` and taken about the center of a domain, bit for bit. None: not known."""
+    """The result for a row of zeros and of the entries of sparse rows that are moved into `within`
+    and taken about the center of a domain, bit for bit, or None."""
     d = table.shape[1]
     columns = np.append(np.arange(d), table.indices)
     line = np.append(np.zeros(d), table.data)
@@ -121,8 +116,7 @@ def _with(table: csr_array, data: np.ndarray) -> csr_array:
 
 
 def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """New entries of sparse rows, by a function of dense ones to which zeros mean nothing and which
-    leaves them what they are: it gets the entries of each row side by side."""
+    """New entries of sparse rows, by a function of dense ones to which zeros mean nothing."""
     ends, data = table.indptr, table.data
     nonzero, counts = np.empty(len(data)), np.diff(ends)
     step = max(1, 2**18 // max(1, int(counts.max(initial=0))))
@@ -163,20 +157,15 @@ WHOLE = "whole rows"
 
 
 class GridGeometry:
-    """The public geometry of integer rows: a ball on a grid, and the origin they are served about.
-
-    `ball` bounds the norms of the rows about their first origin, `limit` those about the present
-    one, in steps. `origin` (n_features,) are integers; the rows served are those read minus it.
-    `unit`, the length of a step, is a power of two: what is released is stated in lengths.
-    """
+    """The public geometry of integer rows: `ball` bounds their norms about the first origin,
+    `limit` about the present one, an integer `origin`, in steps of `unit`, a power of two."""
 
     def __init__(self, n_features: int, ball: float, unit: float = 1.0) -> None:
         self.n_features, self.ball, self.limit, self.unit = n_features, ball, ball, unit
         self.origin = np.zeros(n_features)
 
     def recenter(self, origin: np.ndarray) -> None:
-        """Serve the rows about a released integer origin from now on, whose length adds to the
-        limit."""
+        """Serve the rows about a released integer origin, whose length adds to the limit."""
         self.origin = origin
         self.limit = self.ball + float(np.linalg.norm(origin))
 
@@ -188,16 +177,14 @@ class GridGeometry:
 
 
 class Rows(GridGeometry):
-    """Integer rows about an origin, in memory or made anew in each pass.
+    """Integer rows about an origin, in memory or made again in each pass.
 
-    Beyond 2**24 entries rows are quantized again whenever they are read, chunk by chunk; of an
-    array in memory with more than 2**23 (2**24 of float64), all rows after the first 2**20 entries
-    are. Below, that would take 1.7 times the CPU of a fit in 50 features. Up to 2**23 entries are
-    also kept as they are served, which saves nine tenths of making them anew in each pass.
+    Beyond 2**24 entries rows are quantized again whenever they are read; of an array in memory with
+    more than 2**23 (2**24 of float64), all rows after the first 2**20 entries are. Up to 2**23
+    entries are also kept as they are served.
 
     `begin`, called at the beginning of a pass, gives a function from a slice to a new array of
-    integer-valued float64 rows; `ball` bounds the norms of what is read, in steps of length `unit`.
-    """
+    integer-valued float64 rows; `ball` bounds their norms, in steps of length `unit`."""
 
     def __init__(
         self,
@@ -217,8 +204,7 @@ class Rows(GridGeometry):
 
     @classmethod
     def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
-        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero: no row
-        becomes longer than the bound."""
+        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero."""
         return cls.of_source(ArraySource(X), domain, X.shape[0])
 
     @classmethod
@@ -232,9 +218,8 @@ class Rows(GridGeometry):
         n_parts: int = 1,
         kept: bool = True,
     ) -> "Rows":
-        """The rows of a part of a table, moved into the public bounds `within` first, as by
-        `quantize`. What is kept in memory is limited for all `n_parts` together; nothing is, unless
-        `kept`, of rows that one pass reads."""
+        """The rows of a part of a table, moved into `within` first. What is kept in memory is
+        limited for all `n_parts` together; nothing is, unless `kept`."""
         grid, begin = Grid.for_radius(domain.radius), Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
@@ -279,9 +264,8 @@ class Rows(GridGeometry):
         most: int | None = None,
         limit: float | None = None,
     ) -> "Rows":
-        """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
-        row on its own, of norm at most `limit`; by default, that of these. Those that came sparse
-        may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse rows."""
+        """Rows of `n_features` integers, of norm at most `limit`, by a function of (rows, squared
+        norms), row by row. Sparse ones may be `NearRows`. Up to `most` entries are kept."""
         ball = self.limit if limit is None else limit
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, ball, self.unit)
         mapped._keeps_squares = self._keeps_squares
@@ -338,9 +322,8 @@ class Rows(GridGeometry):
     def squared_chunks(
         self, width: int = 1, *, near: bool = False
     ) -> Iterator[tuple[slice, Any, np.ndarray]]:
-        """Yield (slice, rows, squared norms), of which the first pass keeps the latter, but not
-        those of a table beyond the memory. Where `near`, rows that came sparse may be `NearRows`.
-        """
+        """Yield (slice, rows, squared norms), which the first pass keeps, but of a table beyond the
+        memory. Where `near`, rows that came sparse may be `NearRows`."""
         known = self._squares  # another pass may find them before this one ends
         squares = np.empty(self.n_rows) if known is None else known
         for part, rows in self.near_chunks(width) if near else self.chunks(width):

@@ -1,11 +1,10 @@
 """Floating-point functions of single rows: finite for every finite row, whatever the others are.
 
-These are for what is *not* released by a fit but handed to the user row by row: labels, distances,
-transformed rows. What happens to a row must not show in anything but its own result: no warning, no
-error, no bit of the result of another row, or a second private estimator behind this one would see
-two neighboring tables differ in many rows. So everything that touches rows runs under
+These are for what is *not* released by a fit but handed to the user row by row. What happens to a
+row must not show in anything but its own result, or a second private estimator behind this one
+would see two neighboring tables differ in many rows. So everything that touches rows runs under
 :data:`row_guard`, entries beyond :data:`LARGEST` count as that, and results are made elementwise in
-a fixed order. A matrix product is not: its bits depend on the number of rows.
+a fixed order; those of a matrix product depend on the number of rows.
 """
 
 from collections.abc import Callable
@@ -59,8 +58,7 @@ def finite(values: Any) -> np.ndarray:
 
 
 def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
-    """A function of finite rows, chunk by chunk, in their type: (n, width), finite. It goes from
-    float64 rows, which it must not write into, to as many rows, each on its own."""
+    """A function of finite float64 rows, each on its own, chunk by chunk: (n, width), finite."""
     values = np.empty((len(X), width), dtype=X.dtype)
     largest = min(LARGEST, float(np.finfo(X.dtype).max))
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
@@ -87,9 +85,7 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Squared lengths (n,) of rows by a positive semidefinite matrix, each by sums in a fixed order
-    (a matrix product adds them in another one for other numbers of rows); infinite ones are the
-    largest number."""
+    """Squared lengths (n,) of rows by a positive semidefinite matrix, in a fixed order; finite."""
     step = max(1, _CACHED_ENTRIES // max(1, offsets.shape[1]))
     pieces = [offsets[start : start + step] for start in range(0, len(offsets), step)]
     return np.concatenate([_squared_lengths(piece, precision) for piece in pieces or [offsets]])

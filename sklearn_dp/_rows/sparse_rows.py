@@ -1,12 +1,8 @@
 """Sparse rows, read by their entries or as dense chunks: the table is never dense as a whole.
 
-A fit reads its rows chunk by chunk, and everything that it makes of them is a function of each row
-alone (see :mod:`.rows`). So it does not matter whether a chunk is cut out of an array or made from
-a few entries: a fit on sparse rows has the bits of one on their dense copy. What is dense at a time
-is a chunk; how many entries are stored is no fact that a fit could show.
-
-As integers that differ from one row in few entries (:class:`CommonRows`) they are read many times
-in a fit. Most passes are made of these entries, whatever the origin; the others make dense chunks.
+Everything that a fit makes of its rows is a function of each row alone, so it has the bits of one
+on the dense copy. Integers that differ from one row in few entries (:class:`CommonRows`) are read
+many times, most passes by these entries.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,8 +23,7 @@ _FEW = 8  # one entry in so many is stored of rows that are not made dense: with
 
 
 class SparseRows:
-    """A table of sparse rows that gives dense chunks, and takes the place of an array in a fit. Its
-    numbers are finite. `size` counts the entries of the dense copy that nobody makes."""
+    """A table of sparse finite rows that gives dense chunks, and takes the place of an array."""
 
     def __init__(self, table: csr_array) -> None:
         if not table.has_canonical_format:
@@ -100,8 +95,7 @@ class CommonRows:
     @classmethod
     def of(cls, chunks: Iterable[np.ndarray | NearRows], most: int) -> Self | None:
         """Rows of one pass, chunk by chunk, where all are `NearRows` and they and the entries that
-        differ are at most so many; None for others. Nothing shows which of the two it is: what is
-        read later has the same bits."""
+        differ are at most so many; None for others, of the same bits."""
         common, rest = None, []
         for rows in chunks:
             if not isinstance(rows, NearRows):

@@ -2,18 +2,16 @@
 
 Every number that a fit takes from the rows is an exact integer sum of functions of single rows. So
 a fit is a sequence of *passes*: released values go to the parts, each part applies a function to
-its rows, and integers are added up. Addition of integers has no order: the result has the same bits
-for every way of cutting the rows into parts.
+its rows, and integers are added up, in any order and any parts.
 
-An :class:`Engine` holds the parts and computes on them: :class:`LocalEngine` in this process, those
-of `sklearn_dp._partitions` elsewhere. A :class:`PartSource` reads the rows of a part; the first
-pass makes a :class:`Part` of it, which keeps named values of each row (its label, its cell) from
-one pass to the next. A :class:`Table` is what the algorithms see.
+An :class:`Engine` holds the parts and computes on them. A :class:`PartSource` reads the rows of a
+part; the first pass makes a :class:`Part` of it, which keeps named values of each row from one pass
+to the next. A :class:`Table` is what the algorithms see.
 
 A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
 *pure*, so that a part that is lost, or computed twice, gives the same sums. What travels to the
 place of the fit is exact sums, never a value of a row (but for a bounded sample, see
-`friendly.points`); they are unreleased until a session has added noise.
+`friendly.points`); they are unreleased.
 """
 
 from collections import deque
@@ -45,8 +43,7 @@ ROWS = "rows"
 
 
 class Summed:
-    """The base class for results of parts, other than integers and arrays, that can be added up
-    exactly."""
+    """The base class for results of parts, other than integers and arrays, that are added up."""
 
     def __add__(self, other: Any) -> Any:
         raise TypeError("a sum must say how it is added")
@@ -90,19 +87,16 @@ def _added(a: Any, b: Any) -> Any:
 
 
 class PartSource:
-    """How the rows of a part are read, and what belongs to them. Engines derive from it.
-
-    `sparse`: whether `read` gives `SparseRows`; `in_memory`: whether reading costs next to nothing;
-    `number` of the part: the rows of a table are numbered part after part.
-    """
+    """How the rows of a part are read: as `SparseRows` if `sparse`, at no cost if `in_memory`; rows
+    are numbered by the `number` of the part. Engines derive from it."""
 
     sparse = False
     in_memory = False
     number = 0
 
     def read(self) -> Any:
-        """The rows (rows, n_features): finite float32 or float64, or what takes the place of an
-        array, such as `SparseRows`. Called in every pass that needs the rows."""
+        """The rows (rows, n_features): finite floats, or `SparseRows`; in each pass that needs
+        them."""
         raise TypeError("a source must read")
 
     def n_rows(self) -> int:
@@ -162,11 +156,9 @@ SplitFunction = Callable[..., Any]
 class Engine(Protocol):
     """Who holds the parts of a table, at least one, a public number, and computes on them.
 
-    The state of a part is its :class:`PartSource` at first. A function maps ``(state, *broadcast)``
-    to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and :class:`Summed`.
-    Each part counts exactly once, whatever is retried or computed twice. No
-    result depends on the order of the parts.
-    """
+    A function maps ``(state, *broadcast)``, of a :class:`PartSource` at first, to ``(new state,
+    sums)``, a tuple of integers, integer arrays and :class:`Summed`. Each part counts exactly once,
+    whatever is retried or computed twice, in any order."""
 
     n_parts: int
 
@@ -175,33 +167,28 @@ class Engine(Protocol):
         ...
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Run a function on each part, and return the totals of its sums: those of
-        :func:`add_sums`."""
+        """Run a function on each part, and return the totals of its sums, by :func:`add_sums`."""
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A collection like the input, with ``function(state, *broadcast)`` for the rows; lazy, but
-        for the local engine."""
+        """A collection like the input, with ``function(state, *broadcast)`` for rows, or lazily."""
         ...
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """What ``use(number, pieces, *broadcast)`` gives for each task, of the pieces of all parts
-        that ``split(state, *broadcast)`` has for its number. They go from part to task."""
+        """``use(number, pieces, *broadcast)`` of each task, by ``split(state, *broadcast)``."""
         ...
 
     def shuffle(
         self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
     ) -> "Engine":
-        """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces as in `exchange`;
-        these stay where they are made."""
+        """An engine of new parts, ``join(number, pieces, *broadcast)``; pieces as in `exchange`."""
         ...
 
 
 class LocalEngine:
-    """Parts of this process, in turn or by `n_jobs` threads, which change no bit of a sum.
-    `guarded`, where code of others runs: an error tells its type and its part, and nothing else."""
+    """Parts of this process, by `n_jobs` threads; `guarded`: errors tell type and part only."""
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)
@@ -329,8 +316,7 @@ class Table:
         self._waiting.append((function, broadcast))
 
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Unreleased: the exact totals of a function of the parts, in one pass. It goes from a
-        :class:`Part` and broadcast values to (:class:`Part`, tuple of sums)."""
+        """Unreleased: the exact totals of a function of the parts and broadcast values."""
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)
 
@@ -368,8 +354,7 @@ def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
 
 @row_guard
 def _in_turn(states: list, number: int, steps: tuple) -> tuple:
-    """Run a function on a part in its place: what a function has dropped is freed before the next
-    one."""
+    """Run a function on a part in its place: what is dropped is freed before the next one."""
     sums: tuple = ()
     for function, broadcast in steps:
         states[number], sums = function(states[number], *broadcast)

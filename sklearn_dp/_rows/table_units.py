@@ -1,15 +1,9 @@
 """Units of a table in parts: rows, or groups that may be spread over several parts.
 
-The weight of a row in a group of m rows is 1/m, whatever part it is in. So the parts first tell
-which groups they hold and how many rows of each; the counts are merged at the place of the fit, and
-each part then looks up the sizes of its own groups. Ids are compared as in memory, by value, so
-neither the parts nor their order can change what a row weighs.
-
-Groups have numbers as in memory, too, by the order of their first rows: draws are addressed by
-them, and nothing else is. They are given at the place of the fit, of the ids of all parts.
-
-What travels here, and nowhere else in a fit, are the ids of groups. They go to the place of the fit
-and back, and are forgotten there.
+The weight of a row in a group of m rows is 1/m, whatever part it is in: the parts first tell how
+many rows of each group they hold; the counts are merged at the place of the fit, and each part then
+looks up its own groups. Ids are compared by value, and groups have numbers by the order of their
+first rows, as in memory. Ids travel here only, and are forgotten at the place of the fit.
 """
 
 from typing import Any
@@ -25,8 +19,7 @@ _PART_ROWS = 2**40  # more than any part has
 
 
 class GroupSizes(Summed):
-    """By their ids, unreleased: numbers of rows of groups, and the places of their first ones (the
-    number of the part times 2**40, plus the place of the row in it)."""
+    """By their ids, unreleased: numbers of rows of groups, and the places of their first ones."""
 
     def __init__(self, sizes: dict) -> None:
         self.found = sizes
@@ -59,12 +52,9 @@ class _There(PartSource):
 
 
 def open_units(table: Table, *, grouped: bool = False, largest: float | None = None) -> None:
-    """Open the parts of a table, and find out what each of their rows weighs: sets its `units`.
-
-    Where the sources have groups (`grouped`), one pass tells their sizes; where they have weights,
+    """Open the parts of a table, and set the `units` of each: one pass tells the sizes of groups;
     `largest` is what a whole unit weighs, as for :meth:`Units.weighted`. A TypeError for groups
-    that are dates of several types.
-    """
+    that are dates of several types."""
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
     weighted = largest is not None
     scale = Units.weighted(np.empty(0), 1.0)[0].scale if weighted else whole.scale

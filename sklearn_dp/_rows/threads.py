@@ -1,8 +1,5 @@
-"""Work in threads and processes: the parts of a table.
-
-With `clients` and `_queries.blocks` the only place that uses joblib. Each of our threads has one of
-the BLAS, so what it computes does not depend on how many there are.
-"""
+"""Work in threads and processes, each with one thread of the BLAS; nothing else here uses joblib
+but `clients` and `_queries.blocks`."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -30,8 +27,7 @@ def thread_pools() -> ThreadpoolController:
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
 ) -> Iterator[Any]:
-    """Yield the result of a function for each item, in their order; by threads where more are asked
-    for. One after the other: of many large results, few are in memory."""
+    """Yield the result of a function for each item, in order, by threads; few are in memory."""
     items = list(items)
     most = min(n_threads(n_jobs), len(items))
     if most < 2:
@@ -50,8 +46,7 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """Return the results of a function for each tuple of arguments, in silence, by at most `most`
-    processes; tasks are made shortly before they are worked on."""
+    """The results of a function for tuples of arguments, in silence, by `most` processes."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(
@@ -60,8 +55,7 @@ def in_workers(
 
 
 class _OneOfBlas:
-    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back;
-    else the first of several threads to end would give the others more threads, and other bits."""
+    """The limit of BLAS, the process's: the first block sets it, the last takes it back."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = Lock(), 0

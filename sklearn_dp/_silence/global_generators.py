@@ -1,9 +1,9 @@
 """The global generators of numpy and of Python, for code of users: a stream for each block or row.
 
-Of code that draws from ``np.random`` or ``random``, what one block gets would depend on how much
-the blocks before it have drawn. So each block (and each row, where a function of single rows is
-asked for) starts a stream of its own from its own seed. Afterward the generators are as they were
-before. They belong to the process, so threads take turns. `SECURITY.md` says what is not seen.
+What one block gets would depend on how much the blocks before it have drawn. So each block (and
+each row, of a function of single rows) starts a stream of its own. Afterward the generators are as
+they were before. They belong to the process, so threads take turns. `SECURITY.md` says what is not
+seen.
 """
 
 import os
@@ -26,9 +26,8 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 
 @contextmanager
 def own_streams() -> Iterator[Callable[[int], None]]:
-    """Yield a function that starts a new stream, from a seed below 2**32, in both generators. One
-    thread of the process at a time is in this block, with those that it starts. No ledger is
-    charged in it: that is a state which blocks share, too."""
+    """Yield a function that starts a new stream, from a seed below 2**32, in both generators, for
+    one thread of the process at a time. No ledger is charged in it: blocks would share it."""
     with _turn(), _restored(), no_charges():
 
         def start(seed: int) -> None:
@@ -42,8 +41,7 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 
 
 def row_by_row(function: Callable[[np.ndarray], Any], X: np.ndarray) -> list[np.ndarray]:
-    """Return the output of other people's code for each row, given to it alone, so that no row has
-    a part in what another one gets. What it draws is a function of the row too."""
+    """The output of other people's code for each row, given to it alone, as are its draws."""
     results = []
     with own_streams() as start_stream:
         for row in X:

@@ -1,19 +1,18 @@
 """Silence around code that sees private rows: nothing of it shows but its result.
 
 What an inner fit warns of, logs, prints or dies of is a fact about private rows. Silent are:
-`warnings` (also recorded or turned into errors by other threads), `logging`, what goes through
-``sys.stdout`` and ``sys.stderr``, exceptions of every kind, what finalizers and threads of the fit
-die of. Not silent are: writes below Python (a C library's, ``os.write``), objects that were taken
-from ``sys`` before, files, sockets, processes that the fit starts by itself, threads that outlive
-it, and the death of the process (`SECURITY.md`).
+`warnings`, `logging`, what goes through ``sys.stdout`` and ``sys.stderr``, exceptions of every
+kind, what finalizers and threads of the fit die of. Not silent are: writes below Python, objects
+that were taken from ``sys`` before, files, sockets, processes that the fit starts by itself,
+threads that outlive it, and the death of the process (`SECURITY.md`).
 
 Python keeps warning filters, logs and streams in the process, not in the thread. So while any fit
 is silent, patches (`CHANNELS`) stand in the place of the output channels: a thread with a
-`SilencedContext` finds that instead, every other thread what was there before. A patch may run in
-any thread at any time, and somebody may have kept it: it decides by the thread's own context alone.
-Blocks of ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit would not do: two
-threads that enter and leave them in turn restore each other's changes in the wrong order. Nor would
-a worker process: fits that were given a threading backend, or that no pickle can hold, run here.
+`SilencedContext` finds that instead, every other thread what was there before. A patch decides by
+the thread's own context alone. Blocks of ``warnings.catch_warnings`` around each fit would not do:
+two threads that enter and leave them in turn restore each other's changes in the wrong order. Nor
+would a worker process: fits that were given a threading backend, or that no pickle can hold, run
+here.
 """
 
 import contextlib
@@ -35,11 +34,8 @@ here = threading.local()  # .context: the context of a silent thread; .raised: b
 
 
 class SilencedContext:
-    """The context of a silent thread, and of the threads that it starts.
-
-    One is made for each block of silence and each inner fit. It holds what would be the process's
-    state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
-    """
+    """The context of a silent thread, and of the threads that it starts, for each block and each
+    inner fit: what is the process's state in ordinary Python."""
 
     def __init__(self, heard: TextIO | None = None) -> None:
         outer = context_of_thread()
@@ -127,15 +123,13 @@ def _handle(context: Any, original: Any, logger: Any, record: Any) -> None:
 
 
 def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
-    """Filters are the context's, but for those for a module (the fourth entry of an item): which
-    one a warning came from is not told."""
+    """Filters are the context's, but for those for a module, which no warning tells."""
     if item[3] is None:
         context.filters.insert(len(context.filters) if append else 0, item)
 
 
 def _enter_catch(context: Any, original: Any, block: Any) -> Any:
-    """A silent thread notes its own filters, and gets a log if it asks for one. What the exit needs
-    is kept on the object itself, so nested blocks undo each other in order."""
+    """A silent thread notes its own filters, on the object itself, and gets a log if it asks."""
     log: list | None = [] if getattr(block, "_record", False) else None
     block._silent = context, list(context.filters), warnings.filters, log
     if log is not None:
@@ -161,8 +155,7 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
 
 
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
-    """In any thread: a silent one redirects in its own context. On the stack of others is the
-    stream behind a stand-in, which would be put back after the patches are gone."""
+    """A silent thread redirects in its context; of others, what is behind a stand-in is kept."""
     if context is not None:
         block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
@@ -188,8 +181,7 @@ def _start(context: Any, original: Any, thread: Any) -> Any:
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """Run a thread inside the context of the thread that started it. An error that ends it would
-    be printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
+    """Run a thread in the context of the one that started it; a last error is swallowed."""
 
     def silent_run() -> None:
         with inside(context):
@@ -237,8 +229,7 @@ _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 
 
 class _InSilence:
-    """The text pattern of a filter that is for silent threads alone. Its method `match` is asked in
-    the thread that warns, so one filter in a list of all applies there only."""
+    """The text pattern of a filter for silent threads: `match` is asked in the warning thread."""
 
     # What code that copies filters takes for the text (scikit-learn does, for its workers): a
     # pattern without a match, as a copy would apply everywhere.
@@ -256,8 +247,7 @@ _FILTER = ("always", _InSilence(), Warning, None, 0)
 
 
 class _Stream:
-    """A stream that leads silent threads elsewhere. Every attribute, its class too, is that of the
-    stream it leads to at that moment, for as long as somebody holds it."""
+    """A stream that leads silent threads elsewhere, with every attribute of where it leads to."""
 
     _name = ""  # until `__init__` has run, which what makes copies leaves out
     _stream: Any = None
@@ -300,12 +290,8 @@ class _Stream:
 
 
 class _Interception:
-    """Replaces the output channels while a thread of this process is silent.
-
-    Threads leave in another order than they came, so open blocks of silence are counted
-    (`_inside`), not nested. The lock, held while anything of the process is changed, is reentrant:
-    a patch that holds it may call another one.
-    """
+    """Replaces the output channels while a thread of this process is silent. Open blocks of silence
+    are counted (`_inside`), not nested. The lock is reentrant: a patch may call another one."""
 
     def __init__(self) -> None:
         # A fork in the middle of a fit copies both; see `renew_lock`.
@@ -332,11 +318,8 @@ class _Interception:
                 self._open()
 
     def tighten(self) -> None:
-        """Close again what has been opened by hand, or by a thread that is not silent.
-
-        Called wherever something may have changed: at each new block of silence, after each inner
-        fit, and by patches through which another thread has just changed filters or streams.
-        """
+        """Close again what has been opened by hand, or by a thread that is not silent: at each new
+        block of silence, after each inner fit, and by patches."""
         with self.lock:
             if not self._inside:
                 return
@@ -377,8 +360,7 @@ class _Interception:
         return patch
 
     def _lead(self, filters: list) -> None:
-        """Put our filter in front of all others, as the first one that matches decides. Lists are
-        remembered: one that its thread has left may be in force again later."""
+        """Put our filter in front of all others, as the first one that matches decides."""
         if filters and filters[0] is _FILTER:
             return
         _drop(filters)
@@ -387,12 +369,8 @@ class _Interception:
             self._lists.append(filters)
 
     def _wrap(self, name: str) -> None:
-        """Put a stand-in in the place of a stream of `sys`, unless there is one.
-
-        Another object there, in a silent thread, is assigned by hand by a fit: others must not
-        write into it, so the stand-in comes back. In a thread that is heard it is a redirection: a
-        new stand-in leads to it.
-        """
+        """Put a stand-in in the place of a stream of `sys`, unless there is one. What a silent
+        thread assigned by hand is not for others; in a thread that is heard it is a redirection."""
         now, known = getattr(sys, name), self._streams.get(name)
         if isinstance(now, _Stream):
             return
@@ -411,8 +389,7 @@ class _Interception:
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
-        """Put back, in reverse order, all that is still as we left it. Where others have replaced a
-        patch, theirs stays, and calls the patch, which passes everything on."""
+        """Put back, in reverse order, all that is still as we left it; other patches stay."""
         for owner, name, original, patch in reversed(self._originals):
             if vars(owner).get(name) is patch:
                 setattr(owner, name, original)
@@ -434,8 +411,7 @@ def _drop(filters: list) -> None:
 
 
 def _filter_lists() -> list[list]:
-    """The filters in force: of the process and, from Python 3.14 on, of the context, as either may
-    be the one that a warning is judged by."""
+    """The filters in force: of the process and, from Python 3.14 on, of the context."""
     of_context = getattr(warnings, "_get_filters", None)
     lists = [warnings.filters] if of_context is None else [of_context(), warnings.filters]
     return [filters for filters in lists if isinstance(filters, list)]
@@ -454,8 +430,7 @@ _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Nothing that this thread, or one that it starts, says in this block is heard; others are. An
-    exception passes through: who wants to have it swallowed uses `attempt`."""
+    """Nothing that this thread, or one that it starts, says in this block is heard."""
     context = SilencedContext()
     with INTERCEPTION, relayed_signals(), inside(context):
         try:
@@ -466,9 +441,8 @@ def suppress_output() -> Iterator[None]:
 
 @contextmanager
 def overheard() -> Iterator[StringIO]:
-    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here. At
-    every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one, which
-    change no filters but those of the thread. So audits may listen side by side."""
+    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here.
+    Warnings go to the blocks of ``catch_warnings`` inside this one."""
     heard = StringIO()
     context = SilencedContext(heard)
     with INTERCEPTION, inside(context):
@@ -482,12 +456,8 @@ def overheard() -> Iterator[StringIO]:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
-    """The result and None, or None and the exception of whatever kind that came instead.
-
-    An inner fit that is given up is a fact about its rows, so whatever it raises, `SystemExit` too,
-    must become the fixed result of a block that failed. What a signal handler raises (Ctrl-C, an
-    alarm) passes where signals are relayed, even if the function has swallowed it.
-    """
+    """The result and None, or None and the exception of whatever kind, `SystemExit` too, that came
+    instead. What a signal handler raises (Ctrl-C) passes where signals are relayed."""
     outcome: tuple[Any, BaseException | None]
     try:
         outcome = function(*arguments), None
@@ -517,8 +487,7 @@ def attempt_silently(
 
 
 class _Relay:
-    """A signal handler of the user, heard also within an inner fit that catches everything: what it
-    raises is noted, and :func:`attempt` raises it again, so that Ctrl-C ends a fit."""
+    """A signal handler of the user: :func:`attempt` raises what it raised in an inner fit."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self.handler = handler

@@ -25,8 +25,7 @@ __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; returns 0 if every claim is kept, else 1; with ``--deficit``, 0 if it was
-    found everywhere."""
+    """Run a command; 0 if every claim is kept, or with ``--deficit`` refuted, else 1."""
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
     certificates = []

@@ -1,12 +1,10 @@
 """The certificate: a lower bound of epsilon from what fits show.
 
-1. Two neighboring data sets are chosen that should be as easy to tell apart as the claim allows.
-2. Both are fitted thousands of times, with noise from the operating system, from end to end.
-3. On one half of the fits distinguishers are learned, and one of them, with a threshold, is chosen.
-   The likelihood ratio of all releases needs no learning: a fifth of the fits choose its
-   threshold, or none where the theory knows it.
-4. On the other fits its alarms are counted. Clopper-Pearson limits of the two rates give a lower
-   bound of the privacy parameter; a claim below it is false, but for the stated error.
+Two neighboring data sets are fitted thousands of times, with noise from the operating system. On
+one half of the fits distinguishers are learned, and one of them, with a threshold, is chosen; the
+likelihood ratio of all releases needs no learning. On the other fits its alarms are counted.
+Clopper-Pearson limits of the two rates give a lower bound of the privacy parameter; a claim below
+it is false, but for the stated error.
 """
 
 import math
@@ -178,10 +176,7 @@ CASES = {
 
 
 def pairs_of(estimator: Any, pairs: Any, seed: int) -> list[Pair]:
-    """The given pair or pairs as a list; else those of the case; else some that are hard for most.
-
-    The seed is that of the scattered rows.
-    """
+    """The given pairs, or those of the case, or some that are hard for most, by the seed."""
     if pairs is not None:
         return [pairs] if isinstance(pairs, Pair) else list(pairs)
     case = CASES.get(type(estimator).__name__)
@@ -233,8 +228,7 @@ def less_noise(factor: float) -> type[NoiseSource]:
 def run_pair(
     estimator: Any, pair: Pair, fits: int, *, jobs: int = 1, deficit: float | None = None
 ) -> Runs:
-    """Fit clones to the two data sets of a pair in turn, by `jobs` processes. A `deficit` plants
-    noise that is too small by this factor."""
+    """Fit clones to the two data sets of a pair in turn, with noise too small by a `deficit`."""
     sides = [bool(i % 2) for i in range(fits)]
     tasks = [(estimator, pair, sides[i : i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
     if jobs == 1:
@@ -254,8 +248,7 @@ def _one_thread() -> None:
 
 
 def _chunk(estimator: Any, pair: Pair, sides: Any, deficit: float | None) -> list[Any]:
-    """Run some fits in one process; a deficit is planted there, as contexts do not travel to
-    workers."""
+    """Run some fits in one process; a deficit is planted there."""
     planted = nullcontext() if deficit is None else altering(NoiseSource, less_noise(deficit))
     with planted:
         return [_run(estimator, pair, side) for side in sides]
@@ -479,11 +472,8 @@ def _promise(estimator: Any, pair: Pair, jobs: int, deficit: float | None) -> fl
 
 @dataclass(frozen=True)
 class _View:
-    """A view of a fit, as numbers of several distinguishers.
-
-    Two views are taken where it can be done. "The fitted estimator" is what a user of a model sees.
-    "All releases" is what the guarantee is about, so it has far more power.
-    """
+    """A view of a fit, as numbers of several distinguishers: of the fitted estimator, which a user
+    of a model sees, or of all releases, with far more power."""
 
     name: str
     scores: dict[str, np.ndarray]
@@ -493,19 +483,14 @@ class _View:
 
 
 def _view_of_releases(ratios: np.ndarray, claim: Claim) -> _View:
-    """The likelihood ratio of all releases.
-
-    Of a Gaussian shift a test at log-ratio zero has rates Phi(mu/2) and 1 - Phi(mu/2), equally far
-    from 1/2, where a bound of mu has the smallest error: nothing is left to choose, and all fits
-    can be counted.
-    """
+    """The likelihood ratio of all releases. Of a Gaussian shift a test at log-ratio zero has rates
+    equally far from 1/2, where a bound of mu has the smallest error: all fits can be counted."""
     ends, levels = (_KNOWN, (0.0,)) if claim.kind == GAUSSIAN else (_RELEASED, _LEVELS)
     return _View("all releases", {"log-likelihood ratio": ratios}, ends, levels)
 
 
 def _parts(n: int, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split fits into those to learn from, to choose with and to count on, each with as many of
-    both sides. The parts are disjoint, so the limits are exact."""
+    """Fits to learn from, to choose with and to count on: disjoint, so the limits are exact."""
     place = np.arange(n) // 2 / (n / 2)
     return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
 
@@ -531,8 +516,7 @@ def _finding(view: _View, is_other: np.ndarray, claim: Claim, error: float) -> F
 def _choice(
     view: _View, choose: np.ndarray, is_other: np.ndarray, claim: Claim, error: float
 ) -> tuple[str, float]:
-    """Return the distinguisher and the threshold with the largest lower bound on the fits that
-    choose, or the largest difference of the two rates where no bound is above zero."""
+    """The distinguisher and threshold with the largest lower bound, or difference of rates."""
     options = []
     for name, numbers in view.scores.items():
         levels = view.levels or np.unique(np.quantile(numbers[choose], _THRESHOLDS, method="lower"))

@@ -1,12 +1,9 @@
 """Checks that every private estimator has to pass, in the manner of scikit-learn's.
 
-Each check is a function of an estimator and raises `AssertionError` in words. Exact comparisons
-need no level of significance; statistical ones state their false-alarm rate. Every check kills at
-least one mutant (`tests/audit/test_mutants.py`). Sizes of data are a compromise: enough to meet
-what is usually wrong, in seconds. What waits for another size is for `check_drawn_data`.
-
-No check can see a leak that waits for data, parameters or times that are never met, a wrong proof
-whose claim no pair of neighbors here violates, or what happens below Python.
+Each raises `AssertionError` in words, and kills at least one mutant
+(`tests/audit/test_mutants.py`). Statistical ones state their false-alarm rate. No check can see a
+leak that waits for data, parameters or times that are never met, a wrong proof whose claim no pair
+of neighbors here violates, or what happens below Python.
 """
 
 import inspect
@@ -102,15 +99,13 @@ def check_dp_estimator(
 
 
 def rich_ledger(plan: PrivacyPlan | None = None) -> PrivacyLedger:
-    """Return a ledger in memory that allows more than any fit costs, with the unit and relation of
-    a plan."""
+    """A ledger in memory that allows more than any fit costs, with the terms of a plan."""
     terms = {} if plan is None else {"unit": plan.unit, "relation": plan.relation}
     return PrivacyLedger(PrivacyBudget(epsilon=1e12, delta=0.999), **terms)
 
 
 def check_data(n: int, seed: int = 0, d: int = N_FEATURES) -> np.ndarray:
-    """Two well separated groups of points (n, d), with values of many digits, which leaks can be
-    told by."""
+    """Two well separated groups of points (n, d), with values of many digits, for leaks."""
     rng = np.random.default_rng(seed)
     # Each place is repeated by itself: they are apart in every d, also where 6 divides it.
     places = np.stack([np.resize(place, d) for place in ([-3.0, 0.5, 0.1], [2.0, 2.0, -1.0])])
@@ -136,8 +131,7 @@ def succeed(outcome: Outcome, context: str = "") -> None:
 
 
 def released_state(estimator: Any, *but: str) -> bytes:
-    """Return the contents of a pickle, but for the parameters that may differ or have no pickle.
-    And but for attributes whose names end in one of `but`."""
+    """The contents of a pickle, without parameters that may differ, and attributes in `but`."""
     state, left_out = estimator.__getstate__(), ("ledger", "n_jobs")
     return pickle.dumps(
         {name: state[name] for name in state if name not in left_out and not name.endswith(but)}
@@ -145,8 +139,7 @@ def released_state(estimator: Any, *but: str) -> bytes:
 
 
 def hard_groups(n: int) -> dict[str, Any]:
-    """Groups with ids of which an array or a sort would make something else, by what they are. Of
-    about three rows each, so that neither a merged nor a split unit goes unnoticed."""
+    """Groups of about three rows each, of ids that an array or a sort would change."""
     big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
     sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
     mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
@@ -157,8 +150,7 @@ def hard_groups(n: int) -> dict[str, Any]:
 
 
 class Watched:
-    """An array-like whose shape is public, and that tells when its values are asked for. `rows` are
-    the values, for the audit alone: no estimator knows this name."""
+    """An array-like of `rows` whose shape is public, and that tells when its values are read."""
 
     def __init__(self, X: Any, touch: Callable[[], Any]) -> None:
         self.rows, self._touch = X, touch
@@ -187,8 +179,7 @@ class Bomb:
 
 
 def check_cost_is_independent_of_data(estimator: Any) -> None:
-    """Fits to any two data sets cost the same: a cost that depends on data is a release without
-    noise."""
+    """Fits to any two data sets cost the same: else the cost is a release without noise."""
     charges = []
     for X in (check_data(30), 1e4 * check_data(211, seed=1)):
         ledger = rich_ledger()
@@ -199,8 +190,7 @@ def check_cost_is_independent_of_data(estimator: Any) -> None:
 
 
 def check_plan_and_report_agree(estimator: Any) -> None:
-    """Plan, report and charge state the same guarantee, the requested one: at most 1e-9 above the
-    target."""
+    """Plan, report and charge state one guarantee: at most 1e-9 above the target."""
     ledger = rich_ledger()
     copy = prepared(estimator, ledger=ledger)
     plan = copy.privacy_plan(N_FEATURES)
@@ -218,9 +208,7 @@ def check_plan_and_report_agree(estimator: Any) -> None:
 
 
 def check_charge_is_true(estimator: Any) -> None:
-    """Every field of the charge is that of the plan, for rows and for groups. Unit and kinds of
-    releases are taken from what was done: a plan that is wrong about them is no witness of a charge
-    that repeats the mistake."""
+    """Every field of the charge is that of the plan, and of what was done, for rows and groups."""
     X = check_data(40)
     for unit, groups in (("row", None), ("group", check_groups(40))):
         if unit == "group" and not accepts_groups(estimator):
@@ -250,8 +238,7 @@ def check_charge_is_true(estimator: Any) -> None:
 
 
 def check_total_is_right(estimator: Any) -> None:
-    """The releases cost no more than the report says, by independent code; conversions have
-    branches, so at several budgets."""
+    """The releases cost no more than the report says, by other code, at several budgets."""
     budgets = [{"epsilon": epsilon, "rho": None} for epsilon in (0.1, 2.0, 50.0)]
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
         for groups in (None, check_groups(60)) if accepts_groups(estimator) else (None,):
@@ -311,8 +298,7 @@ def check_no_leaks(estimator: Any) -> None:
 
 
 def check_pickle(estimator: Any) -> None:
-    """A pickle contains releases only: no labels, nothing whose size grows with n. It can
-    predict."""
+    """A pickle contains releases only, and nothing whose size grows with n. It can predict."""
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
     sizes, trace = {}, Recorder()
     for n in (500, 8000):
@@ -333,8 +319,7 @@ def check_pickle(estimator: Any) -> None:
 
 
 def _check_lengths(estimator: Any, outcome: Outcome, events: list[Event]) -> None:
-    """Fit 500 of the 8,000 rows with the same releases: all that is shown is equal, so no length
-    follows n."""
+    """Fit 500 of the 8,000 rows with the same releases: no length that is shown follows n."""
     # The first rows of both data sets are the same. Distances mean nothing here.
     forced = Replay(events, np.arange(500))
     other = run_fit(prepared(estimator), check_data(500), recorder=forced)
@@ -392,14 +377,12 @@ def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
 
 
 def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
-    """Rows outside `bounds` are moved to the border; how far outside they were has no effect.
+    """Rows outside `bounds` are moved to the border; how far outside they were has no effect, by a
+    factor of four and of eight.
 
-    Every row is outside, by a factor of four and of eight. In a box, such rows end up in its
-    corners, so rows in the corners are fitted too: an estimator that drops outside rows would treat
-    both factors alike. Only messages, statuses, and the released counts of rows outside behind
-    them, may tell corners from rows outside. An error that begins with "bounds must be None" says
-    that there are no bounds.
-    """
+    In a box, such rows end up in its corners, so rows in the corners are fitted too. Only messages,
+    and the released counts of rows outside behind them, may tell these apart. An error that begins
+    with "bounds must be None" says that there are no bounds."""
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)) * ("bounds" in estimator.get_params()):
         outcomes = []
@@ -440,9 +423,8 @@ def check_replay(estimator: Any) -> None:
     """Neighbors differ only by noise that is paid for; small data and the empty set too.
 
     20 rows: all kinds of neighbors, and HTML displays. 400: many rows in each cluster or block. 12
-    columns: more than most public defaults assume. 2, 1 and 0 rows: fits that give up must do so by
-    releases. Strangers, whose rows come in any number and size, join 20 and 400 rows.
-    """
+    columns: more than most public defaults assume. 2, 1 and 0 rows: fits that give up. Strangers,
+    whose rows come in any number and size, join 20 and 400 rows."""
     for n, d, with_groups in REPLAYED:
         X = check_data(n, n, d)
         assert_none(_replayed(estimator, X, html=n == 20, strangers=n in (20, 400)))
@@ -451,8 +433,7 @@ def check_replay(estimator: Any) -> None:
 
 
 def check_replay_of_hard_groups(estimator: Any) -> None:
-    """Units stay what they are with ids that cannot be sorted, converted or printed faithfully.
-    Without strangers, whose ids are plain numbers: `check_replay` has them."""
+    """Units stay what they are with ids that cannot be sorted, converted or printed faithfully."""
     if accepts_groups(estimator):
         for groups in list(hard_groups(20).values())[HARD_GROUPS]:
             assert_none(_replayed(estimator, check_data(20, 20), groups=groups, strangers=False))
@@ -514,24 +495,19 @@ def check_missing_groups_are_refused(estimator: Any) -> None:
 
 
 def _replayed(estimator: Any, X: Any, **options: Any) -> list[str]:
-    """Return the violations that a replay audit finds. An audit in which no pair could be compared
-    has passed nothing: that is a violation too."""
+    """The violations that a replay audit finds; an audit without a pair is one too."""
     result = replay_audit(estimator, X, stop_at_first=True, **options)
     return result.violations or ([] if result.passed else ["all pairs are voided"])
 
 
 def check_drawn_data(estimator: Any) -> None:
-    """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random: for triggers.
-    Each n up to 48 and each d up to 24 is met; see :func:`drawn_audit` for other chances."""
+    """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random, for triggers."""
     assert_none(drawn_audit(estimator, stop_at_first=True).violations)
 
 
 def check_refit(estimator: Any) -> None:
-    """A used estimator answers as a fresh one, under replay: nothing of an earlier fit is left.
-
-    It was fitted before to rows of another shape with other parameters, which were then set back,
-    and to other rows of the same shape; in a second round it was pickled then.
-    """
+    """A used estimator answers as a fresh one, under replay: nothing of an earlier fit is left, of
+    rows of other shapes, or the same, or parameters, or of one that was pickled."""
     X = check_data(40)
     for groups in (None, check_groups(40)) if accepts_groups(estimator) else (None,):
         fresh = record(estimator, X, groups=groups)
@@ -561,13 +537,9 @@ def _used(estimator: Any, X: np.ndarray) -> Any:
 
 
 def check_noise_law(estimator: Any) -> None:
-    """The noise has the claimed law, is independent, and is never used twice.
-
-    1. The kernel's sampler, with half a million numbers, for the tails.
-    2. 30 fits of narrow data: dependence between releases and between fits.
-    3. Three fits of 128 columns: they have most of the numbers that a shape needs.
-    4. Ten fits with groups, whose noise scales are other ones.
-    """
+    """The noise has the claimed law, is independent, and is never used twice: half a million
+    numbers of the sampler; 30 fits of narrow data, for dependence; three fits of 128 columns; ten
+    fits with groups, whose noise scales are other ones."""
     narrow, wide, grouped = NOISE_FITS
     assert_none(kernel_problems())
     assert_none(noise_audit(estimator, check_data(400), fits=narrow))

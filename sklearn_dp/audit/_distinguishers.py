@@ -1,10 +1,7 @@
 """What a fitted estimator shows, as numbers and words, and tests that tell two data sets apart.
 
-What an estimator shows is what its pickle holds (in-memory conveniences such as ``labels_`` are not
-in it), what its report and its texts say, how long these are, and what the fit warned of or raised.
-Every value is flattened under a name of its own, so that a column of the table means the same in
-all fits; one that is missing in some of them is a column with holes, which says something too.
-Lengths are there because a text or a list that grows with n tells n.
+That is what its pickle holds, what its report and its texts say, how long these are, and what the
+fit warned of or raised. Every value is a column of a table; missing ones say something too.
 """
 
 import pickle
@@ -39,8 +36,7 @@ Row = tuple[dict[str, float], dict[str, str]]
 
 
 def shown(outcome: Outcome) -> Row:
-    """Return numbers and words that one fit shows: of an unpickled copy, or error and warnings if
-    it fails."""
+    """Numbers and words that one fit shows: of an unpickled copy, or error and warnings."""
     row: Row = ({}, {})
     estimator, text = outcome.estimator, [f"{kind.__name__}: {w}" for kind, w in outcome.warnings]
     _enter("warnings", " / ".join(text), row)
@@ -102,8 +98,7 @@ def _as_numbers(value: Any) -> np.ndarray | None:
 
 
 class Table:
-    """A table of many fits: columns of numbers, NaN where a fit has no such number, and of
-    words."""
+    """A table of many fits: columns of numbers, NaN where a fit has none, and of words."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.n_rows = len(rows)
@@ -127,10 +122,7 @@ def _table_columns(rows: Any, missing: Any, dtype: Any) -> dict[str, np.ndarray]
 def scores(
     table: Table, is_other: np.ndarray, learn: np.ndarray, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Numbers of all fits, by many distinguishers, learned from the fits `learn`.
-
-    Large numbers where a fit is more likely one of the other data set.
-    """
+    """Numbers of all fits, large where it is likely of the other data, by learned tests."""
     scores = _word_scores(table, is_other, learn)
     columns = _columns(table, scores, learn)
     if not columns:
@@ -181,8 +173,7 @@ def _word_scores(table: Table, is_other: np.ndarray, learn: np.ndarray) -> dict[
 
 
 def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return the log ratio of how often each word was seen, half a sighting more; rare words share
-    one score."""
+    """The log ratio of how often each word was seen, half a sighting more; rare ones share one."""
     words, codes = np.unique(column.astype(str), return_inverse=True)
     occurrences = np.bincount(codes[learn], minlength=len(words))
     codes = np.where(
@@ -198,8 +189,7 @@ def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> 
 def _columns(
     table: Table, words: dict[str, np.ndarray], learn: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return numbers in units of their spread about their median, clipped to six; whether they are
-    there; scores of words."""
+    """Numbers in spreads about their median, clipped; whether they are there; word scores."""
     columns = {name: score for name, score in words.items() if np.ptp(score[learn]) > 0}
     for name, column in table.numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
@@ -220,8 +210,7 @@ def _turned(numbers: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.
 
 
 def _models(seed: int) -> dict[str, tuple[Any, int]]:
-    """Return the learners, not fitted, by name, and how many of the best columns each gets. They
-    are small and regularized, as there are some thousand fits."""
+    """The learners, not fitted, small and regularized, by name, and how many columns each gets."""
     logistic = LogisticRegression(C=0.1, max_iter=300)
     squares = PolynomialFeatures(2, include_bias=False)
     trees = HistGradientBoostingClassifier(
@@ -248,11 +237,8 @@ _CERTAIN = 1e3  # of a fit that the other data set cannot have: it makes other r
 def log_likelihood_ratio(
     estimator: Any, X: Any, other: Any, other_units: np.ndarray
 ) -> tuple[Outcome, float]:
-    """Fit, and compare the likelihood of all releases on another data set with that on `X`.
-
-    The estimator is fitted in place. `other_units` has for each row of `other` its index in `X`, or
-    -1. The score is log p(releases; other) - log p(releases; X).
-    """
+    """Fit in place, and compare the likelihood of all releases on another data set with that on
+    `X`. `other_units` has for each row of `other` its index in `X`, or -1."""
     recorder = Trace()
     outcome = run_fit(estimator, X, recorder=recorder)
     witness = _Witness(recorder.events, other_units)
@@ -335,10 +321,7 @@ def _chosen(known: Event, event: Event) -> float:
 
 
 def _published(known: Event, event: Event) -> float:
-    """Cells of a histogram: noisy counts where published, else that they are below a level.
-
-    Cells of equal counts have equal likelihoods, so only those that differ are visited.
-    """
+    """Cells of a histogram: noisy counts where published, else below a level, where they differ."""
     before, after = (
         dict(zip(*map(np.ndarray.tolist, each.value), strict=True)) for each in (known, event)
     )

@@ -1,10 +1,5 @@
-"""Replay audits of data and parameters drawn at random: bugs that wait for a trigger.
-
-A leak at one number of rows, or noise that is halved above some number of columns, is not seen by
-an audit of any fixed list of data sets. Here every case has another n, d, number of clusters, type
-and order of the array, bounds, budget, scale and groups. Everything follows from a seed, so a
-violation names the case that shows it.
-"""
+"""Replay audits of data and parameters drawn at random: bugs that wait for a trigger, such as one n
+or d. Everything follows from a seed, so a violation names the case that shows it."""
 
 import importlib
 import inspect
@@ -149,9 +144,8 @@ class Case:
 
 
 def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
-    """Cases in strata, so that what is rare is met as often as possible. Of 54 in a row, each n
-    from 0 to 48 once, then one in each quarter of the numbers up to 5,000, by their logarithms,
-    then one of few columns and clusters beyond 2^16. Each d from 1 to 24 twice in the first 48."""
+    """Cases in strata. Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the
+    numbers up to 5,000, then one beyond 2^16. Each d from 1 to 24 twice in the first 48."""
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
     sizes: list[int] = []

@@ -1,9 +1,8 @@
 """The power that a privacy claim allows a test, and the claims that a better test disproves.
 
-A test looks at what a fit shows and says "alarm" or not. Its rate of true alarms is the chance of
-an alarm on the data set with the record, its rate of false alarms that on the data set without it.
-Every claim limits how far apart the two rates can be, so two rates give a lower bound of what the
-claim must be at least. Rates that were only counted are replaced by confidence limits.
+A test has a rate of true alarms, on the data set with the record, and of false ones. Every claim
+limits how far apart the two can be, so two rates, or their confidence limits, give a lower bound of
+what the claim must be at least.
 """
 
 import math
@@ -37,10 +36,8 @@ class Rates:
     n_false: int
 
     def limits(self, alpha: float) -> tuple[float, float]:
-        """Lower limit of the chance of a true alarm, upper limit of that of a false one.
-
-        Clopper-Pearson; with a probability of at most `alpha` one of the two is wrong.
-        """
+        """Limits of the chances of a true alarm (lower) and of a false one (upper) by
+        Clopper-Pearson; with a probability of at most `alpha` one of the two is wrong."""
         return (
             _lower_limit(self.true, self.n_true, alpha / 2),
             1 - _lower_limit(self.n_false - self.false, self.n_false, alpha / 2),
@@ -92,8 +89,7 @@ class Claim:
 
 
 def claim_of(estimator: Any, n_features: int) -> Claim:
-    """The strongest claim that follows from an estimator's plan; without a plan, that of its
-    parameters `epsilon` and `delta`."""
+    """The strongest claim that follows from an estimator's plan, or from its parameters."""
     if not hasattr(estimator, "privacy_plan"):
         params = estimator.get_params()
         if params.get("epsilon") is None:
@@ -112,10 +108,7 @@ def claim_of(estimator: Any, n_features: int) -> Claim:
 
 
 def least_epsilon(true: float, false: float, delta: float) -> float:
-    """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged.
-
-    The definition of (epsilon, delta)-DP, for the event "alarm" and for its complement.
-    """
+    """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged."""
     pairs = ((true, false), (1 - false, 1 - true))
     return max([0.0, *(math.log((a - delta) / max(b, 1e-300)) for a, b in pairs if a > delta)])
 
@@ -132,8 +125,7 @@ def _least_mu(true: float, false: float) -> float:
 
 
 def _least_rho(true: float, false: float) -> float:
-    """Return the rho that two rates need: their Renyi divergence of order a, both ways, is at most
-    a rho."""
+    """The rho that two rates need: their Renyi divergence of order a is at most a rho."""
     if not 0 < true <= 1 or true <= false or false >= 1:
         return 0.0
     return max(_renyi_slope(true, false), _renyi_slope(1 - false, 1 - true))
@@ -150,12 +142,8 @@ def _renyi_slope(p: float, q: float) -> float:
 
 
 def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
-    """The smallest factor by which the noise could be too small and be found in nine of ten
-    certificates; infinite if 100 is not enough.
-
-    A model of the test: its two rates are those of a shift of a Gaussian, and noise that is smaller
-    by a factor makes both quantiles larger by it.
-    """
+    """The smallest factor, at most 100, by which the noise could be too small and be found in nine
+    of ten certificates, as a shift of a Gaussian whose quantiles grow by it; or infinite."""
     true, false = (float(ndtri(rate)) for rate in rates.counted)
     if true <= false:
         return math.inf
@@ -191,11 +179,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     The integral of ``(1 - exp(epsilon - loss))+`` over the loss ``mu z + mu^2 / 2`` for z ~ N(0, 1)
     and mu > 0, the shift over the standard deviation. The closed form is a difference of two tails
-    that cancels where delta is small.
-
-    >>> round(gaussian_delta(1.0, 0.0), 6)  # P[|Z| < 1/2]: the total variation distance
-    0.382925
-    """
+    that cancels where delta is small."""
     if not math.isfinite(mu * mu):  # no noise at all, or no number: nothing is protected
         return 1.0
     start = (epsilon - mu**2 / 2) / mu  # the loss is above epsilon where z is above this
@@ -210,8 +194,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def epsilon_of_gaussian(rho: float, delta: float) -> float:
-    """Smallest epsilon at a delta of Gaussian releases that cost `rho` together: their privacy loss
-    is that of one release with ``mu^2 = 2 rho``."""
+    """Smallest epsilon at a delta of Gaussian releases of `rho` together: ``mu^2 = 2 rho``."""
     mu = math.sqrt(2 * rho)
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
@@ -231,8 +214,7 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
 
         epsilon = rho a + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
 
-    for every a > 1. The function has one minimum only.
-    """
+    for every a > 1. The function has one minimum only."""
 
     def at(log_excess: float) -> float:
         excess = math.exp(log_excess)  # a - 1: orders near 1 would lose their digits
@@ -253,8 +235,7 @@ def rho_of_pure(epsilon: float) -> float:
 
     The worst one is randomized response with the odds exp(epsilon). Its divergence over its order
     is largest as the order falls to 1, where it is the relative entropy of the two coins,
-    ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``.
-    """
+    ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``."""
     p = 1 / (1 + math.exp(-epsilon))
     # p - q = 2 p - 1 has no digits left where epsilon is small.
     return epsilon * (p * -math.expm1(-epsilon))
@@ -267,8 +248,7 @@ def rho_of_laplace(epsilon: float) -> float:
     of scale 1 at a distance of epsilon. The loss is epsilon below the nearer center, falls with a
     slope of 2 to -epsilon at the other one, and stays there; its mean is
     ``epsilon - 1 + exp(-epsilon)``, or as an integral without cancellation that of 1 - exp(-t)
-    from 0 to epsilon.
-    """
+    from 0 to epsilon."""
     if epsilon > 0.5:
         return epsilon + math.expm1(-epsilon)
     return float(epsilon / 2 * np.sum(_WEIGHTS * -np.expm1(-epsilon * (_NODES + 1) / 2)))
@@ -290,12 +270,8 @@ def rho_of_range(width: float) -> float:
 
 
 def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
-    """Largest exact sum of charges that a single unit can be in (parallel composition).
-
-    A charge is a part and a cost. A part is a path of labels, () all the units. A unit follows one
-    path, so it pays for the releases about every beginning of that path, and for no others. Floats
-    are fractions, so nothing is rounded.
-    """
+    """Largest exact sum of charges, pairs (part, cost), that a single unit can be in. A part is a
+    path of labels; a unit pays for the releases about every beginning of one path."""
     totals: dict[tuple[str, ...], Fraction] = defaultdict(Fraction)
     for part, cost in charges:
         totals[part] += Fraction(cost)

@@ -1,21 +1,15 @@
 """The noise laws as the audit knows them, written from the theorems, independently of the kernel.
 
-For each kind of event on a recording, three audits ask three questions:
-
-1. the replay: is the distance of two exact statistics within the claim, and which output is forced
-   on the neighbor (`Law.replay`)?
-2. the claims: do sensitivity, scale and cost of one event fit together (`Law.claims`)?
-3. the tests of the noise: which numbers are uniform if the noise follows its claim
-   (`Law.numbers`)?
+For each kind of event: is the distance of two exact statistics within the claim, and which output
+is forced on the neighbor (`Law.replay`)? Do sensitivity, scale and cost fit together
+(`Law.claims`)? Which numbers are uniform if the noise follows its claim (`Law.numbers`)?
 
 The third is the randomized probability integral transform. Let F be the claimed distribution
 function of the ideal noise, and k the integer that it was rounded to. Then a uniform number between
-F(k - 1/2) and F(k + 1/2) is uniform on [0, 1], exactly, however coarse the rounding is. So one set
-of tests serves all laws, for scales of half a step and of 2^40 steps alike.
+F(k - 1/2) and F(k + 1/2) is uniform on [0, 1], exactly, however coarse the rounding is.
 
-Nothing is imported from the kernel: an audit that asked the code under test for a scale, a density
-or a cost would agree with whatever it says. A kind of event that is not in `KINDS` is an error: to
-pass it in silence would be to vouch for it.
+Nothing is imported from the kernel: an audit that asked the code under test would agree with
+whatever it says. A kind of event that is not in `KINDS` is an error.
 """
 
 import math
@@ -59,8 +53,7 @@ class Law:
     * ``rho(event)`` is the zCDP cost that the event states. None: it costs nothing of its own;
     * `folded`: `numbers` are of the upper half of the law only, as the sign says nothing;
     * `in_rho`: the cost that a replay realizes adds up in rho. That of a pure mechanism is an
-      epsilon, which is compared with the event's own.
-    """
+      epsilon, which is compared with the event's own."""
 
     replay: Callable[[Any, Any, Any], Any] = _keep_recorded
     numbers: Callable[[Any], Numbers] = lambda event: (_NONE, _NONE)
@@ -100,7 +93,7 @@ def _around(noise: np.ndarray, scale: Any, cdf: Callable[..., Any]) -> Numbers:
 
 def _wraps(event: Any) -> Iterator[str]:
     """Complain of a sum that has no room in int64: a cast of NaN, or one that wraps. Neighbors may
-    agree about such a number: -2**63 of each chunk tells how many there are."""
+    agree about it: -2**63 of each chunk tells how many there are."""
     value = np.asarray(event.value)
     if value.dtype == np.int64 and np.any((value >= _ROOM) | (value <= -_ROOM)):
         yield f"{event.entry}: a statistic of 2**62 or more, which int64 may not hold"
@@ -254,9 +247,8 @@ def _replay_choice(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_lead(player: Any, known: Any, event: Any) -> Any:
-    """The best candidate, told by its lead; another best one may not be told. With the same best
-    candidate only the lead matters, so half of its move counts if that is more than the scores
-    themselves moved: a claim about scores says this of the lead."""
+    """The best candidate, told by its lead; another best one may not be told. With the same one
+    only the lead matters, so half of its move counts if that is more than the scores moved."""
     if not _same_shape(player, known, event):
         return known.output
     before, after = (np.sort(e.value)[::-1].astype(np.float64) for e in (known, event))
@@ -282,12 +274,8 @@ def _choice_numbers(event: Any) -> Numbers:
 
 
 def chances_above(event: Any) -> np.ndarray:
-    """Return the chances of none, and of each query to be the first above the noisy threshold.
-
-    Given the noise of the threshold, the queries pass independently. So for each value of that
-    noise the chance to be first is the product of the chances that those before fail, times its
-    own; these are averaged over the law of the noise.
-    """
+    """The chances of none, and of each query to be the first above the noisy threshold: products,
+    given the noise of the threshold, over whose law these are averaged."""
     steps = max(event.scale / _FINE, 1.0)
     scale, level = event.scale / steps, event.public["threshold"] / steps
     queries = np.asarray(event.value, dtype=np.float64)[:, None] / steps
@@ -301,8 +289,7 @@ def chances_above(event: Any) -> np.ndarray:
 
 
 def _lead_numbers(event: Any) -> Numbers:
-    """Told, and then it is the best candidate, if its lead and noise reach the threshold. Another
-    candidate than the best is impossible: both ends become 0, which no correct release has."""
+    """Told, and then the best candidate, if its lead and noise reach the threshold; else zeros."""
     best, second = np.sort(event.value)[:-3:-1]
     chance = 1 - _laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
     positive = event.output >= 0
@@ -349,10 +336,8 @@ def _claims_stability(event: Any) -> Iterator[str]:
 def _replay_stability(player: Any, known: Any, event: Any) -> Any:
     """A cell that only one data set has may not be seen, and holds one unit.
 
-    If the recording published one that the neighbor does not have, it is one of the outcomes that
-    delta pays for, and the pair shows nothing. The other cells are compared in l2; the lone one is
-    compared with the claim alone, as its noise is not what protects it.
-    """
+    If the recording published it, it is one of the outcomes that delta pays for, and the pair shows
+    nothing. Other cells are compared in l2; the lone one with the claim alone."""
     before, after = _counts(known), _counts(event)
     if set(known.output[0].tolist()) - after.keys():
         player.voided.append(event.entry)
@@ -382,8 +367,7 @@ def _published_numbers(event: Any) -> Numbers:
 
 
 def _sparse_numbers(event: Any) -> Numbers:
-    """Occupied cells one by one; of the empty ones, their binomial number and their values above
-    the level."""
+    """Occupied cells one by one; of the empty ones, their number and values above the level."""
     low, high = _published_numbers(event)
     cells, values = event.output
     empty = ~np.isin(cells, event.value[0])
@@ -420,12 +404,9 @@ def _binomial_cdf(k: int, n: int, p: float) -> float:
 
 
 def _decisions(chance: np.ndarray, keep: np.ndarray) -> Numbers:
-    """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
-
-    Less noise than claimed makes likely decisions likelier, and the sum of squares smaller. Only
-    the upper half of the law is used (see `Law.folded`): the piece of the likely outcome begins at
-    1/2 and has its chance as its length (times 1/2), the other one has the rest.
-    """
+    """Independent decisions: the likely one in the middle of the normal law, from 1/2 with half of
+    its chance as its length, the other in a tail. Less noise than claimed makes the sum of squares
+    smaller. Only the upper half of the law is used (see `Law.folded`)."""
     likely = np.maximum(chance, 1 - chance)
     usual = keep == (chance >= 0.5)
     return (1 + np.where(usual, 0.0, likely)) / 2, (1 + np.where(usual, likely, 1.0)) / 2
@@ -445,8 +426,7 @@ def _realized(player: Any, event: Any, shift: Any) -> None:
 
 
 def _common(player: Any, known: Any, event: Any) -> tuple[np.ndarray, ...]:
-    """For each present element: its place in the recording (-1: it is not there), whether common,
-    the recorded decision; and who is gone. Elements are all units, or those of a sample."""
+    """Present elements: place in the recording, if common, the old decision; who is gone."""
     present = np.arange(len(player.units)) if event.units is None else event.units
     before = np.arange(len(known.value)) if known.units is None else known.units
     place = {int(number): i for i, number in enumerate(before)}
@@ -461,11 +441,10 @@ def _common(player: Any, known: Any, event: Any) -> tuple[np.ndarray, ...]:
 def _replay_filter(player: Any, known: Any, event: Any) -> Any:
     """A friendly-core filter: see :mod:`sklearn_dp._queries.averages`.
 
-    An element that may be bad has a score of at most `bad` in both data sets, and survives
-    only within delta. All others must have close scores. An added unit stays if the player says so
-    and it is not bad: the theorem covers both, and the audit may try either. The noise is enough
-    for up to `most` units, a noisy count with room to spare; more of them fall under its delta.
-    """
+    An element that may be bad has a score of at most `bad` in both data sets, and survives only
+    within delta. All others must have close scores. An added unit stays if the player says so and
+    it is not bad. The noise is enough for up to `most` units, a noisy count; more fall under its
+    delta."""
     if event.public["fixed"]:
         return _replay_fixed(player, known, event)
     places, common, keep, gone = _common(player, known, event)
@@ -483,9 +462,8 @@ def _replay_filter(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_fixed(player: Any, known: Any, event: Any) -> Any:
-    """A filter on a public number of block results: one of them is another, we know not which. It
-    is the one whose score moves most, or moving it less would cost less. So all the others have to
-    be close, and the replaced one is free to be anything; at most one kept result may turn bad."""
+    """A filter on a public number of block results, one of which is another: that whose score moves
+    most. All the others have to be close; at most one kept result may turn bad."""
     if not _same_shape(player, known, event):
         return known.output
     bad = event.public["bad"]
@@ -498,8 +476,7 @@ def _replay_fixed(player: Any, known: Any, event: Any) -> Any:
 
 
 def _replay_bernoulli(player: Any, known: Any, event: Any) -> Any:
-    """A smooth filter: probabilities of the common units, close in l1. The added and the removed
-    unit count with their whole chance: the theorem bounds the total."""
+    """A smooth filter: close probabilities in l1, of added and removed units the whole chance."""
     places, common, keep, gone = _common(player, known, event)
     before = known.value[places[common]]
     keep[~common] = player.keep_added & (event.value[~common] > 0)
@@ -540,9 +517,8 @@ def _replay_draws(player: Any, known: Any, event: Any) -> np.ndarray:
 
 
 def _replay_order(player: Any, known: Any, event: Any) -> np.ndarray:
-    """The points go where their partners went. Partners are found by the smallest total distance,
-    so all but the changed point meet themselves. A bijection of the orders takes the uniform law to
-    itself, hence the coupling is valid."""
+    """The points go where their partners, by the smallest total distance, went: all but the changed
+    point meet themselves. A bijection of the orders takes the uniform law to itself."""
     return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
 
 

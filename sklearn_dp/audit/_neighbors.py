@@ -17,8 +17,7 @@ def ids(groups: Any) -> list[Any]:
 
 
 def unit_numbers(groups: Any) -> np.ndarray:
-    """The number of the unit of each row: how many units come first before it. By a dictionary over
-    the ids as given: with no array, no sorting and no conversion."""
+    """The number of the unit of each row, by a dictionary over the ids as given."""
     number_of: dict[object, int] = {}
     return np.array(
         [number_of.setdefault(value, len(number_of)) for value in ids(groups)], dtype=np.int64
@@ -26,8 +25,7 @@ def unit_numbers(groups: Any) -> np.ndarray:
 
 
 def fresh_id(groups: Any, rng: np.random.Generator) -> Any:
-    """Return an id that no unit has: of the kind of the others, or in half of the cases, if the
-    array can hold it, of another kind that makes trouble for whoever converts, sorts or prints."""
+    """An id that no unit has: of the kind of the others, or in half of the cases of another one."""
     values = ids(groups)
     known = set(values)
     k = int(rng.integers(len(known) + 2))
@@ -65,8 +63,7 @@ def _alike(values: Any, k: int) -> list[Any]:
 
 
 def refilled(groups: Any, values: Any) -> Any:
-    """Return an array of the kind of `groups` with other ids, equal to `values`; a list where it
-    cannot hold them."""
+    """An array of the kind of `groups` with other ids, equal to `values`; else a list."""
     if isinstance(groups, (list, tuple)):
         return type(groups)(values)
     try:

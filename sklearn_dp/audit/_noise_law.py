@@ -1,8 +1,8 @@
 """Does the noise of recorded releases follow the law that they claim?
 
 Every release is turned into numbers that are independent N(0, 1) *exactly* if the claim holds
-(:mod:`._laws`). A mistake in the scale, in the shape, in the mean or in the independence then shows
-in exact tests. With m numbers, noise too small by a factor of 1 - h is found when about m h^2 > 20.
+(:mod:`._laws`). With m numbers, noise too small by a factor of 1 - h is found when about m h^2 >
+20.
 """
 
 from collections import defaultdict
@@ -75,8 +75,7 @@ def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, floa
 
 
 def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
-    """Pairs of numbers of one release that a faulty sampler would tie together, disjoint within a
-    kind."""
+    """Pairs of numbers of one release that a faulty sampler would tie together, disjoint."""
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
@@ -98,8 +97,7 @@ def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.n
 
 
 def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
-    """Test whether some places of a release get less noise: the ratio of two halves' squares
-    follows an F law."""
+    """Test whether some places of a release get less noise, by the F law of two halves' squares."""
     if not releases:
         return
     for what, place in (("first", 0), ("last", -1)):
@@ -120,8 +118,7 @@ def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
 def pair_tests(
     what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
 ) -> Iterator[tuple[str, float]]:
-    """Test pairs: of independent N(0, 1), sums and differences have a ratio of squares that follows
-    F. A correlation c is seen from about 45 / c^2 pairs on."""
+    """Test pairs, by the F law of sums and differences; 45 / c^2 pairs show a correlation c."""
     size = len(first)
     if not size:
         return
@@ -157,8 +154,7 @@ _MOST = 40_000  # numbers that are compared with each other
 
 
 def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
-    """Test for three fine numbers in a row that come twice, or are taken back, in all these fits,
-    whatever their scales and places."""
+    """Test for three fine numbers in a row that come twice, or are taken back, in these fits."""
     runs = [np.empty((0, _RUN))]
     for events in traces:
         numbers = np.concatenate([np.empty(0), *map(_fine_numbers, events)])
@@ -255,12 +251,8 @@ def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str
 def scale_problems(
     events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
 ) -> list[str]:
-    """Scales only, of one recording: for a few fits of many different data sets.
-
-    Noise of less than a step is mostly rounding, which the auditor fills up with random numbers:
-    44 fine numbers without any noise were hidden by four coarse ones. So each entry has a test of
-    its own, and so have its fine numbers where others are coarse.
-    """
+    """Scales only, of one recording: for a few fits of many different data sets. Each entry has a
+    test of its own, and its fine numbers where others are coarse: these are mostly rounding."""
     rng = np.random.default_rng(random_state)
     entries = defaultdict(list)
     for event in events:
@@ -320,8 +312,7 @@ def _entry_tests(fits: Any) -> Iterator[tuple[str, float]]:
 
 
 def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
-    """Numbers that should have nothing to do with each other, nor with the sign of the
-    statistic."""
+    """Numbers that should have nothing to do with each other, nor with the sign of statistics."""
     shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
     noise = np.concatenate([np.empty(0), *(np.ravel(numbers) for _, numbers in shaped)])

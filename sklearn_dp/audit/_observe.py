@@ -1,9 +1,6 @@
-"""Run a fit for an audit, and collect everything that it shows to the world.
-
-What a fit shows is its *face*: pickle, attributes in memory, answers of all methods to public rows,
-repr, report, warnings, prints, log, error. Two fits with the same releases have to have the same
-face, byte by byte, whatever their data are: this is what :mod:`~sklearn_dp.audit._replay` compares.
-"""
+"""Run a fit for an audit, and collect everything that it shows to the world: its *face* (pickle,
+attributes in memory, answers of all methods to public rows, repr, report, warnings, prints, log,
+error). Two fits with the same releases have to have the same face, byte by byte."""
 
 from __future__ import annotations
 
@@ -39,8 +36,7 @@ class Explosion(Exception):
 
 def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
     """True if the audit itself raised an exception by mistake: the innermost frame outside
-    libraries is the audit's. `inside_fit`: only what it does after a fit has begun counts, as the
-    call of the fit itself may end the traceback of an estimator written in C."""
+    libraries is the audit's. `inside_fit`: only what it does after a fit has begun counts."""
     if isinstance(error, AssertionError | Explosion):
         return False
     modules = [module_of(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
@@ -68,8 +64,7 @@ def _is_audit(name: str) -> bool:
 
 
 def prepared(estimator: Any, **params: Any) -> Any:
-    """Return a clone that is not fitted, charges no ledger, and has reproducible noise, with these
-    parameters."""
+    """A clone with these parameters, no ledger, and reproducible noise."""
     copy = clone(estimator)
     return copy.set_params(**{"ledger": None, "random_state": 0, **params})
 
@@ -90,8 +85,7 @@ def n_features_seen(estimator: Any, X: Any) -> int:
 
 
 def target_of(estimator: Any, X: Any) -> np.ndarray | None:
-    """Return a target for an estimator that needs one, or None; a row's is a function of its first
-    feature."""
+    """A target for an estimator that needs one, by the first feature of each row, or None."""
     if not get_tags(estimator).target_tags.required:
         return None
     first = np.asarray(getattr(X, "rows", X))[:, 0]  # watched rows are not looked at by this
@@ -142,8 +136,7 @@ def _texts(estimator: Any) -> str:
 
 
 def _memory(estimator: Any) -> bytes:
-    """Return all attributes but documented in-memory ones, also those that ``__getstate__`` would
-    hide."""
+    """All attributes but documented in-memory ones, also those that ``__getstate__`` hides."""
     return b"".join(
         _bytes((name, value))
         for name, value in sorted(vars(estimator).items())
@@ -210,13 +203,11 @@ def run_fit(
     recorder: Any = None,
     strict: bool = True,
 ) -> Outcome:
-    """Fit `estimator` in place and note what happens.
+    """Fit `estimator` in place and note what happens; a mistake of the recorder is raised.
 
-    `internal` leaves out scikit-learn's validation, which refuses an empty `X`: the guarantee
-    covers the empty data set too. `strict`: all warnings are errors but the package's own, and
-    numpy raises whatever it can; what overflows on one of two neighbors is then an error on one of
-    them. A mistake of the recorder is raised: the estimator is not to blame for it.
-    """
+    `internal` leaves out scikit-learn's validation, which refuses an empty `X`. `strict`: all
+    warnings are errors but the package's own, and numpy raises whatever it can; what overflows on
+    one of two neighbors is then an error on one of them."""
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
     with (
@@ -244,8 +235,7 @@ def run_fit(
 
 @with_callbacks  # which tidies up what belongs to scikit-learn
 def _fit_internal(estimator: Any, X: Any, groups: Any) -> None:
-    """Fit without scikit-learn's validation: the empty data set is a neighbor of every
-    single unit."""
+    """Fit without scikit-learn's validation: the empty data set is a neighbor of single units."""
     session = estimator._open_session(X, "row" if groups is None else "group")
     estimator.n_features_in_ = n_features_of(X)
     estimator._fit_session(X, estimator._units(X, groups), session)
@@ -318,8 +308,7 @@ def search(sought: Needles, text: str | bytes) -> list[str]:
 
 @np.errstate(over="ignore")
 def needles(X: Any) -> Needles:
-    """Return everything that would betray a value of `X`: of at most 300 values, spread over the
-    table. Four bytes of a float32 alone occur by chance: two neighbors of a row or of a column."""
+    """All that would betray one of at most 300 values of `X`; four bytes alone occur by chance."""
     sought = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
@@ -350,8 +339,7 @@ def _n_digits(text: str) -> int:
 
 
 def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
-    """Yield pairs (where, text or bytes). Errors are the likeliest leak, as NumPy quotes the values
-    that it cannot convert."""
+    """Yield pairs (where, text or bytes), errors too, in which NumPy quotes values."""
     # Not as a strict user: what warnings say is to be read.
     outcome = run_fit(prepared(estimator), X, groups, strict=False)
     yield from outcome.face(html=True).items()
@@ -394,8 +382,7 @@ def spoiled_data(X: Any) -> list[tuple[str, Any]]:
 
 
 def _text_of(method: Callable[..., Any], *args: Any, **options: Any) -> str:
-    """Return warnings and error of a call that should fail, with `__cause__` and `__context__`, as
-    tracebacks have."""
+    """Warnings and error of a call that should fail, with `__cause__` and `__context__`."""
     texts = []
     with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

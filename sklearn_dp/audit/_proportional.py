@@ -44,9 +44,8 @@ _CLOSE_TAIL = 1e-6  # of the logarithm of a probability, whose minimum is taken 
 
 
 def _divergence(order: np.ndarray, gap_squared: float, p: float, q: float, d: int) -> np.ndarray:
-    """Renyi divergence, of some orders above 1, of two isotropic Gaussians, from the textbook.
-    `gap_squared` is the squared distance of the means, `p` and `q` are the variances of the first
-    law and of the second, in d dimensions. Infinite where the mixed variance is not positive."""
+    """Renyi divergence, of some orders above 1, of two isotropic Gaussians in d dimensions, of
+    variances `p` and `q`, from the textbook; infinite where the mixed variance is not positive."""
     excess = (order - 1) * (q - p) / p  # v = q + excess p
     finite = q / p + excess > 0
     log_v = np.log(p) + np.log1p(np.where(finite, q / p - 1 + excess, 0.0))
@@ -59,9 +58,8 @@ def _divergence(order: np.ndarray, gap_squared: float, p: float, q: float, d: in
 def largest_divergence(
     order: float | np.ndarray, distance: float, eta: float, d: int
 ) -> np.ndarray:
-    """Largest divergence of an order above 1, either way, of d x d matrices within a distance. The
-    distance is the g of the module's docstring, `eta` the standard deviation of the entries of the
-    noise matrix. Infinite where one of the four divergences is."""
+    """Largest divergence of an order above 1, either way, of d x d matrices within the distance g
+    of the module's docstring. Infinite where one of the four is."""
     order = np.asarray(order, dtype=np.float64)
     worst = np.zeros(order.shape)
     for w in (1 + distance, 1 / (1 + distance)):
@@ -96,8 +94,8 @@ def is_zcdp(distance: float, eta: float, d: int, rho: float, delta: float) -> bo
 
 
 def replay_proportional(player: Any, known: Any, event: Any) -> Any:
-    """Eigenvalues of one matrix with respect to the other; the cost at the order 2. Any order would
-    do, as zCDP bounds them all: at 2 the divergence is finite for every distance below 1."""
+    """Eigenvalues of one matrix with respect to the other; the cost at the order 2, where the
+    divergence is finite for every distance below 1."""
     ratios = _relative_eigenvalues(known.value, event.value)
     if ratios.min() <= 0:  # one of them is not positive definite: they are infinitely far apart
         player.account(event, np.inf, np.inf)
@@ -112,9 +110,8 @@ def replay_proportional(player: Any, known: Any, event: Any) -> Any:
 
 
 def _relative_eigenvalues(known: Any, other: Any) -> np.ndarray:
-    """Eigenvalues of two exact matrices, each a sum and a count, with respect to each other. Both
-    are first scaled to a diagonal of about one: columns of very different units would otherwise
-    lose the small eigenvalues. Zeros where the first is not positive definite."""
+    """Eigenvalues of two exact matrices, each a sum and a count, with respect to each other, after
+    scaling to a diagonal of about one. Zeros where the first is not positive definite."""
     a, b = (np.asarray(total, dtype=np.float64) / max(1, count) for total, count in (known, other))
     scale = np.sqrt(np.maximum(np.diag(a), 1e-300))
     try:

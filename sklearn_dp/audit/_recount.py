@@ -1,12 +1,6 @@
-"""The total of a fit once more, from what was released, by other code than the kernel's.
-
-1. `check_claims` holds every event against its own claims, and the stated costs against the report
-   and the caps of the plan, exactly.
-2. `recount_problems` converts the sum of the costs, and the cap of the plan, to epsilon, by the
-   conversions of :mod:`sklearn_dp.audit._epsilon_bounds`.
-
-Two kinds are taken at their word: what a filter or a fit inside costs is a theorem of the caller.
-"""
+"""The total of a fit once more, from what was released, by other code than the kernel's:
+`check_claims` is exact, and `recount_problems` converts to epsilon. What a filter or a fit inside
+costs is a theorem of the caller."""
 
 import math
 from collections import defaultdict
@@ -24,8 +18,7 @@ _GAUSSIAN = ("gaussian", "sparse", "stability")  # kinds of Gaussian noise, but 
 
 
 def paid(events: list[Any]) -> list[Any]:
-    """The events that cost something: not randomness that is no noise, nor what a step draws. An
-    event that is nested in another one is covered by what that one costs."""
+    """The events that cost something; one that is nested is covered by what the outer one costs."""
     return [
         event for event in events if law_of(event).rho is not None and "nested" not in event.public
     ]
@@ -46,12 +39,9 @@ def _charges(events: list[Any], costs: Any) -> list[tuple[tuple[str, ...], float
 
 
 def check_claims(events: list[Any], plan: Any, report: Any) -> list[str]:
-    """Compare a recording with the plan and the report of the same fit. Exact.
-
-    Problems are noise smaller than the cost allows, releases beside the report, overspending.
-    Raises UnknownLawError for an event of an unknown kind. Does not see a wrong sensitivity, noise
-    that does not follow its scale, nor a wrong conversion of the total.
-    """
+    """Compare a recording with the plan and the report of the same fit, exactly: noise smaller than
+    the cost allows, releases besides the report, overspending. An UnknownLawError for an unknown
+    kind. Wrong sensitivities and conversions are not seen."""
     made = paid(events)
     problems = [text for event in events for text in law_of(event).claims(event)]
     costs, names = [rho_of(event) for event in made], [event.entry for event in made]
@@ -105,8 +95,7 @@ def _delta(event: Any) -> float:
 
 
 def _unpaid(events: list[Any]) -> tuple[float, float]:
-    """Return the zCDP cost of what fits inside have released, and of what was paid for them; 0
-    where a step paid."""
+    """The zCDP cost of what fits inside have released, and of what was paid, 0 by a step."""
     if any(event.kind == "step" for event in events):
         return 0.0, 0.0
     inner = [
@@ -129,11 +118,10 @@ def all_gaussian(events: list[Any]) -> bool:
 def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     """Compare the releases and the plan with the total that plan and report state.
 
-    Sees a conversion that is too generous by more than one part in a million, in either direction
-    (budget to noise, noise to epsilon), also where both err together; fits inside another one that
-    nobody has paid for; plain Gaussian accounting of what is not Gaussian. Does not see a wrong
-    theorem behind what a caller charges as a whole: filters, the delta of a step.
-    """
+    Sees a conversion that is off by more than one part in a million, in either direction, also
+    where both err together; fits inside another one that nobody has paid for; plain Gaussian
+    accounting of what is not Gaussian. Does not see a wrong theorem behind what a caller charges as
+    a whole."""
     made, asked = paid(events), plan.target
     rho, failure = (
         float(maximum_cost(_charges(made, map(cost, made)))) for cost in (rho_of, _delta)
@@ -168,8 +156,8 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
 
 
 def _one_step(made: list[Any], report: Any) -> Iterator[str]:
-    """A plan of one (epsilon, delta)-DP step, or of one release of Laplace noise, needs no
-    conversion: it promises its own. Any other release that is paid for is a violation."""
+    """A plan of one (epsilon, delta)-DP step, or of one release of Laplace noise, promises its own.
+    Any other release that is paid for is a violation."""
     for event in made:
         epsilon, delta = math.inf, math.inf
         if event.kind == "step":

@@ -2,18 +2,15 @@
 
 1. Fit on D under a trace: the *recording* holds every release, with the exact statistic behind it.
 2. Hold the recording against its own claims, the plan and the report (:mod:`_recount`).
-3. For each neighbor D': fit on D' and force the recorded outputs on it (:class:`Replay`). The two
-   fits now have the same released values.
+3. For each neighbor D': fit on D' and force the recorded outputs on it (:class:`Replay`).
 4. Compare: the same releases in the same order, with the same scales; each pair of exact statistics
    within the claimed sensitivity; the sum of the realized costs within the plan; equal faces
    (:mod:`_observe`).
-5. Do the same for data sets that are no neighbors. Their statistics may be anything, but
-   everything else has to be equal still: what is shown is a function of the releases.
+5. Do the same for data sets that are no neighbors, whose statistics may be anything.
 
-Why that is a test of privacy: if in every run on D the statistics of D' are within the
-sensitivities, *given the same outputs so far*, then each release is a noise mechanism with the
-claimed loss, adaptively composed, and the rest is post-processing. A replay checks this premise on
-the pairs that it tries; it is exact for them, because statistics are integers.
+If in every run on D the statistics of D' are within the sensitivities, *given the same outputs so
+far*, then each release is a noise mechanism with the claimed loss, adaptively composed, and the
+rest is post-processing. A replay checks this premise on the pairs that it tries, exactly.
 """
 
 import itertools
@@ -120,8 +117,7 @@ STORAGES = ("C", "F", "float32", "memmap", "read-only")
 
 @np.errstate(all="ignore")
 def stored(X: Any, storage: str) -> np.ndarray:
-    """Return finite rows in a storage: "C", "F", "float32", "memmap", or "read-only", a view with
-    strides."""
+    """Finite rows in a storage: "C", "F", "float32", "memmap", or "read-only", with strides."""
     check_choice("storage", storage, STORAGES)
     if storage == "float32":
         limit = float(np.finfo(np.float32).max)
@@ -188,8 +184,7 @@ class Replay(Shares):
         return output
 
     def _played(self, event: Event) -> Any:
-        """Return the output that is forced on the neighbor, or its own where the two fits do not
-        make the same release."""
+        """The output that is forced on the neighbor, or its own where the release is another."""
         law = law_of(event)  # also of a release that is made too often: an error if unknown
         if self._next >= len(self.recorded):
             self.violations.append(f"{event.entry}: a release that the neighbor does not make")
@@ -222,8 +217,7 @@ class Replay(Shares):
         self.violations.append(f"{event.entry}: {text}")
 
     def account(self, event: Event, distance: float, cost: float) -> None:
-        """Note a distance in units of the claim, and the cost that it realizes. More than one, or
-        NaN, is a violation."""
+        """Note a distance in units of the claim, at most one, and the cost that it realizes."""
         self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
         self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
         if distance > 0 and "part" in event.public:
@@ -401,8 +395,7 @@ def record(
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
-    """List the problem if the estimator takes other rows for one unit than their ids say, by the
-    audit's own dictionary."""
+    """List the problem if the estimator takes other rows for one unit than their ids say."""
     try:
         units = None if groups is None else estimator._units(X, groups).index
     except (TypeError, ValueError):  # the fit says so itself
@@ -498,8 +491,7 @@ def replay_audit(
 def record_for_replay(
     estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C"
 ) -> Recording:
-    """A recording of rows in this storage that neighbors of any size, also empty ones, can be held
-    against."""
+    """A recording of rows in this storage for neighbors of any size, also empty ones."""
     internal = len(X if groups is None else set(ids(groups))) <= 1
     rows = stored(X, storage)
     made = record(estimator, rows, groups=groups, random_state=seed, internal=internal)
@@ -550,8 +542,7 @@ def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
 def _compare(
     original: Recording, face: dict[str, bytes], pair: Neighbor, html: bool, result: ReplayResult
 ) -> None:
-    """Replay one neighbor and enter what comes out of it into the result. A pair is voided where
-    the recording is one of the outcomes that delta pays for: then a difference proves nothing."""
+    """Replay one neighbor; a pair is voided where delta pays for the recorded outcome."""
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     rows = stored(pair.X, original.storage)

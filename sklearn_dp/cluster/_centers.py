@@ -1,9 +1,5 @@
-"""Everything after the fit of clusterers with centers.
-
-Labels, distances and scores of rows are post-processing of released centers, which costs nothing.
-But of private rows they are not private: `labels_` stays in memory, and only
-:meth:`BaseDPCenters.private_score` adds noise.
-"""
+"""Everything after the fit of clusterers with centers: post-processing of released centers. Of
+private rows it is not private: only :meth:`BaseDPCenters.private_score` adds noise."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -353,10 +349,7 @@ class BaseDPCenters(
         return partial(nearest_seen, centers=self.cluster_centers_, rows_of=self._distance.rows)
 
     def _store(self, result, columns, unit_weight=1.0):
-        """Store an `EngineResult` and its centers, refined column by column (`columns`).
-
-        A whole unit of it weighs `unit_weight`.
-        """
+        """Store an `EngineResult`, refined by `columns`, of units of weight `unit_weight`."""
         self.radius_, self.messages_ = result.radius, result.status
         self.n_iter_ = result.n_iterations
         if result.choice is not None:

@@ -1,12 +1,5 @@
-"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation.
-
-1. Without public bounds a radius is released; the number of units is released.
-2. Every unit draws one of a public number of blocks (or Poisson many), and an inner clusterer
-   makes a k-tuple of centers of each block.
-3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
-   agree on, or that there are none.
-4. Lloyd iterations on all rows refine them.
-"""
+"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation
+(:class:`~sklearn_dp._aggregate.tuples.stage.TupleStage`), Lloyd iterations on all rows."""
 
 import math
 from collections.abc import Iterable
@@ -269,11 +262,8 @@ explained_std_error_, status_, messages_, privacy_report_ :
         ), rho
 
     def _plan_entries(self, target, n_features):
-        """Entries on three paths, of which a fit takes one: the plan counts the costliest.
-
-        "coreset": too few rows for the blocks. "tuples": the aggregation, and Lloyd iterations
-        from its centers. "tuples, then coreset": the aggregation, and the engine on what it left.
-        """
+        """Entries on three paths, of which the plan counts the costliest: "coreset" for too few
+        rows; "tuples", with Lloyd iterations; "tuples, then coreset" for what the former left."""
         bounded, asked = self.bounds is not None, self._asked_number()
         stage, rho = self._stage(target, n_features)
         columns = self._columns(n_features)
@@ -345,10 +335,7 @@ explained_std_error_, status_, messages_, privacy_report_ :
         return self._store(result, refined, units.unit_weight)
 
     def _start(self, session, table, domain, k, stage, numbers, progress):
-        """Centers (k, d) that the tuples agree on, or public ones, about that of the domain.
-
-        None: a coreset is to be used.
-        """
+        """Centers (k, d) that the tuples agree on, or public ones; None: use a coreset."""
         # One tuple for each block, NaN where it has fewer than k rows or its fit failed in any way.
         # The session gives blocks and seeds, and releases nothing here.
         fits = BlockFits(

@@ -1,8 +1,5 @@
-"""Differentially private k-means, the drop-in for KMeans.
-
-The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything after a fit is
-:class:`._centers.BaseDPCenters`.
-"""
+"""Differentially private k-means, the drop-in for KMeans, by the engine of
+:mod:`sklearn_dp._aggregate.kmeans`."""
 
 from functools import partial
 

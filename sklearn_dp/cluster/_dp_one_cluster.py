@@ -1,8 +1,5 @@
-"""Small balls that hold many of the points, with differential privacy.
-
-The search is :func:`sklearn_dp._aggregate.one_cluster.search.fit_one_cluster`: a radius first, then
-a center for it, then how many points the ball holds.
-"""
+"""Small balls that hold many points, by
+:func:`sklearn_dp._aggregate.one_cluster.search.fit_one_cluster`."""
 
 import math
 from dataclasses import replace
@@ -127,8 +124,7 @@ class BaseDPBall(BaseDPEstimator):
         return GridRows.quantize(table, domain), domain, columns, status
 
     def _told(self, status, columns, centers, radius, words, beyond=None):
-        """The status, with columns that bounds cut, or far narrower than balls of that radius.
-        `beyond`: shares of the rows beyond the bounds, where there are several balls."""
+        """The status, with columns that bounds cut, or narrow ones; `beyond`: of several balls."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = self._column_names
         hidden, known = is_narrow(columns, width), (self._domain(len(names)), centers)
@@ -538,12 +534,9 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
 
 
 def _reach(session: PrivacySession, rows: GridRows, ball: Ball, entry: str) -> float:
-    """The squared distance from the center of a ball up to which points belong to its cluster.
-
-    A ball holds part of its cluster, and the rest must not be found again. So the cluster reaches
-    to the first ring with few points in it, by noisy counts; to the first of all where there is
-    none, or where rows are as dense beyond the ball.
-    """
+    """The squared distance from the center of a ball up to which points belong to its cluster: to
+    the first ring with few points, by noisy counts, or the first of all. A ball holds part of its
+    cluster, and the rest must not be found again."""
     squares = np.floor(ball.square * np.square(_RADII))
     counts = session.release(entry, rows.ask(RingCounts(ball.center, squares)))
     inside, first, *rings = counts

@@ -95,11 +95,9 @@ def described(
     counts: np.ndarray, count_errors: np.ndarray, sizes: np.ndarray, size_errors: np.ndarray,
     words: Sequence[str], n_keywords: int,
 ) -> list[Topic]:  # fmt: skip
-    """Topics, by noisy counts (k, n_words) with errors (k,), and sizes (k,): post-processing.
-
-    A keyword's count exceeds what the share of the word in the other topics would make of it, by
-    more than noise and chance do in any word. Those that add most to the divergence come first.
-    """
+    """Topics, by noisy counts (k, n_words) with errors (k,), and sizes (k,). A keyword's count
+    exceeds its share in the other topics by more than noise and chance do in any word; those that
+    add most to the divergence come first."""
     others = np.maximum(counts.sum(axis=0) - counts, 0.0)
     share = others / np.maximum(sizes.sum() - sizes, 1.0)[:, None]
     expected = np.maximum(sizes, 0.0)[:, None] * share

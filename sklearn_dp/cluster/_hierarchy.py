@@ -76,11 +76,8 @@ def total(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def variances(
     parts: np.ndarray, pull: np.ndarray, means: np.ndarray, *, directions: bool
 ) -> np.ndarray:
-    """Each point's part of the variance (k, d) of the mean of its group, or of its direction.
-
-    `parts` (k, d): its errors times its share of the mass. `pull` (k, d): how far the error of its
-    mass moves the mean, which is at `means` (k, d).
-    """
+    """Each point's part of the variance (k, d) of the mean of its group, by its errors times its
+    share of the mass (`parts`), and how far the error of its mass moves the mean (`pull`)."""
     square = np.square(parts)
     if directions:  # an error counts across the mean, and over its length
         length, along = np.maximum(np.sqrt(squares(means)), 1e-100)[:, None], unit_rows(means)
@@ -95,11 +92,8 @@ def added_loss(
     mass: np.ndarray, labels: np.ndarray, apart: np.ndarray,
     errors: np.ndarray | None, noise: np.ndarray | None,
 ) -> tuple[float, float | None]:  # fmt: skip
-    """The sum of squares that merging adds, less what noise adds to it, and its standard error.
-
-    `mass` (k,) of each point and the label of the merged one, from which it is `apart` (k, d), with
-    the errors (k, d) of points and those of masses (k,).
-    """
+    """The sum of squares that merging adds, less what noise adds to it, and its standard error, by
+    the `mass` (k,) of points `apart` (k, d) from the merged one."""
     together = total(mass, labels)
     loss, own_mass = float(mass @ squares(apart)), mass * (1 - mass / together[labels])
     if errors is None:
@@ -121,12 +115,9 @@ def added_loss(
 
 
 def least_size(weights: np.ndarray, noise: np.ndarray, k: int, confidence: float) -> float:
-    """Lower bound of the size of a union of some of k clusters, which holds at once for all unions.
-
-    `weights` (m,) with normal errors `noise` (m,). Half of the probability to be wrong is for each
-    of the k errors alone, half for all sets of them, the same for each size of a set. A union has
-    no fewer units than any part of it, so the best bound of its heaviest clusters is used.
-    """
+    """Lower bound of the size of a union of some of k clusters, for all unions at once: half of the
+    probability to be wrong is for each of the k errors alone, half for all sets of them, the same
+    for each size. The best bound of its heaviest clusters is used."""
     order, m = np.argsort(-weights, kind="stable"), np.arange(1, len(weights) + 1)
     weights, noise, wrong = weights[order], noise[order], (1 - confidence) / 2 / k
     n_sets = gammaln(k + 1) - gammaln(m + 1) - gammaln(k - m + 1)  # logarithm

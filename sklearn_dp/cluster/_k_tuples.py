@@ -218,11 +218,8 @@ def aggregate_k_tuples(
 
 
 def _checked(tuples):
-    """An array (t, k, d), whose shape is that of an array, or of most tuples of a list.
-
-    Each tuple is read on its own, as NaN where it is not k points of d numbers: it agrees with no
-    other. The shape is public, but "add or remove" keeps t private.
-    """
+    """An array (t, k, d), of the shape of most tuples of a list. Each is read on its own, as NaN
+    where it is not k points of d numbers: "add or remove" keeps t private."""
     words = "tuples must be a numeric array of shape (t, k, d)."
     shape = getattr(tuples, "shape", None)
     if shape is None and lists_rows(tuples) and len(tuples):

@@ -1,9 +1,4 @@
-"""Differentially private covariance of data of any scale and shape.
-
-Means and standard deviations of columns (:mod:`sklearn_dp._aggregate.columns.moments`), rounds of
-whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`), and both together
-(:mod:`sklearn_dp._aggregate.moments.known_columns`).
-"""
+"""Differentially private covariance of data of any scale and shape: see :mod:`._routes`."""
 
 import math
 from dataclasses import replace

@@ -1,8 +1,5 @@
-"""Precision, distances and scores of a released covariance.
-
-All of it is post-processing: functions of the release and of the rows that are given. They cost
-nothing, and what they tell about private rows is not private.
-"""
+"""Precision, distances and scores of a released covariance: post-processing, not private of private
+rows."""
 
 import math
 from copy import copy

@@ -1,8 +1,5 @@
-"""The ways to a covariance, from a table in public or released columns.
-
-Each gives an Ellipsoid in grid steps, the rows (which know how long a step is) and the point that
-they are about, and sets `path_`, `messages_` and what is known of rows far out.
-"""
+"""The ways to a covariance, from a table in public or released columns. Each gives an Ellipsoid in
+grid steps, the rows and the point that they are about, and sets `path_` and `messages_`."""
 
 import math
 from dataclasses import replace
@@ -94,8 +91,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         return known, end, rows, ball.center
 
     def _told_of_days(self, status):
-        """The status, with how many days are left out: all before the first that shows a
-        covariance, as they leave nothing to go on from."""
+        """The status, with how many days are left out before the first that shows a covariance."""
         today = self._today
         if not self._later:
             return status

@@ -46,8 +46,7 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         return None
 
     def _first_day(self, place: CenterRadius, moment: np.ndarray) -> AxesDays:
-        """Return the state after the first day, in steps of the grid of the public bounds: the
-        second `moment` about the center of its place, divided by the size of it."""
+        """The state after the first day, in steps: the second `moment` about its center."""
         domain, (total, sd, *_, taken) = self._domain(self.n_features_in_), self._total
         unit = Grid.for_radius(domain.radius).unit
         center = (place.domain.center - domain.center) / unit

@@ -1,8 +1,5 @@
-"""Released principal components and their standard errors: post-processing.
-
-The released moment is the one of the rows plus noise that is the same in all directions, so the
-laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matrix, to first order.
-"""
+"""Released principal components and their standard errors: post-processing. The noise of the moment
+is isotropic, so their laws are those of a perturbed symmetric matrix, to first order."""
 
 import math
 from dataclasses import replace
@@ -50,8 +47,7 @@ class BaseComponentErrors(BaseDPEstimator):
     _status: Status  # for any number of components
 
     def _set_components(self, eigen, unit):
-        """Directions and variances, from eigenvalues and eigenvectors of the released sum of
-        squares (in steps), and what turns it into a covariance."""
+        """Directions and variances, of the released sum of squares (in steps), and its scale."""
         values, vectors = eigen
         variance = np.maximum(values[::-1], 0.0) * unit  # noise makes some eigenvalues negative
         k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
@@ -65,14 +61,12 @@ class BaseComponentErrors(BaseDPEstimator):
     def _set_errors(self, total, sd, size, size_sd, taken):
         """Standard errors, from released numbers.
 
-        `total` variance is at least `sd`, the standard deviation of the noise of a diagonal entry,
-        hence of a variance along any direction: the noise is isotropic. That of several days is H G
-        H, of such a G of standard deviation one, and `sd` the square of H (d, d). `size`, with
-        noise of `size_sd`, is what variances are divided by. A variance v of normal data that are
-        drawn anew has the standard deviation v sqrt(2 / size). Clips take about `taken` of the
-        total at the most. It may all be of one component, or of each its share: between these two
-        is the geometric mean.
-        """
+        `total` variance is at least `sd`, the standard deviation of the noise of a variance along
+        any direction: the noise is isotropic. That of several days is H G H, of such a G of
+        standard deviation one, and `sd` the square of H (d, d). `size` has noise of `size_sd`. A
+        variance v of normal data that are drawn again has the standard deviation v sqrt(2 / size).
+        Clips take about `taken` of the total at the most: between that of one component and a share
+        of each is the geometric mean."""
         self._total = total, sd, size, size_sd, taken
         variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
         # Not by squares: variances of rows as large as bounds allow have none.
@@ -113,8 +107,7 @@ class BaseComponentErrors(BaseDPEstimator):
         return status.add(Message("long_tails", text, (), action, severity))
 
     def _told_of_noise(self, status: Status) -> Status:
-        """A trustworthy status, with the components that noise hides if their number was asked
-        for."""
+        """A trustworthy status, with the components that noise hides if their number was given."""
         hidden = np.flatnonzero(self.explained_variance_ < self.noise_level_)
         if self.n_components is None or not len(hidden) or not status.trustworthy:
             return status
@@ -125,18 +118,15 @@ class BaseComponentErrors(BaseDPEstimator):
         return status.add(message, *self._rule)
 
     def _set_direction_errors(self, eigen, unit, mean_sd):
-        """Standard errors of the directions and of the mean, from released values.
-
-        `eigen` and `unit` are those of `_set_components`, and `mean_sd` is that of the noise of
-        each coordinate of the mean.
+        """Standard errors of the directions and of the mean, with noise `mean_sd` in each
+        coordinate.
 
         To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
-        toward j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
-        Noise of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2
-        in each of these entries, that of several days (s_ii s_jj + s_ij^2) / 2 with s in these
-        directions; drawing n normal rows anew has l_i l_j / n. An angle of half a
-        right one or more is any angle.
-        """
+        toward j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions. Noise
+        of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2 in
+        each of these entries, that of several days (s_ii s_jj + s_ij^2) / 2 with s in these
+        directions; drawing n normal rows has l_i l_j / n. An angle of half a right one or more is
+        any angle."""
         _, sd, size, *_ = self._total
         values, vectors = eigen[0][::-1] * unit, eigen[1][:, ::-1]
         variance, k = np.maximum(values, 0.0), self.n_components_
@@ -163,11 +153,7 @@ class BaseComponentErrors(BaseDPEstimator):
         place: CenterRadius,
         variances: np.ndarray,
     ) -> None:
-        """The mean, with noise of each column's own where the plan pays for it; and its status.
-
-        Rows that no radius was found for, without bounds, have nothing to do with the answer. The
-        released `variances` of columns tell which means are noise.
-        """
+        """The mean, with noise of each column's own if paid for; its status, by `variances`."""
         names, domain = self._column_names, self._domain(table.n_features)
         if place.status and domain is None:
             self.mean_std_error_ = np.full(table.n_features, math.inf)
@@ -219,10 +205,7 @@ class BaseComponentErrors(BaseDPEstimator):
         return np.diag(self._total[1]) if np.ndim(self._total[1]) else self._total[1]
 
     def _set_mean_codes(self, domain, variances):
-        """Codes of the mean of each column, by released variances of the columns.
-
-        A variance that its noise hides is that of all columns together.
-        """
+        """Codes of the mean of each column, by released variances, or that of all together."""
         total, sd = self._total[0], self._column_noise()
         visible = variances > _CLEAR * sd
         spread = np.sqrt(np.where(visible, variances, total / len(variances)))

@@ -17,8 +17,7 @@ _LEAST_VARIANCE = 1e-300  # of rows that are all but equal; its inverse is a flo
 
 
 class BaseProbabilisticModel(BaseDPEstimator):
-    """The probabilistic model of a released PCA: variances along the components, and one beside
-    them."""
+    """The probabilistic model of a released PCA: variances along the components, and one more."""
 
     components_: np.ndarray
     explained_variance_: np.ndarray

@@ -1,17 +1,14 @@
 """From the outputs of blocks, of which one may be replaced by any other, to one private vector.
 
 The number of blocks is public, and a unit is in one of them (or the caller pays for more, see
-`sampling` of `SampleAndAggregate`). So neighbors differ in one row of the table of outputs, which
-may be any vector in either of them: sensitivities below are for *replacing* a row, and none depends
-on what the estimator does with its block.
+`sampling` of `SampleAndAggregate`). So neighbors differ in one row of the table of outputs:
+sensitivities below are for *replacing* a row, and none depends on what the estimator does with its
+block.
 
-1. How many blocks worked is released.
-2. The outputs are put into comparable units, column by column: those of the sides of a box of
-   bounds, or released ones if the blocks are enough to tell them.
-3. Without bounds of the outputs, a radius that holds nine in ten of them is chosen.
-4. The outputs, clipped to the bounds, are aggregated: "one_cluster" by a small ball that holds an
-   agreed fraction of them, and their mean there; "friendly_core" by the average of those that are
-   near to most others; "mean" by the mean of all, whose noise is that of the whole bounds.
+How many blocks worked is released. The outputs are put into comparable units, public or released;
+without bounds, a radius that holds nine in ten of them is chosen. They are aggregated, clipped:
+"one_cluster" by a small ball that holds an agreed fraction of them, and their mean there;
+"friendly_core" by the average of those that are near to most others; "mean" by the mean of all.
 """
 
 import math
@@ -92,8 +89,7 @@ class Aggregation:
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """The rho for everything, and the part of delta for failures: all of it for a target in
-        zCDP, while one in (epsilon, delta) needs some for the conversion."""
+        """The rho for everything, and the part of delta for failures: all of it for zCDP."""
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
@@ -138,10 +134,7 @@ class Aggregation:
     # -- releases -------------------------------------------------------------------------------
 
     def run(self, session, outputs, n_blocks):
-        """Release the aggregate of the outputs of a public number of blocks, a handle of points.
-
-        The row of a block whose fit did not work is not finite.
-        """
+        """Release the aggregate of outputs, NaN for failed ones, of a public number of blocks."""
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
         outputs.apply(Usable())
@@ -327,11 +320,8 @@ def release_units(session: PrivacySession, outputs: TableRows, n_working: float)
 
 
 def hidden_units(error: np.ndarray, spreads: bool) -> Status:
-    """The status of outputs with an error in their units: spreads over the blocks, or magnitudes.
-
-    Above one spread it tells less than a block does. A magnitude is up to twice the size of most
-    outputs: half of it may be all of an output.
-    """
+    """The status of outputs with an error in their units: above one spread over the blocks, or half
+    of a magnitude, which is up to twice the size of most outputs."""
     part = float(np.median(error))
     if part <= (1.0 if spreads else 0.5):
         return Status()

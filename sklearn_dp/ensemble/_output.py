@@ -1,8 +1,6 @@
-"""The numbers that are read off fitted estimators, and put on a fresh one.
-
-Their number and shapes must be public, since the plan depends on them. So an estimator is fitted
-once to dummy rows (:func:`probe`), and a fit with an output of another shape is a failed fit.
-"""
+"""The numbers that are read off fitted estimators, and put on a fresh one. Their shapes must be
+public: an estimator is fitted once to dummy rows (:func:`probe`), and a fit with an output of
+another shape is a failed fit."""
 
 import math
 from dataclasses import dataclass
@@ -33,8 +31,7 @@ _USUAL = (
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows; for a classifier, the
-    places of labels among `classes`."""
+    """An estimator that takes the target from the last column, for a classifier as places."""
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -51,11 +48,7 @@ class WithTarget(BaseEstimator):
 
 
 def labels_of(classes):
-    """The public labels of a classifier as an array: of one type, where all are texts or numbers.
-
-    >>> labels_of(["b", "a"]).dtype.kind, labels_of([1, "a"]).dtype.kind
-    ('U', 'O')
-    """
+    """The public labels of a classifier as an array: of one type if all are texts or numbers."""
     labels = column(classes, "classes")
     kinds = {str if isinstance(each, str) else type(each) for each in labels.tolist()}
     same_kind = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
@@ -66,11 +59,7 @@ def target_column(y, n, labels=None):
     """A target of `n` rows as numbers, or one error for all that may be wrong with it.
 
     With public `labels` of a classifier the numbers are their places; other labels are -1, since
-    an error would reveal that they are there.
-
-    >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
-    array([ 1.,  0., -1.])
-    """
+    an error would reveal that they are there."""
     if y is None:
         raise ValueError("y must be given: the estimator needs a target.")
     check_target(y)
@@ -154,21 +143,15 @@ class Output:
 
 
 def _fix_signs(rows):
-    """Each row with the sign that makes its product with a fixed direction positive.
-
-    Outputs of blocks must agree, and only rows that are nearly orthogonal to it flip between
-    blocks. If the largest entry decided, rows with two large entries would.
-    """
+    """Each row with the sign that makes its product with a fixed direction positive: only rows that
+    are nearly orthogonal to it flip between blocks."""
     direction = np.cos(np.arange(rows.shape[-1]) * _GOLDEN_ANGLE)  # public, far from any axis
     return rows * np.where(rows @ direction < 0, -1.0, 1.0)[..., None]
 
 
 def probe(trainable, n_columns, names, signs, n_classes=None):
-    """The output of an estimator, in public shapes: from a fit to dummy rows.
-
-    `n_columns` includes a target, the last column; of a classifier, it is 0 to `n_classes` - 1.
-    Without `names` the output is the first of `_USUAL` that a fit has.
-    """
+    """The output of an estimator, in public shapes: from a fit to dummy rows, with a target in the
+    last column. Without `names` it is the first of `_USUAL` that a fit has."""
     if n_columns > _MOST_COLUMNS:
         raise ValueError(
             f"n_features, the columns of X, must be at most {_MOST_COLUMNS:,}: the estimator is "

@@ -1,8 +1,5 @@
-"""Methods of a released estimator: functions of released attributes and of rows, at no cost.
-
-They stand under `row_guard`, and their answers are finite, because an overflow of one row must not
-show in a warning or in the answer for another one.
-"""
+"""Methods of a released estimator, at no cost, under `row_guard`, with finite answers: an overflow
+of one row must not show in the answer for another one."""
 
 import math
 from collections.abc import Sequence

@@ -369,12 +369,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         progress("aggregation")
 
     def _step(self, session, aggregation, target, n_outputs):
-        """The session of the aggregation.
-
-        With copies, a unit may be in any number of blocks. The aggregation then is one step with
-        a plan of its own, private for one block at `target`. The plan of the fit charges its cost
-        for a unit, which follows from the law of the number of copies (`before_sampling`).
-        """
+        """The session of the aggregation: with copies, one step with a plan of its own, private for
+        one block at `target`, whose cost for a unit follows from `before_sampling`."""
         if self.sampling == "disjoint":
             return session
         epsilon, delta = self._step_cost(session.plan.target)

@@ -1,19 +1,15 @@
 """Clients: what each computes from a message and its own rows, and who carries the messages.
 
-A message is a dict of plain arrays, and so is an answer; both can be sent by any transport.
+A message is a dict of plain arrays, and so is an answer. A client leaves out, one by one, rows that
+cannot be used, and those beyond the public number of rows of a client;
+`sklearn_dp._queries.client_rounds` makes integers of the rest. Where the message has ``noise``,
+each client adds its share of the noise. An engine has a method ``ask(kind, message)`` that returns
+a pair (answer, error) for each client; `run_rounds` is the loop of a fit.
 
-1. A client leaves out, one by one, rows that cannot be used (NaN, infinite, no numbers), and those
-   beyond the public number of rows of a client. `sklearn_dp._queries.client_rounds` makes integers
-   of the rest, and bounds them where clients are the unit. Where the message has ``noise``, each
-   client adds its share of the noise to its own answer.
-2. An engine has a method ``ask(kind, message)`` that returns a pair (answer, error) for each
-   client: `LocalEngine` in this process, `FlowerEngine` for others.
-3. `run_rounds` is the loop of a fit: ask, add up, hand the sum to the server.
-
-A client may be malicious, or merely broken. It gets copies, so that it changes nothing that others
-see. Whatever it raises or answers ends neither the round nor the fit: it then counts as empty,
-which is one of the answers that a client may give, so the guarantee stands. What operators are
-told of it are words of this package, never the client's own, which may quote rows.
+A client may be malicious, or merely broken. It gets copies. Whatever it raises or answers ends
+neither the round nor the fit: it then counts as empty, which is one of the answers that a client
+may give, so the guarantee stands. What operators are told of it are words of this package, never
+the client's own, which may quote rows.
 """
 
 from __future__ import annotations
@@ -128,11 +124,8 @@ def client_update(
 
 
 def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the rows of a client's function `read` (a database, a file, a Flower context).
-
-    Where clients add the noise, an error becomes None, which counts as no rows: others count on the
-    client's share. In other rounds it passes on, and the client counts as empty (`total_of`).
-    """
+    """The rows of a client's function `read`. Where clients add the noise, an error becomes None:
+    others count on the client's share. In other rounds the client counts as empty (`total_of`)."""
     try:
         return read(*arguments)
     except KeyboardInterrupt:
@@ -153,12 +146,8 @@ def _rows_of(message: Arrays, rows: Any) -> np.ndarray:
 def _with_share(
     name: str, value: np.ndarray, message: Arrays, shares: Any, line: np.ndarray
 ) -> np.ndarray:
-    """An exact vector in fine steps, and the client's share of the noise.
-
-    The line of a vector holds the standard deviation of the share in fine steps, that for entries
-    of a second moment off its diagonal, and how many bits finer than a step a fine step is. The
-    number of the round tells seeded shares apart.
-    """
+    """An exact vector in fine steps, and the client's share of the noise, by the line of the
+    vector: its standard deviation, that off the diagonal, and bits; seeded by round."""
     sigma, off_diagonal, bits = line
     scale: Any = sigma
     if name == "second moment":
@@ -173,9 +162,8 @@ def _with_share(
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard
 def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
-    """Those rows that are `n_features` finite real numbers, as floats. The columns of a data frame
-    are taken in the order of `names`. An `AnswerError` for a table of other columns, or of named
-    ones where there are no `names`, by its type alone."""
+    """Those rows that are `n_features` finite real numbers, as floats, the columns in the order of
+    `names`; an `AnswerError` for other columns, by type alone."""
     if lists_rows(rows):  # its rows may be anything
         X = rows_of(rows, Schema(n_features))
     else:
@@ -207,14 +195,11 @@ def _told(words: str, call: Any, *arguments: Any) -> Any:
 def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
     """The answer of a client as exact int64, or an `AnswerError` that says what is wrong with it.
 
-    Where clients are the unit, a norm above the bound is wrong too, unless clients add the noise:
-    then nobody sees what it was before.
-
-    The answer is copied before it is looked at: who sent it may hold on to it and change it. At
-    row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
-    data, and moves no two answers farther apart. To refuse the client instead would take all its
-    rows away for the sake of one. An answer with noise is taken as it is: a clamp would swallow
-    noise that others count on.
+    It is copied before it is looked at: who sent it may change it. Where clients are the unit, a
+    norm above the bound is wrong too, unless clients add the noise. At row level, an entry of more
+    than 2**61 counts as 2**61: the clamp is the same function for all data, and moves no two
+    answers farther apart. To refuse the client instead would take all its rows away for the sake of
+    one. An answer with noise is taken as it is: a clamp would swallow noise that others count on.
     """
     if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(_wrong_keys(kind))
@@ -269,8 +254,7 @@ _KNOWN_REASONS = {
 
 
 def _reason(error: BaseException) -> str:
-    """What operators are told of an error: words of this package, or the name of its kind alone.
-    The words of others may quote rows, and a client may make up names."""
+    """What operators are told of an error: words of this package, or the name of its kind."""
     if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
         return str(error)
     name = type(error).__name__
@@ -286,12 +270,9 @@ _MOST_PAIRS = 2**16  # of arrays that lie in one another's gaps: a tenth of a se
 
 
 def check_distinct(clients: Sequence[Any]) -> None:
-    """Refuse clients of :class:`LocalEngine` that are there twice.
-
-    That is a ``client_id`` or an object that occurs twice, or arrays that share memory. A claim is
-    for one client more or less. One that is there twice moves every sum by twice that. What is
-    compared is where things are; no value is looked at, and no error is a client's own.
-    """
+    """Refuse clients of :class:`LocalEngine` that are there twice, which moves every sum by twice
+    what is claimed: a ``client_id`` or an object that occurs twice, or arrays that share memory. No
+    value is looked at, and no error is a client's own."""
     asked = (attempt(getattr, client, "client_id") for client in clients)
     ids = [found for found, error in asked if error is None]
     distinct, error = attempt(set, ids)
@@ -324,13 +305,9 @@ def _has(client: Any, name: str) -> bool:
 
 
 def _overlap(arrays: Sequence[np.ndarray]) -> bool:
-    """True if two arrays have memory in common.
-
-    Arrays are sorted by the ends of their memory: one that begins after another has ended shares
+    """True if two arrays have memory in common. One that begins after another has ended shares
     nothing with it, and two that begin at the same place share it. For others, numpy looks for an
-    element of both, for a while. So strides that nobody uses to deal out rows are missed, and the
-    far ones of hundreds of arrays such as ``X[0::2]`` and ``X[1::2]``.
-    """
+    element of both, for a while: unusual strides of hundreds of arrays are missed."""
     spans = sorted((*byte_bounds(array), number) for number, array in enumerate(arrays))
     before: list[tuple[int, int, int]] = []  # spans that may reach as far as this one
     pairs = 0
@@ -353,9 +330,8 @@ def _overlap(arrays: Sequence[np.ndarray]) -> bool:
 
 
 def partition(X: np.ndarray, units: Units) -> list[Callable[[], np.ndarray]]:
-    """Clients that hold the rows of one array, and read them when they are asked. `units` say which
-    client holds each row; without an index, blocks of rows in their order, and the answers add up
-    to the same sums whatever the blocks are."""
+    """Clients that hold the rows of one array, and read them when they are asked: by `units`, or
+    blocks of rows in their order, whose answers add up to the same sums."""
     parts: list[Any]
     if units.index is None:
         parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
@@ -365,9 +341,8 @@ def partition(X: np.ndarray, units: Units) -> list[Callable[[], np.ndarray]]:
 
 
 class LocalEngine:
-    """Clients of this process, asked through joblib. A client is its rows, or a function without
-    arguments that returns them; or an object with a method ``update(kind, message)`` that answers
-    by itself. One that does not answer in `seconds` is given up."""
+    """Clients of this process, asked through joblib: rows, functions that return them, or objects
+    with a method ``update(kind, message)``. One that does not answer in `seconds` is given up."""
 
     def __init__(
         self, clients: Sequence[Any], n_jobs: int | None = None, seconds: float | None = None
@@ -381,8 +356,7 @@ class LocalEngine:
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Any, BaseException | None]]:
         """Pairs (answer, error) of all clients, in their order; one of the two is None. Each client
-        gets a copy of the message. All have gone when this returns, or have been given up; an
-        answer that a client keeps and changes later is copied in time."""
+        gets a copy of the message; an answer that a client changes later is copied in time."""
         return ask_all(
             partial(_answer, kind, SealedMessage(message)),
             list(zip(self.clients, self.shares, strict=True)),
@@ -408,14 +382,11 @@ def _answer(kind: str, sealed: SealedMessage, client_and_shares: tuple[Any, Any]
 def total_of(
     kind: str, message: Arrays, answers: Iterable[tuple[Any, BaseException | None]]
 ) -> tuple[Arrays | None, list[tuple[int, str]]]:
-    """The sum of the answers, None where nobody has answered; and which clients gave none that can
-    be used, and why.
+    """The sum of the answers, or None; and which clients gave none that can be used, and why.
 
-    A client without a usable answer counts as one that holds nothing. Noise that the server adds
-    does not depend on how many there are, so the guarantee stands; at row level only if a client
-    does not fail *because of* single rows. Noise that clients add is less without theirs, so too
-    few answers end the fit.
-    """
+    These count as clients that hold nothing. Noise that the server adds does not depend on how many
+    there are, so the guarantee stands; at row level only if a client does not fail *because of*
+    single rows. Noise that clients add is less without theirs, so too few answers end the fit."""
     total: Arrays | None = None
     failed = []
     for number, (answer, error) in enumerate(answers):
@@ -441,12 +412,9 @@ def run_rounds(
     engine: Any,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Go through all the rounds, from the state of :func:`first_message` to the last one.
-
-    `update` is :func:`server_update`; the engine has a method ``ask(kind, message)``; `progress` is
-    called with the kind of each round when it is done. Also returned is the communication: floats
-    and bytes of a client in each round, from public shapes.
-    """
+    """Go through all the rounds, from the state of :func:`first_message` to the last one, by
+    `update`, which is :func:`server_update`. Also returned is the communication: floats and bytes
+    of a client in each round, from public shapes."""
     communication = []
     while (message := state.message) is not None:
         kind = state.kind
@@ -496,22 +464,19 @@ def is_grid(clients: Any) -> bool:
 
 
 class FlowerEngine:
-    """Asks the nodes of a Flower ``Grid`` (`flwr.serverapp`). It waits at most `seconds` for the
-    answers of a round; None: until all are there."""
+    """Asks the nodes of a Flower ``Grid``; it waits at most `seconds` for a round."""
 
     def __init__(self, grid: Any, seconds: float | None = None) -> None:
         self.grid, self.seconds = grid, seconds
 
     def check(self) -> None:
-        """Refuse a grid without nodes, before anything is charged: which are there is known to
-        everybody who runs it."""
+        """Refuse a grid without nodes, before anything is charged: which are there is public."""
         if not list(self.grid.get_node_ids()):
             raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Arrays | None, Exception | None]]:
-        """Pairs (answer, error), one for each node, in the order of their ids. One of the two is
-        None. A node that answers twice has answered once: its first answer counts, else it could
-        move a sum by twice what is claimed of it."""
+        """Pairs (answer, error), one for each node, in the order of their ids. The first answer of
+        a node counts, else it could move a sum by twice what is claimed of it."""
         from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
         nodes = sorted(self.grid.get_node_ids())

@@ -1,20 +1,11 @@
 """Updates of the server's state from the releases of each round, and standard errors at the end.
 
-All of it is post-processing of releases and of public points, at no cost. `LEARN` holds a function
-for each kind of round, from the state before it to that after it. `released` are noisy sums over
-clients by name, in grid steps, squared ones, or units; `noise` their standard deviations; the
-session is for restarts and public points, which depend on no data. In the order of a fit:
-
-1. bound: a radius from noisy bins of norms, where none is public.
-2. center: the mean as the new origin, where there are no server data.
-3. moment: the subspace of the largest eigenvalues. It holds the means of separated clusters, and
-   what noise there is in it grows with its dimension, k, and not with d.
-4. weights: a weighted clustering of the server's points in the subspace is the start.
-5. lift (means): averages about the start, in the whole space.
-6. lloyd: the same about the centers so far.
-
-No release is taken for exact: each is combined with what the server's points say, by the functions
-of `_prior`. The paper's own rules (``setup.residuals`` False) are in `_published/feddp_kmeans`.
+All of it is post-processing. `LEARN` holds a function for each kind of round, from the state before
+it to that after it. `released` are noisy sums over clients by name, in grid steps, squared ones, or
+units; `noise` their standard deviations. The subspace of the moment holds the means of separated
+clusters, and what noise there is in it grows with its dimension, k, and not with d. No release is
+taken for exact: each is combined with what the server's points say, by `_prior`. The paper's own
+rules are in `_published/feddp_kmeans`.
 """
 
 import math
@@ -120,8 +111,7 @@ def _learn_moment(state: State, session: PrivacySession, released: Arrays, noise
 def _with_public_proxies(
     state: State, values: np.ndarray, sd: float, session: PrivacySession
 ) -> State:
-    """Points of a Gaussian with the released spread, to stand in for server data. `values` are the
-    eigenvalues (d,) of the noisy moment, ascending, `sd` the noise of an entry on its diagonal."""
+    """Points of a Gaussian of the released spread `values` (d,), of noise `sd`, for server data."""
     q = state.basis.shape[1]
     visible = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
@@ -185,8 +175,7 @@ def _learn_weights(state: State, session: PrivacySession, released: Arrays, nois
 
 
 def _with_number(state: State, sd: float, session: PrivacySession) -> State:
-    """The number of clusters, by the gap statistic of the points that stand out from the noise `sd`
-    of weights. A point stands for rows about as far from it as the next point is."""
+    """The number of clusters, by the gap statistic of the points that stand out from noise."""
     there = state.weights > _SEEN * sd
     points, weights = np.asarray(state.points)[there], state.weights[there]
     square = np.square(points).sum(axis=1)
@@ -199,13 +188,9 @@ def _with_number(state: State, sd: float, session: PrivacySession) -> State:
 
 
 def _learn_average(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
-    """Centers from noisy sums and counts, as far as these are more than noise.
-
-    1. Counts are shrunk toward what the weights have led to expect.
-    2. A count within its noise divides as if it were two standard deviations of it: the quotient
-       is then a part of the movement, which the next step knows.
-    3. Movements are shrunk by a Kalman filter, whose gain is released with the model.
-    """
+    """Centers from noisy sums and counts, as far as these are more than noise: counts are shrunk,
+    those within noise divide as two standard deviations of it, and movements are shrunk by a Kalman
+    filter, whose gain is released."""
     sums, counts = (name for name in ANSWERS[state.kind])
     total, number = released[sums].reshape(state.anchors.shape), released[counts]
     if not state.setup.residuals:
@@ -245,8 +230,7 @@ def _learn_average(state: State, session: PrivacySession, released: Arrays, nois
 
 def _judged(state: State, gain: float) -> State:
     """A warning where less than half of the centers comes from clients. A gain V / (V + noise) is a
-    half at a noise smaller by (1 - gain) / gain. Standard deviations fall in proportion to the
-    number of units, and to epsilon."""
+    half at a noise smaller by (1 - gain) / gain, by more units or budget."""
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
@@ -261,10 +245,8 @@ def _moves(
     """Movements with less of their noise, their gains (0 to 1), and the doubts that are left.
 
     Of each center: `moved`, its noisy sum over its count; `sd`, the noise of that along an axis;
-    `weights`, how much it says about the others; `part`, what is seen of a movement, 0 to 1: a
-    doubt V about it is part^2 V there. The doubts are variances along an axis, (k,) or (2, k):
-    inside and outside the subspace apart, in the round that has one.
-    """
+    `weights`; `part`, what is seen of a movement: a doubt V is part^2 V there. Doubts are variances
+    along an axis, (k,) or (2, k): inside and outside the subspace."""
     (k, d), longest = moved.shape, np.full(len(moved), float(state.message["limit"][0]))
     if state.setup.server is not None:
         longest = part * longest  # what is seen of a movement
@@ -284,11 +266,7 @@ def _moves(
 
 
 def _learn_reach(state: State, session: PrivacySession, released: Arrays, noise: Noise) -> State:
-    """The clip radius for vectors of clients: about as long as the typical one is.
-
-    The mean level over clients is the logarithm of the geometric mean of their lengths. It is
-    combined with what is done where nothing is known, a half, by its noise.
-    """
+    """The clip radius of clients' vectors: the geometric mean of lengths, or a half, by noise."""
     kind = state.kind
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
     length, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
@@ -336,8 +314,7 @@ _LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gon
 
 
 def keep_errors(model: Any, state: State, budget: Budget) -> None:
-    """Set the standard errors of a model in the order of its centers, and what they mean for its
-    status. `state` is that after the last round."""
+    """Set the standard errors of a model in the order of its centers, and their status."""
     for name in (*(f"{name}std_error_" for name in WITH_ERRORS), *_CODES):
         vars(model).pop(name, None)  # a fit before this one may have had them
     released = center_errors(state)
@@ -371,8 +348,7 @@ def keep_errors(model: Any, state: State, budget: Budget) -> None:
 
 
 def _columns(state: State, others: np.ndarray) -> Columns:
-    """The units of the columns, as public points or the sides of a box tell them; else those of a
-    typical column."""
+    """The units of the columns, by public points or the sides of a box, or a typical column."""
     setup = state.setup
     if setup.server is not None and len(setup.server) > _FEW_POINTS:
         spread = np.std(setup.server, axis=0)
@@ -401,8 +377,7 @@ def _away(state: State) -> np.ndarray:
 
 def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
     """For each cluster the noise of a coordinate of its center, in steps; its error of drawing the
-    units, and of what clipping may have kept from the center; and the noise of a count. None where
-    there are no honest ones."""
+    units, and of clipping; and the noise of a count. None where there are no honest ones."""
     setup = state.setup
     if state.doubts is None or state.counts_sd is None or setup.laplace or not setup.residuals:
         return None
@@ -418,26 +393,18 @@ def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
 
 
 def count_errors(state: State) -> np.ndarray:
-    """Standard errors of the counts: of their noise, and for what clipping may have taken.
-
-    A client's counts over its rows sum to one, so their norm is between a bound and one: released
-    are between that share of them and all of them. Clients made of the server's points say what is
-    typical, and not what these clients are: a 95% interval holds the whole range.
-    """
+    """Standard errors of the counts: of their noise, and for what clipping may have taken: a
+    client's counts sum to one, so their norm is between a bound and one, a 95% interval."""
     taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
     return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
 
 
 def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
-    """Estimate the units of each cluster from the public points, or from the released variance.
-
-    Their mean squared distance (k,) from their center, and the mean derivative (k,) of a clipped
-    residual by its length, along all axes: 1 where it is not clipped, and the limit over
-    the length in the d - 1 directions across it where it is. In squared steps.
-
-    None where the public points are nothing like the units: as many of them as there are centers
-    have no distances from their centers, and whatever they are clipped at says nothing of units.
-    """
+    """The units of each cluster from the public points, or from the released variance: their mean
+    squared distance (k,) from their center, in squared steps, and the mean derivative (k,) of a
+    clipped residual: 1, or the limit over the length in d - 1 directions where it is clipped. None
+    where the public points are nothing like the units: as many of them as centers have no distances
+    from these."""
     anchors, d = np.asarray(state.anchors), state.setup.n_features
     counts = np.maximum(np.asarray(state.counts), 0.0)
     n = max(float(counts.sum()), 1.0)

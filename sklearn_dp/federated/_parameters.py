@@ -1,8 +1,4 @@
-"""The parameters of the estimator: their checks, the public facts of a fit, its plan.
-
-A plan is made before any data are seen, and a fit may do nothing that its plan does not hold, so
-both start from the same `Setup`: the rounds follow from it, and the entries of the plan from them.
-"""
+"""The parameters of the estimator: their checks, the public facts of a fit (`Setup`), its plan."""
 
 from __future__ import annotations
 
@@ -94,9 +90,8 @@ def public_ball(server: np.ndarray) -> Domain:
 
 
 def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Schema:
-    """The columns: as given, of the server's points, or of the clients that are tables. The types,
-    names and numbers of the columns of a table are public; those of all have to agree, in any order
-    of the names. Lazy frames are refused: only functions are read later."""
+    """The columns: as given, of the server's points, or of the clients that are tables, whose
+    types, names and numbers of columns are public and have to agree."""
     tables = [("X_server", X_server)] * (X_server is not None)
     tables += [
         (f"clients[{i}]", each)
@@ -131,8 +126,7 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
 
 
 def refuse_clients(X: Any) -> None:
-    """Before the charge, clients in the place of one table: by types and numbers of dimensions.
-    Only where all entries are tables: one row among others, whatever it is, does not decide."""
+    """Before the charge, clients in the place of one table, if all entries are tables, by types."""
 
     def is_table(one: Any) -> bool:
         dimensions = attempt(getattr, one, "ndim")[0]
@@ -153,8 +147,7 @@ def setup_of(
     rng: np.random.Generator | None = None,
     names: tuple[str, ...] | None = None,
 ) -> Setup:
-    """The public facts of a fit of a model whose parameters have been checked. Without a `domain` a
-    radius is found privately. The generator is for public starts; a plan needs none."""
+    """The public facts of a fit of a model whose parameters have been checked."""
     paper, options = model.method == "paper", check_options(model.options)
     start, n_lloyd = _start(model, n_features, server, rng), model.n_lloyd
     if isinstance(n_lloyd, str):  # "auto"
@@ -196,8 +189,7 @@ def _start(
 
 
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
-    """Return the plan of a fit with these kinds of rounds. A ValueError for a unit that no such fit
-    has, and for a budget at which the proof of noise in shares does not hold."""
+    """The plan of a fit with these kinds of rounds, or a ValueError for its unit or budget."""
     if model.privacy_unit == "client" and unit == "row":
         raise ValueError(
             "privacy_unit='client' needs groups, the client of each row, in fit; and unit='group' "
@@ -349,12 +341,7 @@ def entries_of(
 
     `paper`: the paper's split of epsilon, instead of the shares of rho. `laplace`: Laplace noise
     for counts; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a
-    delta of its own.
-
-    >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
-    >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
-    [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
-    """
+    delta of its own."""
     uses = Counter(name for kind in rounds for name in ANSWERS[kind])
     mechanism = {
         name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN

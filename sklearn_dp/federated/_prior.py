@@ -1,11 +1,8 @@
 """The use of public points where releases are mostly noise: post-processing, at no cost.
 
-Every release has a known noise, and the server's points say beforehand what it may be near. Each
-estimate is the public one plus the part of the difference that noise does not explain (empirical
-Bayes, after James and Stein). Without noise it is the release; without budget, what the server
-knows by itself. Functions of releases and public facts only: nothing here sees data.
-
-Why and with what effect: "Federated fits with few clients" in doc/development/federated.md.
+Each estimate is the public one plus the part of the difference that noise does not explain
+(empirical Bayes, after James and Stein). Why and with what effect: "Federated fits with few
+clients" in doc/development/federated.md.
 """
 
 from __future__ import annotations
@@ -33,21 +30,17 @@ _TRUSTED_AXES = 16  # as many squares tell a cluster's own spread; with fewer th
 
 
 def blend_moment(moment: np.ndarray, sd: float, points: np.ndarray) -> tuple[np.ndarray, float]:
-    """A noisy second moment, with as much of that of public points as its noise calls for.
-
-    The moment (d, d) is symmetric, with noise of standard deviation `sd` on the diagonal and
-    sd / sqrt(2) off it. The blend is right up to a factor: eigenvectors are what it is for. Also
-    returned is the gain of the release, 0 to 1.
+    """A noisy second moment (d, d), with as much of that of public points as its noise calls for,
+    up to a factor; and the gain of the release, 0 to 1. `sd` is the noise on the diagonal, sqrt(2)
+    less off it.
 
     With S the mean of x x^T over the points, the truth is a S + T. T has the variance V that
     sampling m points would give it, or the one that the release shows beyond its noise, whichever
-    is larger: a server unlike the clients loses its say by itself. Where V is more than the noise,
-    sampling counts three times: what turns the leading axes varies more than the average entry does
-    (see doc/development/federated.md). In Frobenius norm the noise of
-    the N = d (d + 1) / 2 numbers is isometric; one of them tells a. What is seen counts for
-    nothing within two standard deviations of the noise, and in full from four: a gain of a fifth
-    by chance would turn the axes of a server that all else is known from.
-    """
+    is larger. Where V is more than the noise, sampling counts three times: what turns the leading
+    axes varies more than the average entry does (see doc/development/federated.md). In Frobenius
+    norm the noise of the N = d (d + 1) / 2 numbers is isometric; one of them tells a. What is seen
+    counts for nothing within two standard deviations of the noise, and in full from four: a gain of
+    a fifth by chance would turn the axes of a server that all else is known from."""
     m, d = points.shape
     public = points.T @ points / m
     square = float(np.square(public).sum())
@@ -81,18 +74,15 @@ def spikes(values: np.ndarray, sd: float) -> np.ndarray:
 
 
 def posterior_weights(weights: np.ndarray, sd: float) -> np.ndarray:
-    """Return the weights of public points, all positive, given noisy weights: all alike where noise
+    """Weights of public points, all positive, given noisy weights (m,): all alike where noise
     rules.
 
-    Released weights (m,), with noise of deviation `sd`. The prior: half of the points weigh
-    nothing, the others exponentially distributed amounts with the mean 2 t, where t is the mean
-    released weight less its standard deviation, and at least a tenth of that: a mean that noise has
-    raised would tell apart points that are alike. A point that weighs something does so by the mean
-    of a Gaussian about w - s^2 / (2 t) cut off below zero; the odds that it does are s / (2 t)
-    times the Mills ratio there. It is used with that mean times the power 1 + (t / s)^2 of that
-    probability: the first power is the expected weight; where there is little noise, high powers
-    remove what weighs nothing, which else takes clusters.
-    """
+    The prior: half of the points weigh nothing, the others exponentially distributed amounts with
+    the mean 2 t, where t is the mean released weight less its standard deviation, and at least a
+    tenth of that. A point that weighs something does so by the mean of a Gaussian about w - s^2 /
+    (2 t) cut off below zero; the odds that it does are s / (2 t) times the Mills ratio there. It is
+    used with that mean times the power 1 + (t / s)^2 of that probability: where there is little
+    noise, high powers remove what weighs nothing."""
     error = sd / math.sqrt(len(weights))
     mean = max(float(weights.sum()) / len(weights) - error, _LEAST_MEAN * error)
     away = (sd**2 / (2 * mean) - weights) / sd  # of the Gaussian's center below zero, in sd
@@ -132,13 +122,9 @@ def lift_points(
 ) -> Lifted:
     """Centers of the subspace with what the public points next to them say across it.
 
-    Where the subspace holds all the means, what is across it is the sampling error of a few
-    points, and goes to zero; where the subspace is noise, most of the centers is there.
-
-    Public points (m, d) have positive weights; `flat_points` (m, q) are the same in the subspace,
-    `flat` (k, q) centers in it. The rows of the subspace (q, d) are orthonormal; None: it is the
-    whole space.
-    """
+    Where the subspace holds all the means, that is the sampling error of a few points; where it is
+    noise, most of the centers. Points (m, d) are `flat_points` (m, q) in it, `flat` (k, q) are the
+    centers. Its rows (q, d) are orthonormal; None: it is the whole space."""
     (k, q), d = flat.shape, points.shape[1]
     near = nearest_of(flat_points, flat)
     mass = np.maximum(np.bincount(near, weights, minlength=k), 1e-300)
@@ -174,12 +160,8 @@ def _variance(
 def shrink_counts(
     counts: np.ndarray, sd: float, expected: np.ndarray, expected_sd: float = 0.0
 ) -> np.ndarray:
-    """Noisy counts, moved toward expected proportions as far as noise explains.
-
-    Counts (k,), with noise of deviation `sd`; `expected` is not negative, `expected_sd` the noise
-    of its sum. The expected ones where the counts hold no more than noise; with the sum that the
-    two sums say together, as far as that is more than noise.
-    """
+    """Noisy counts (k,), with noise `sd`, moved toward `expected` proportions, whose sum has noise
+    `expected_sd`, as far as noise explains; with the sum that both say together."""
     k, total, whole = len(counts), float(counts.sum()), float(expected.sum())
     if total <= _SURE * sd * math.sqrt(k):
         sure = _sure_total(total, k * sd**2, whole, expected_sd**2)
@@ -209,14 +191,10 @@ def shrink_moves(
     """Movements with less of their noise, and the gain of each: 1 without noise.
 
     Of each of k movements in a subspace of `dimension` axes: `sd`, its noise along an axis; a
-    weight, not negative; `doubt`, its variance along an axis that is known beforehand, and may be
-    more; `longest`, that it is no longer than. The gain is a Kalman filter's: the prior variance
-    over its sum with that of the noise.
-
-    The prior variance is the doubt and what the movements show beyond doubt and noise. A mean of
-    `dimension` squares has a relative standard deviation of sqrt(2 / dimension); what that may
-    explain is left out, else the positive part alone would move centers that only noise moves.
-    """
+    weight; `doubt`, a variance that is known beforehand; `longest`, that it is no longer than. The
+    gain is a Kalman filter's. The prior variance is the doubt and what the movements show beyond
+    doubt and noise. A mean of `dimension` squares has a relative standard deviation of sqrt(2 /
+    dimension); what that may explain is left out."""
     noise = np.square(sd)
     expected = noise + doubt
     excess = np.einsum("ij,ij->i", moved, moved) / dimension - expected
@@ -263,12 +241,8 @@ def own_start(
     subspace: np.ndarray | None,
     rng: np.random.Generator,
 ) -> Lifted:
-    """K-means of public points (m, d) in the whole space, all alike: what costs nothing.
-
-    The positive weights are for what the clusters weigh, and for nothing else. The rows of the
-    subspace (q, d) are orthonormal; None: it is the whole space. With the sampling variances of the
-    means inside and outside the subspace.
-    """
+    """K-means of public points (m, d), all alike, and the weights of its clusters by the positive
+    weights of points, at no cost; with sampling variances inside and outside the subspace."""
     d = points.shape[1]
     centers = weighted_kmeans(points, np.ones(len(points)), n_clusters, rng, OWN_STARTS)
     near = nearest_of(points, centers)
@@ -285,8 +259,7 @@ def own_start(
 
 
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
-    """True if k-means in the points' own subspace predicts held-out points better, every time.
-    Points are public, about the center of the domain."""
+    """True if k-means in the points' own subspace predicts held-out points better, every time."""
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
         return False
@@ -322,12 +295,12 @@ def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generato
 def sphere_packing(
     n_clusters: int, n_features: int, half_width: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Data-independent centers, far from each other and from the corners of a cube.
+    """Data-independent centers, far from each other and from the corners of [-half_width,
+    half_width]^d.
 
-    The cube is [-half_width, half_width]^d. Su et al. (2017), as the paper states it: for a given
-    distance a, centers are drawn uniformly until each is at least a from the corners and 2 a from
-    the centers before it, 1000 tries for each; the largest a by bisection. The distance of a point
-    x to the nearest corner is |half_width - |x||.
+    Su et al. (2017), as the paper states it: for a given distance a, centers are drawn uniformly
+    until each is at least a from the corners and 2 a from the centers before it, 1000 tries for
+    each; the largest a by bisection. The distance of x to the nearest corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
 

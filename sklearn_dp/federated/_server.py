@@ -1,14 +1,9 @@
 """The work of the server between two rounds: from released sums to the next message.
 
-1. `first_message` puts public points on the grid and asks for the first round.
-2. Whoever carries messages (`_clients`, or a system of your own) sends ``state.message`` to all
-   clients and adds up their answers.
-3. `server_update` releases the sums, learns from the releases, and asks for the next round; again
-   from 2, until the message is None.
-
 `first_message` and `server_update` are functions of public facts and releases: the only private
-thing they touch is the sum over clients, and they hand it to the session, which adds the noise
-and charges the plan. All else is post-processing.
+thing they touch is the sum over clients, and they hand it to the session. Whoever carries messages
+(`_clients`, or a system of your own) sends ``state.message`` to all clients and adds up their
+answers, until it is None.
 """
 
 from __future__ import annotations
@@ -96,11 +91,7 @@ def server_update(
 
 
 def ask(state: State, session: PrivacySession) -> State:
-    """The state with the message of its present round, and what is claimed of the answers.
-
-    The claims are made from the very message that is sealed: the limits that clients clip to are
-    those that noise is made for.
-    """
+    """The state with the sealed message of its present round, and the claims made from it."""
     if not state.kind:
         return replace(state, sealed=None, asked=None, claims={}, shares={})
     message = message_of(state)
@@ -125,8 +116,7 @@ _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
 
 
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
-    """The fields of every message, which a round fills; `domain` is None before a radius has been
-    found, `number` is that of the round."""
+    """The fields of every message, which a round fills; `number` is that of the round."""
     region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
         region |= {"center": domain.center, "radius": np.array([domain.radius])}
@@ -175,18 +165,14 @@ def message_of(state: State) -> Arrays:
 
 
 def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
-    """Integer points (k, d) that residuals are relative to where bounds are made for them: the
-    `anchors` of the message, but for the start of clients as the unit.
+    """Integer points (k, d) that residuals are relative to where bounds are made for them.
 
     A start has its part inside the released subspace from the clients, and what is across it from
-    the server's points. Where these are like the clients, that is next to nothing. Where clients
-    have components that the server knows nothing of, their directions take axes of the subspace,
-    and it is not: then clients are far from all the anchors, and what they send must not be
-    clipped to what the server's points would send. So bounds of clients are made for residuals
-    about the part inside, as far as the subspace is to be trusted; where its moment is mostly
-    noise, any subspace disagrees with the points, and longer bounds would be more noise for
-    nothing. See "Components that the server knows nothing of" in doc/development/federated.md.
-    """
+    the server's points. Where clients have components that the server knows nothing of, they are
+    far from all of these, and what they send must not be clipped to what the server's points would
+    send. So bounds of clients are made for residuals about the part inside, as far as the subspace
+    is to be trusted; where its moment is mostly noise, longer bounds would be more noise for
+    nothing. See "Components that the server knows nothing of" in doc/development/federated.md."""
     subspace = state.subspace
     if state.kind != "lift" or subspace is None or not state.setup.per_client:
         return anchors
@@ -196,12 +182,9 @@ def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
 def _residual_limit(
     state: State, message: Arrays, points: np.ndarray, anchors: np.ndarray
 ) -> float:
-    """Length at which residuals about the anchors are clipped: public, or from releases.
-
-    With server data, a quantile of the distances of the server's points to their anchors, each
-    with its noisy weight. Noise is in proportion to this length and the clip hardly biases a
-    cluster that is symmetric, so a quantile is better than the largest distance.
-    """
+    """Length at which residuals about the anchors are clipped: with server data, a quantile of the
+    distances of the server's points to their anchors, by noisy weights. Noise is in proportion, and
+    the clip hardly biases a cluster that is symmetric."""
     if state.proxy is None:
         return (
             state.ball
@@ -235,12 +218,8 @@ _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
 def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
-    """Bounds of a client's vectors over those of a row, 0 to 1, from public data and releases.
-
-    A bound is what `FederatedOptions.client_bounds` says, else the median over simulated clients,
-    else (without server data) what clients were asked for, or a constant; 1 bounds every client's
-    mean. The session gives rows that simulated clients draw, which depends on no data.
-    """
+    """Bounds of a client's vectors over those of a row, 0 to 1: `FederatedOptions.client_bounds`,
+    else the median over simulated clients, else what clients were asked for, or a constant."""
     names, setup = ANSWERS[state.kind], state.setup
     usual = {**_WITHOUT_SERVER, **state.reaches}
     shares = {name: usual.get(name, 1.0) for name in names}
@@ -285,7 +264,7 @@ def _rho_of(entry: Any) -> float:
 
 def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
     """For clients that add noise, a line for each vector: the largest and the smallest scale of a
-    share, in fine steps, and bits. Off the diagonal of a second moment less noise does."""
+    share (off the diagonal of a second moment), in fine steps, and bits."""
     lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
         scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)
@@ -300,12 +279,9 @@ def release(
     answer: Sealed,
     n_answers: int | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Noisy sum of a vector over clients, and the standard deviation of its noise (of an entry on
-    the diagonal of a matrix): in grid steps, their squares, or units.
-
-    `answer` is the exact sum; with the noise of `n_answers` clients, in fine steps, where they add
-    it, and else the server does.
-    """
+    """Noisy sum of a vector over clients, and the standard deviation of its noise (on the diagonal
+    of a matrix): in grid steps, their squares, or units. `answer` is the exact sum, or has the
+    noise of `n_answers` clients, in fine steps."""
     claim, entry = state.claims[name], session.plan[name]
     # What a grid step is worth: units, lengths, squared lengths.
     length = answer.claim.unit / claim.step

@@ -1,11 +1,6 @@
-"""Public facts about a federated fit, and the state of the server after some rounds.
-
-`Setup` holds parameters and public facts; it never changes during a fit. `State` holds releases,
-and what follows from them; each round makes a new one. Both are frozen: a value that is in a state
-has been released, and nothing else can get there by being assigned. All lengths of a state are in
-steps of the public grid, about the released origin (about the center of the domain, where there
-is none).
-"""
+"""Public facts about a federated fit (`Setup`), and the state of the server after some rounds
+(`State`): releases, and what follows from them. Both are frozen. All lengths of a state are in
+steps of the public grid, about the released origin."""
 
 from __future__ import annotations
 
@@ -88,12 +83,7 @@ class SealedMessage:
     """A message that nobody can change: what is handed out are copies in memory of their own.
 
     Clients of the same process get the very objects that the server would go on using. One that
-    rewrites its copy must change neither what others are told nor what is claimed of the sums.
-
-    >>> sealed = SealedMessage({"limit": np.array([3.0])})
-    >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
-    ([3.0], False)
-    """
+    rewrites its copy must change neither what others are told nor what is claimed of the sums."""
 
     def __init__(self, message: Arrays) -> None:
         self._parts = {
@@ -110,8 +100,7 @@ class SealedMessage:
 
 @dataclass(frozen=True)
 class State:
-    """The state of the server after some rounds: public facts and releases. Arrays are None before
-    the round that learns them."""
+    """The server's state after some rounds; arrays are None before the round that learns them."""
 
     setup: Setup
     round: int = 0  # number of the present round
@@ -203,8 +192,7 @@ class State:
 
 
 def begin(state: State) -> State:
-    """Put public points on the grid, once there is a domain: distinct server points, and public
-    centers as `anchors`, where a fit is nothing but Lloyd rounds."""
+    """Put public points on the grid: server points, and `anchors` where all rounds are Lloyd's."""
 
     def on_grid(X: np.ndarray) -> np.ndarray:
         return Grid(state.unit).quantize(state.ground.center_rows(X), state.ground.radius)
@@ -219,8 +207,7 @@ def begin(state: State) -> State:
 
 
 def inside(state: State, points: np.ndarray) -> np.ndarray:
-    """Points moved to the nearest place in the public ball, in grid steps; they stay about the
-    released origin."""
+    """Points moved to the nearest place in the public ball, in steps about the released origin."""
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin
     length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

@@ -1,9 +1,7 @@
 """Curves and pictures of the accuracy that a budget buys, its use, and the errors of an answer.
 
-Nothing here is charged. Curves are fitted on rows that are public or synthetic; budgets are read
-off plans, reports and ledgers; centers, hierarchies and topics are drawn as they were released. The
-pictures follow scikit-learn's displays: `from_...` makes one and draws it, `plot` draws it again,
-and attributes with a trailing underscore are artists of Matplotlib (of the extra `plot`).
+Nothing here is charged. The pictures follow scikit-learn's displays: `from_...` makes one and draws
+it, `plot` draws it again, attributes with a trailing underscore are artists.
 """
 
 from ._budget_display import BudgetDisplay, PrivacyUtilityDisplay

@@ -204,8 +204,7 @@ class ClusterDisplay(Display):
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int, names: Any
 ) -> np.ndarray | None:
-    """Return the rows to be drawn below the centers, if any; errors quote nothing of them. Private
-    rows have a name of their own, so that nobody draws them by mistake."""
+    """The rows to be drawn below the centers, if any; private ones have a name of their own."""
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
     name = "X_public" if private_rows is None else "private_rows"
@@ -219,8 +218,7 @@ def _rows(
 
 
 def _half_widths(estimator: Any, name: str, level: float, pair: list[int]) -> np.ndarray | None:
-    """Half of the width of the released confidence intervals; None where none were released, and
-    zero where a width is not finite."""
+    """Half widths of released confidence intervals or None; zero where not finite."""
     if getattr(estimator, f"{name}std_error_", None) is None:
         return None
     low, high = estimator.confidence_interval(level=level, attribute=name)

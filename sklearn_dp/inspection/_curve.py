@@ -84,8 +84,8 @@ def _public_rows(
 def synthetic_rows(
     shape: tuple[int, int], n_units: int, *, exact: bool, seed: int | None
 ) -> np.ndarray:
-    """Rows of a mixture of round, separated Gaussian clusters of the same size: as many as they
-    stand for if `exact`; otherwise fewer, with noise scaled to their number."""
+    """Rows of round, separated Gaussian clusters of one size: as many as they stand for if `exact`,
+    or fewer, with noise scaled to their number."""
     n_features, n_clusters = shape
     size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
     X, _ = make_blobs(size, centers=_separated(n_features, n_clusters, seed), random_state=seed)
@@ -93,8 +93,7 @@ def synthetic_rows(
 
 
 def _inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
-    """Move and scale the mixture into the public bounds of an estimator, which would clip it
-    elsewhere."""
+    """Move and scale the mixture into the public bounds of an estimator, which would clip it."""
     domain = estimator._domain(X.shape[1])
     if domain is None:
         return X
@@ -109,9 +108,7 @@ def _inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
 
 
 def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
-    """Centers at random in a cube, which grows until no two of them are close. The cube ends up
-    about as small as can be: clusters a thousand deviations apart would be found by anybody, and
-    their curve would promise too much."""
+    """Centers at random in a cube, which grows until no two of them are close."""
     side: Any = _SEPARATION
     options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}
     while True:
@@ -152,8 +149,8 @@ class Yardstick:
 def yardstick(
     estimator: BaseDPEstimator, X: np.ndarray, metric: Callable[..., Any] | None, seed: int | None
 ) -> Yardstick:
-    """The metric of the user, or the score compared with that of the non-private twin: a ratio of
-    costs for k-means, a difference of log-densities, which have no zero, for others."""
+    """The metric of the user, or the score compared with that of the non-private counterpart: a
+    ratio of costs for k-means, a difference of log-densities for others."""
     alone = getattr(estimator, "metric", "euclidean") != "euclidean"
     if metric is None and alone:
         raise TypeError("metric must be given for an estimator whose distance is not Euclidean.")
@@ -216,14 +213,12 @@ def _fitted_twin(
 def cost_floor(
     estimator: BaseDPEstimator, plan: PrivacyPlan, n_features: int, n_units: int
 ) -> float:
-    """A cost over that of the twin which no fit of this plan gets below, by its noise alone.
+    """A cost over the non-private one which no fit of this plan gets below, by its noise alone, or
+    NaN.
 
-    With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; where columns are alike the iterations
-    also get what was planned to refine centers. Each of the k centers has noise of
-    standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
-    the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor. NaN where
-    the plan has no such sums, or the number of clusters is not known.
-    """
+    With the share rho_s of Lloyd's sums, and what was planned to refine centers where columns are
+    alike, mu^2 = 2 rho_s. Each of the k centers has noise of standard deviation nu = sqrt(d) k / (n
+    mu), in the scale of the clusters, and the cost exceeds the best by about 1.4 nu^2."""
     spent = {entry.name: entry.rho for entry in plan.entries}
     n_clusters = _clusters_of(estimator)
     if "lloyd sums" not in spent or n_clusters is None:
@@ -431,14 +426,9 @@ def _at(estimator: BaseDPEstimator, epsilon: float | None, rho: float | None = N
 
 
 def _scales_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
-    """True if public rows of another number can stand for the private ones.
-
-    They can where all noise is Gaussian and belongs to sums over all rows. Other noise has laws
-    that do not scale with n mu. And an aggregate of blocks has noise for the number of blocks,
-    whatever the number of rows: estimators of this package that take the place of none of
-    scikit-learn's are of that kind, or not Gaussian. A limit in rows, such as `min_samples`, would
-    have to change with their number.
-    """
+    """True if public rows of another number can stand for the private ones: where all noise is
+    Gaussian and belongs to sums over all rows. An aggregate of blocks has noise for the number of
+    blocks; a limit in rows, such as `min_samples`, would have to change with their number."""
     if hasattr(estimator, "min_samples"):
         return False
     return plan.gaussian and bool(getattr(estimator, "_replaces", ""))
@@ -447,8 +437,7 @@ def _scales_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
 def settings(
     estimator: BaseDPEstimator, epsilons: Sequence[float], shape: tuple[int, int], n_units: int
 ) -> Iterator[Setting]:
-    """For each epsilon, what to fit on public rows of this shape in the place of `n_units` private
-    ones. Raises ValueError where rows of this number cannot stand for the private ones."""
+    """For each epsilon, what to fit on public rows for `n_units` private ones, or a ValueError."""
     n_public, n_features = shape
     for epsilon in epsilons:
         private = _at(estimator, epsilon)
@@ -469,8 +458,7 @@ def settings(
 
 
 def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features: int) -> None:
-    """Refuse a budget at which the estimator would take another way than the private fit. Some
-    estimators choose their algorithm by the budget, and a scaled one is no real budget."""
+    """Refuse a budget at which the estimator would take another way than the private fit."""
     try:
         scaled_plan = scaled.privacy_plan(n_features)
     except ValueError as error:
@@ -488,12 +476,8 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
 
 
 def _fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator[Any]:
-    """Fits of one setting, each with noise of its own.
-
-    The rows are public, so a seed endangers nobody and a poor answer is what the curve is there to
-    show: neither gives a warning. Report and log of a fit would state a budget that stands for
-    another, and are dropped. `overheard`, as other threads fit with filters of their own.
-    """
+    """Fits of one setting, each with noise of its own, in threads. The rows are public: seeds and
+    poor answers give no warning; reports and logs, of scaled budgets, are dropped."""
     for seed in fit_seeds:
         model = clone(setting.estimator).set_params(random_state=seed)
         with overheard(), warnings.catch_warnings(record=True) as caught:
@@ -505,9 +489,7 @@ def _fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> I
 
 
 def seeds(random_state: object, n_seeds: int) -> list[int | None]:
-    """Seeds of fits and mixtures that do not repeat; None where nothing is to be repeated.
-    Consecutive integers would not do: curves of neighboring states would share most of their
-    noise."""
+    """Seeds of fits and mixtures that do not repeat, not consecutive ones; None of nothing."""
     seed = seed_of(random_state)
     if seed is None:
         return [None] * n_seeds

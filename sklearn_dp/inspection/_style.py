@@ -1,9 +1,5 @@
-"""One look for all pictures of this package.
-
-Colors are those of Okabe and Ito, which people of all kinds of color vision tell apart; no
-statement rests on color alone. Axes have labels and few lines. Legends stand above the picture,
-never on it.
-"""
+"""One look for all pictures of this package: the colors of Okabe and Ito, which people of all kinds
+of color vision tell apart; legends above the picture."""
 
 from __future__ import annotations
 

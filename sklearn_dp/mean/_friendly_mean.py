@@ -210,12 +210,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             raise TypeError("refine must be a bool.")
         check_choice("locate", self.locate, ("auto", *LOCATORS))
 
-    def _radii(self):
-        """The public grid of diameters."""
-        return radius_grid(*self._range())
-
     def _range(self):
-        """The ends of that grid."""
+        """The ends of the public grid of diameters."""
         if not isinstance(self.diameter_range, (tuple, list)) or len(self.diameter_range) != 2:
             raise TypeError("diameter_range must be a pair (low, high).")
         low, high = (check_real(end, "diameter_range", **_LENGTHS) for end in self.diameter_range)
@@ -280,7 +276,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         """Return the public facts of the points."""
         return {
             "diameter": self.diameter and float(self.diameter),
-            "radii": self._radii(),
+            "radii": radius_grid(*self._range()),
             "names": self._column_names,
         }
 

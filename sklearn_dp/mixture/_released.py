@@ -1,8 +1,5 @@
-"""Labels, densities, scores and synthetic rows of a released mixture: post-processing, at no cost.
-
-Densities are computed from rows minus means. scikit-learn subtracts squares of rows and means: no
-digits are left for a component that is narrow relative to its distance from the origin.
-"""
+"""Labels, densities, scores and synthetic rows of a released mixture: post-processing. Densities
+are computed from rows minus means, where scikit-learn subtracts squares and loses digits."""
 
 import math
 from copy import copy
@@ -82,10 +79,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.converged_ = self.messages_.trustworthy
 
     def _keep_errors(self, errors, size, unknown):
-        """Set standard errors, infinite for `unknown` (k, d) columns; return spreads (k, d).
-
-        `errors`: of the components, in their order. The released `size` is positive.
-        """
+        """Set standard errors, infinite for `unknown` (k, d) columns; return spreads (k, d)."""
         form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
         seconds = np.where(unknown, np.inf, [error.second for error in errors])
         if form == "tied":

@@ -1,12 +1,8 @@
 """Candidates of a search, from public facts alone: their steps, parameters and widths.
 
-Two things have to hold for the guarantee of a search, and both are decided here:
-
-* Nothing learns from private rows but private steps. Of other steps only those are admitted that
-  need no fitting, and those that the user says were fitted on public rows. A ``StandardScaler`` is
-  refused: means and scales of private rows would go into everything after it, without noise.
-* Nobody but the search sets budgets, ledgers or seeds. A step with a ledger of its own would charge
-  it in each secret run, and so tell how many there were.
+Nothing learns from private rows but private steps: of others only those are admitted that need no
+fitting, and those that the user says were fitted on public rows. Nobody but the search sets
+budgets, ledgers or seeds: a ledger of a step would be charged in each secret run.
 """
 
 import math
@@ -80,8 +76,7 @@ def set_values(estimator: Any, params: dict[str, Any], grid: str) -> Any:
 
 
 def same(one: Any, two: Any) -> bool:
-    """True if two values of parameters, arrays too, are the same; what cannot be compared is
-    different."""
+    """True if two values of parameters, arrays too, are the same as far as can be told."""
     if isinstance(one, BaseEstimator):
         return type(one) is type(two)  # their parameters are compared by their own names
     try:
@@ -117,8 +112,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of parameters: clones of the user's steps with them; the last
-    one is private."""
+    """One combination of parameters: clones of the user's steps; the last one is private."""
 
     params: dict[str, Any]
     steps: tuple[Step, ...]
@@ -131,8 +125,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Limits:
-    """Public limits of the rows, which scores need: made of what the search is given, never of a
-    candidate."""
+    """Public limits of the rows, which scores need, from what the search is given."""
 
     distance: float | None  # what the user says is the largest distance that counts
     bounds: Any  # of the first step; None if there are none, or if other steps come before it
@@ -143,8 +136,7 @@ class Limits:
             check_real(self.distance, "max_distance", **SQUARABLE)
 
     def max_distance(self, name: str) -> float:
-        """Cap of a distance, the same for all candidates: by default the radius of the domain of
-        `bounds`."""
+        """Cap of a distance, the same for all candidates: by default the radius of `bounds`."""
         if self.distance is not None:
             return float(self.distance)
         if self.bounds is None:
@@ -156,8 +148,7 @@ class Limits:
         return check_real(radius, "bounds: the radius", **SQUARABLE)
 
     def log_uniform_density(self) -> float:
-        """Log-density of the uniform law on the bounds, computed in logs; a side of length zero is
-        refused."""
+        """Log-density of the uniform law on the bounds, in logs; no side may be of length zero."""
         if self.bounds is None:
             raise ValueError("scoring='log_density' needs bounds, the same for all candidates.")
         domain_of(self.bounds, self.n_features)
@@ -174,11 +165,8 @@ class Limits:
 def candidate(
     estimator: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str = "param_grid"
 ) -> Candidate:
-    """Set one combination of parameters and check every step of it; errors name the `grid`.
-
-    Refused are steps that are neither private, nor `public_steps` (fitted elsewhere, without
-    private rows), nor free of fitting; and parameters that the search sets.
-    """
+    """Set one combination of parameters and check every step of it; errors name the `grid`. Each
+    step is private, in `public_steps` or free of fitting; the search sets budgets."""
     for name in params:
         parameter = name.rpartition("__")[2]
         if parameter in _OWN:
@@ -206,8 +194,7 @@ def candidate(
 def _pipeline_steps(
     pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
 ) -> list[tuple[str, Any]]:
-    """Names and unfitted steps with their parameters; public steps keep what they have learned.
-    Empty steps are left out, so that equal prefixes are found by position."""
+    """Names and unfitted steps with parameters, without empty ones; public ones are fitted."""
     check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
@@ -238,8 +225,7 @@ def _pipeline_steps(
 
 
 def _step(name: str, estimator: Any, public: Any) -> Step:
-    """Tell whether a step is private, public or without state (by scikit-learn's tag
-    `requires_fit`); refuse any other."""
+    """Tell whether a step is private, public or without state (`requires_fit`), or refuse it."""
     where = f"step {name!r}" if name else "estimator"
     if public:
         return Step(name, estimator, False)
@@ -272,10 +258,9 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
 
 
 def shared_prefix(candidates: Sequence[Candidate]) -> int:
-    """Number of leading steps that are the same in all candidates, which are fitted once; the last
-    step is not. Candidates may differ in parameters that releases do not depend on
-    (``_post_processing_params``). Public steps after the last private one are left to the
-    candidates: to transform costs no budget."""
+    """Number of leading steps, without the last, that are the same in all candidates, but for
+    parameters that releases do not depend on (``_post_processing_params``). Public steps after the
+    last private one are left to the candidates."""
     first, size = candidates[0], 0
     for step in first.steps[:-1]:
         others = [each.steps[size] if size < len(each.steps) - 1 else None for each in candidates]
@@ -287,8 +272,7 @@ def shared_prefix(candidates: Sequence[Candidate]) -> int:
 
 
 def _same(step: Step, other: Step | None) -> bool:
-    """True if one fitted step serves both candidates: position, class, name and parameters agree,
-    but for slices."""
+    """True if one fitted step serves both candidates: all agree, but for slices."""
     if other is None or type(step.estimator) is not type(other.estimator):
         return False
     if step.name != other.name or step.private != other.private:
@@ -329,8 +313,7 @@ def with_budget(estimator: Any, rho: float, delta: float) -> Any:
 
 
 def widths(steps: Sequence[Step], n_features: int) -> Iterator[tuple[Any, Any]]:
-    """Each step with the public numbers of columns that it may get: one, unless one is chosen.
-    Width counts the columns that come in, so what the last step puts out is not asked for."""
+    """Each step with the public numbers of columns that may come in: one, unless one is chosen."""
     columns: tuple[int, ...] = (n_features,)
     for step in steps:
         yield step, columns
@@ -402,10 +385,7 @@ _ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScale
 
 def transformed(step: Any, X: Any) -> np.ndarray:
     """Transform rows by a fitted step, each row on its own, bit for bit; the results are finite.
-
-    Private steps and scalers work number by number. Any other step gets one row at a time; a row
-    that it fails at counts as zeros.
-    """
+    Steps of others get one row at a time; a row that they fail at counts as zeros."""
     inner = getattr(step, "estimator_", step)  # of another library, if it has one
     if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
         return finite(step.transform(X))
@@ -421,16 +401,14 @@ def transformed(step: Any, X: Any) -> np.ndarray:
 
 
 class Fitted:
-    """The fitted steps of a candidate, as (name, estimator); the last one is the model. A view
-    without copies. The only step has the name "" where the candidate is no pipeline."""
+    """The fitted steps of a candidate, as (name, estimator), model last; "" without pipeline."""
 
     def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps
 
     @property
     def model(self) -> Any:
-        """What the user searched with, fitted. Steps that are known by the user's word alone are
-        marked, for the report of the pipeline."""
+        """What the user searched with, fitted; steps known by the user's word alone are marked."""
         if self.steps[0][0] == "":
             return self.steps[0][1]
         marked = [
@@ -474,8 +452,7 @@ class Fitted:
         return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
 
     def log_density(self, X: Any) -> np.ndarray:
-        """Log-density of the only step, by its own `score_samples`, whose bits are those of the row
-        alone. After other steps, a density would be one of other units."""
+        """Log-density of the only step, by its own `score_samples`, in the units of the rows."""
         (only,) = self.steps
         return only[1].score_samples(X)
 

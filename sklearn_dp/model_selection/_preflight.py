@@ -163,9 +163,8 @@ def _charges(
     unit: str,
     paid: frozenset[int] | None = None,
 ) -> list[tuple[Any, LedgerCharge]]:
-    """Ledger and charge of each private step of one fit, and of those that are charged together. Of
-    several possible widths the most expensive counts. A step without a known output width makes
-    later costs unknown: an error, unless they are `paid` by a composition around them (ids)."""
+    """Ledger and charge of each private step of one fit, and of those charged together, for the
+    dearest width. Unknown widths are an error for later costs that are not `paid` (ids)."""
     result: list[tuple[Any, LedgerCharge]] = []
     if paid is None and isinstance(estimator, ChargedTogether):
         result, paid = _together(estimator, columns[0], unit)

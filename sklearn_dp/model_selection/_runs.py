@@ -1,18 +1,13 @@
 """The fits of a search, inside one session: first steps, candidates, the choice, the last fit.
 
-Who calls: :meth:`BaseDPSearch.fit`, with a plan that has been charged. In order:
+The shared first steps are fitted once. Each run fits the other steps of a candidate, and releases a
+noisy score; the run with the largest one is chosen. If the plan says so, the chosen candidate is
+fitted once more.
 
-1. The shared first steps are fitted, once.
-2. Each run fits the other steps of a candidate on the transformed rows, and releases a noisy score.
-3. The run with the largest noisy score is chosen. That needs no budget: the scores are releases.
-4. If the plan says so, the chosen candidate is fitted once more, with a budget of its own.
-
-Two ways of step 2. :meth:`Runner._all` makes one run of each candidate and releases all of them;
-each is paid for. :meth:`Runner._best` draws by a public rule which candidates are run, and how
-often, and releases the winner only. It is cheaper for many candidates, but its guarantee (Theorem 1
-of doc/development/private_search.md) holds only for as long as nobody learns how many runs there
-were: with the number known to be k, the guarantee is the weaker one of k runs for certain.
-
+:meth:`Runner._all` makes one run of each candidate and releases all of them; each is paid for.
+:meth:`Runner._best` draws by a public rule which candidates are run, and how often, and releases
+the winner only. It is cheaper for many candidates, but its guarantee (Theorem 1 of
+doc/development/private_search.md) holds only for as long as nobody learns how many runs there were.
 So in the second way these are as secret as the rows, and each has its place in the code:
 
 * the number of runs: the number of tasks that threads are given is public (:meth:`Runner._made`),
@@ -22,8 +17,7 @@ So in the second way these are as secret as the rows, and each has its place in 
 * what fits say and how they fail: every run is silent, callbacks of the estimators included, and a
   failure is the lowest score.
 
-Nothing is shown while runs are made, and in the second way not even that a step is done. An
-interrupt leaves no partial result behind: attributes are set when everything is done.
+Nothing is shown while runs are made, and attributes are set when everything is done.
 """
 
 import math
@@ -52,8 +46,7 @@ from ._search_plan import SCORE, Fit, SearchPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """The releases of a search. `candidates` and all but one of the `scores` are there only where
-    every run is released."""
+    """The releases of a search; only the winner's where runs are secret."""
 
     index: int  # of the chosen candidate
     fitted: Any  # the answer; while the last fit is still to come, the winning run
@@ -63,9 +56,8 @@ class Outcome:
 
 
 class Runner:
-    """Fits of one search, on one table, which is checked and finite. The session is that of
-    ``search_plan.plan``; `progress` is called with the name of each step that is done, where all
-    runs are released. `names` are those of the columns of `X`."""
+    """Fits of one search, on one checked table with columns `names`, in its session. `progress` is
+    called with the name of each step, where all runs are released."""
 
     def __init__(
         self,
@@ -86,9 +78,8 @@ class Runner:
         self._prefix: list[tuple[str, Any]] = []
 
     def run(self) -> Outcome:
-        """Make all fits and choose. The step is opened first, so that its cost is on the books
-        before any fit. The first steps are fitted before the choice: Theorem 1 counts them as
-        releases before it."""
+        """Make all fits and choose. The step is opened, and so paid for, before any fit; the first
+        steps are fitted before the choice: Theorem 1 counts them as releases before it."""
         plan = self._plan
         if plan.best_of is not None:
             target = plan.plan.target
@@ -129,8 +120,7 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
-        """Run every candidate once, all of them released. Sessions are made here, in the order of
-        the candidates, so noise does not depend on which thread comes first."""
+        """Run every candidate once, all released, in sessions made in order, for any threads."""
         runs = self._plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
@@ -144,13 +134,10 @@ class Runner:
         """Secretly many runs, of which the best is released and all others are forgotten.
 
         Nothing that leaves this method may tell how many runs there were, or the place of the
-        winner among them: not the report, not the tag of its noise, not a message.
-
-        The rule draws the numbers of the candidates to be run; a geometric one may draw one several
-        times. With `constant_time`, runs are added up to the most that it can draw: they are made
-        like the others, and cut off before the choice. Without, whoever can measure the time learns
-        about the number of runs; `BestOf` says so.
-        """
+        winner among them: not the report, not the tag of its noise, not a message. With
+        `constant_time`, runs are added up to the most that the rule can draw, and cut off before
+        the choice. Without, whoever can measure the time learns about the number of runs; `BestOf`
+        says so."""
         rule, runs = self._plan.split.rule, self._plan.runs
         drawn = self._step.runs(rule).tolist()
         counted = len(drawn)
@@ -165,9 +152,8 @@ class Runner:
         return Outcome(index, winner, scores, None, _noise_of(sessions[best]))
 
     def _surplus(self, drawn: list[int]) -> list[int]:
-        """Candidates of the runs that do not count: with them, which are run tells nothing.
-        Candidates take different times. Where each is drawn once at most, it is all others; where
-        each run draws one, these do too: the law of all is the same whatever number counts."""
+        """Candidates of the runs that do not count, so that which are run tells nothing: where each
+        is drawn once at most, all others; where each run draws one, these do too."""
         rule = self._plan.split.rule
         if isinstance(rule, Thin):
             return sorted({*range(rule.m)} - {*drawn})
@@ -178,13 +164,12 @@ class Runner:
     def _made(
         self, numbers: list[int], sessions: list[PrivacySession]
     ) -> list[tuple[float, Fitted | None]]:
-        """Score and model of each run; the number of tasks does not tell how many there are.
+        """Score and model of each run, in order; the number of tasks does not tell how many there
+        are.
 
-        `numbers` are the candidates of the runs. There is one task for each thread, with every
-        `tasks`-th run, even if some get none: with one for each run, joblib would know a number
-        that is secret. They are made in the order of their candidates, or the surplus would come
-        last; answers are in the order of the runs.
-        """
+        There is one task for each thread, with every `tasks`-th run, even if some get none: with
+        one for each run, joblib would know a number that is secret. They are made in the order of
+        their candidates, or the surplus would come last."""
         tasks = n_threads(self._n_jobs)
         order = np.argsort(numbers, kind="stable").tolist()
         shares = [order[first::tasks] for first in range(tasks)]
@@ -202,23 +187,20 @@ class Runner:
         return outcomes
 
     def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
-        """A run in silence; one that fails has the lowest score there is. That is private only if
-        failures follow from releases, as those of this package do. An error that ended the search
-        would tell that some run was made whose rows made it fail."""
+        """A run in silence; one that fails, by releases as ours do, has the lowest score. An error
+        that ended the search would tell that some run was made whose rows made it fail."""
         outcome, error = attempt_silently(self._scored, number, session)
         return outcome if error is None else (-math.inf, None)
 
     def _scored(self, number: int, session: PrivacySession) -> tuple[float, Fitted]:
-        """Fit a candidate and release its noisy score, from one session: what Theorem 1 calls a
-        run."""
+        """Fit a candidate and release its noisy score: what Theorem 1 calls a run."""
         fitted = self._chain(self._plan.runs[number], session, number)
         rows = self._X, self._y, self._units
         return noisy_score(session, self._plan.scorer, fitted, *rows), fitted
 
     def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
         """All fitted steps of a candidate, the shared ones sliced as it wants them. Rows are
-        transformed anew for each run, to save memory. Numbers that overflow become finite again: no
-        fit may fail for the sake of one row."""
+        transformed again for each run, and numbers that overflow become finite."""
         wanted = self._plan.candidates[number].steps
         prefix = [
             (name, _sliced(step, like.estimator))
@@ -232,8 +214,7 @@ class Runner:
     def _fitted(
         self, steps: Sequence[Step], session: PrivacySession, X: Any
     ) -> list[tuple[str, Any]]:
-        """Fit copies of some steps in turn, each on what the one before makes of the rows; private
-        ones ask the run's session for their budget."""
+        """Fit copies of some steps in turn; private ones ask the run's session for their budget."""
         done: list[tuple[str, Any]] = []
         for step in steps:
             if done:

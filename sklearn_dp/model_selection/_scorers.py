@@ -1,10 +1,6 @@
-"""Scores of candidates: bounded numbers of single rows, added up and released with noise.
-
-The score of a row is a function of that row and of what was released, to the last bit: for every
-scorer, also a user's own, this is what the release relies on. So a user's function is called with
-one row at a time; built-in scorers make each result in a fixed order. What is summed and what a
-unit changes in it: :class:`sklearn_dp._queries.interior.ScoreSum`.
-"""
+"""Scores of candidates: bounded numbers of single rows, added up and released with noise
+(:class:`sklearn_dp._queries.interior.ScoreSum`). For every scorer the score of a row is a function
+of that row and of releases, to the last bit: a user's function gets one row at a time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -76,8 +72,7 @@ class PrivateScorer:
 
 @dataclass(frozen=True)
 class Scorer:
-    """``values(fitted, X, y)`` gives the scores of all rows: each a function of its row alone, bit
-    for bit. The limits of a row's score are constants, never of the rows or of a fit."""
+    """``values(fitted, X, y)`` gives the scores of all rows, each of its row, within constants."""
 
     name: str
     low: float
@@ -139,17 +134,14 @@ def scorer_of(scoring: Any, limits: Limits) -> Scorer:
 def noisy_score(
     session: PrivacySession, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
 ) -> float:
-    """Release the sum over units of how far a unit's score is above the middle of the range. The
-    entry `SCORE` pays all that it has."""
+    """Release the sum over units of scores above the middle of the range, by all of `SCORE`."""
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
     rows = TableRows.in_memory(values[:, None], units)
     return float(session.release(SCORE, rows.ask(ScoreSum(scorer.low, scorer.high)))[0])
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
-    """All scores by a user's function of one row. Slow on purpose: a user's function that saw all
-    rows at once could make one row's score depend on the others, and nothing would tell. What it
-    draws from the global generators is a function of the row too."""
+    """All scores by a user's function of one row, so that none depends on other rows."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         scores, model = np.full(len(X), scorer.low), fitted.model
@@ -171,12 +163,9 @@ def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
 
 
 def _silhouette(limits: Limits) -> Scorer:
-    """1 - d1 / d2 with the distances to the two nearest centers: 0 between them, 1 on one.
-
-    d1 <= d2, so it is within [0, 1] by itself. The silhouette of a clustering uses mean distances
-    to all rows of a cluster: one row changes the score of every other. Distances to released
-    centers do not. One center alone has no second nearest: all of its scores are 0, the lowest.
-    """
+    """1 - d1 / d2 with the distances to the two nearest centers: within [0, 1], and 0 for one
+    center. The silhouette of a clustering uses mean distances to all rows of a cluster: one row
+    changes the score of every other."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         centers = fitted.centers
@@ -194,9 +183,7 @@ def _silhouette(limits: Limits) -> Scorer:
 
 
 def _cost(limits: Limits) -> Scorer:
-    """Minus the squared distance to the nearest center in the space of the input, capped.
-    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances are at most the cap, so
-    outliers do not decide."""
+    """Minus the squared distance to the nearest center, in the input space, in [-cap^2, 0]."""
     cap = limits.max_distance("cost")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -209,8 +196,7 @@ def _cost(limits: Limits) -> Scorer:
 
 
 def _reconstruction(limits: Limits) -> Scorer:
-    """Minus the squared distance of a row to what is left of it after transform and back. Capped
-    like "cost": the score is in [-cap^2, 0]."""
+    """Minus the squared distance of a row after transform and back, in [-cap^2, 0]."""
     cap = limits.max_distance("reconstruction")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -223,9 +209,7 @@ def _reconstruction(limits: Limits) -> Scorer:
 
 
 def _log_density(limits: Limits) -> Scorer:
-    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways. A
-    log-density has no limits: it is +-infinity where a component collapses, or far out. Relative to
-    a public law, and capped, it is in [-10, 10] for data of any unit and dimension."""
+    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways."""
     uniform = limits.log_uniform_density()
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
@@ -235,8 +219,7 @@ def _log_density(limits: Limits) -> Scorer:
 
 
 def _accuracy(limits: Limits) -> Scorer:
-    """Score 1 if a row is predicted to be what `y` says. A TypeError without `y`: by the caller's
-    doing, for all rows alike."""
+    """Score 1 if a row is predicted to be what `y` says; a TypeError without `y`."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         if y is None:
@@ -251,9 +234,8 @@ def _accuracy(limits: Limits) -> Scorer:
 
 
 def _hits(predicted: np.ndarray, y: Any) -> np.ndarray:
-    """1.0 where a label is the one that was found, each entry by itself. Entries of an object array
-    may be anything. One that has no truth value (a missing one), or whose comparison fails, must
-    not decide about the other rows."""
+    """1.0 where a label is the one that was found, each entry by itself: one of an object array
+    that has no truth value must not decide about the other rows."""
     if y.dtype.kind != "O":
         return (predicted == y).astype(np.float64)
     hits = np.zeros(len(y))

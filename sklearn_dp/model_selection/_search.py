@@ -288,8 +288,7 @@ def _released_size(model: Any) -> float:
 
 def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
     """The table of candidates in the manner of scikit-learn's searches. Those without a released
-    score share the rank after the last one that is known: it tells nothing of losers, not even
-    which of them were run."""
+    score share the rank after the last known one."""
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)
@@ -305,8 +304,7 @@ def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -
 
 
 def _status(outcome: Any, model: Any) -> Status:
-    """The status of a search, from its releases. The model's own comes first: a model that is of no
-    use is worse than an unclear choice."""
+    """The status of a search, from its releases, that of the model first."""
     messages = getattr(model, "messages_", Status())
     if not messages.trustworthy:
         return messages

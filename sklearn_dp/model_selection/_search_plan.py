@@ -1,19 +1,11 @@
 """A search before it sees data: its candidates, what each may spend, and the plan of it all.
 
-How :func:`plan_search` goes, in order:
-
-1. Each combination of parameters becomes a `Candidate`. What would void the guarantee is refused
-   here: a step that learns without privacy, a budget in the grid, a cache (`_candidates`).
-2. The leading steps that all candidates share are found. They are fitted once.
-3. The scorer is made from public limits of the rows (`_scorers`).
-4. Every private step is asked for a plan, to see whether all its releases are Gaussian, without a
-   probability of failure. Only then can the search release its best run alone, which is what
-   Theorem 1 is about. That plan has some budget; step 6 asks again, with the budgets of the fits.
-5. The budget is divided by public numbers (`BudgetSplit`).
-6. Each fit gets a `PrivacyPlan` (`Maker`): an entry for each private step, and one for the score.
-7. The plan of the whole search is made of these. It is what the ledger is charged, once.
-
-No row is looked at, so an error that is raised here tells nothing about rows, and costs nothing.
+No row is looked at, so an error here tells nothing about rows, and costs nothing. What would void
+the guarantee is refused (`_candidates`). Every private step is asked for a plan, to see whether all
+its releases are Gaussian, without a probability of failure: only then can the search release its
+best run alone (Theorem 1). The budget is divided by public numbers (`BudgetSplit`), and each fit
+gets a `PrivacyPlan` (`Maker`), of which the plan of the whole search is made: what the ledger is
+charged, once.
 """
 
 import math
@@ -138,8 +130,7 @@ def release_all(
     refit: bool,
     n_failing: int,
 ) -> BudgetSplit:
-    """Every candidate is run once, and every model and score is released. `n_failing` fits of
-    single steps have a failure probability."""
+    """Every model and score is released; `n_failing` fits of steps have a failure probability."""
     # Half of delta for failures: what is left converts the rest.
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
     total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
@@ -157,12 +148,10 @@ def release_best(
 ) -> BudgetSplit:
     """Only the winner of a random number of runs is released: Theorem 1 of `_selection`.
 
-    `largest` is the mu that the target allows one fit. The shared first steps get their share of it
-    (in rho; mu is sqrt(2 rho)). The rule of the runs is the cheapest that tries each candidate with
-    the wanted coverage; `selection_mu` is the largest mu of a run for which the theorem's delta is
-    within the target's. With a refit, runs get half of that mu, and `selection_refit` tells what is
-    left.
-    """
+    `largest` is the mu that the target allows one fit, of which the shared first steps get their
+    share (in rho; mu is sqrt(2 rho)). `selection_mu` is the largest mu of a run for which the
+    theorem's delta is within the target's. With a refit, runs get half of that mu, and
+    `selection_refit` tells what is left."""
     epsilon, delta = cast(float, target.epsilon), target.delta
     largest = gaussian_mu(epsilon, delta)
     mu_prefix = math.sqrt(prefix_share) * largest
@@ -188,8 +177,7 @@ def release_best(
 
 @dataclass(frozen=True)
 class Fit:
-    """The budget of one fit of a candidate's steps, copies with budgets set; the prefix is left
-    out. The plan has one entry for each private step, and one for the score where there is one."""
+    """The budget of one fit of a candidate's steps: an entry for each private one, the score."""
 
     steps: tuple[Step, ...]
     plan: PrivacyPlan
@@ -197,12 +185,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes plans of single fits.
-
-    First the score's part, `score_share`, is taken off; the rest goes to the private steps by their
-    weights. Quotients are rounded down and sums up. The delta of the split is a failure probability
-    of each fit of a step; where it is 0, all releases are Gaussian.
-    """
+    """Makes plans of single fits: the score's part, `score_share`, is taken off, and the rest goes
+    to the private steps by their weights, rounded down. The delta of the split is a failure
+    probability of each fit of a step; where it is 0, all releases are Gaussian."""
 
     target: PrivacyBudget
     split: BudgetSplit
@@ -213,8 +198,7 @@ class Maker:
     def fits(
         self, candidates: Sequence[Candidate], size: int, weights: Sequence[dict[str, float]]
     ) -> tuple[Fit | None, list[Fit], list[Fit] | None]:
-        """The first `size` steps, which all candidates share; a run of each candidate, if there are
-        several; and the last fit of each, if there is one."""
+        """The first `size` steps, a run of each of several candidates, and the last fit of each."""
 
         def each_with(rho: float, scored: bool) -> list[Fit]:
             return [
@@ -228,8 +212,7 @@ class Maker:
 
     def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
         """The shared first steps, each with the largest of the parameters that only slice it (None
-        means all): each candidate keeps the part that it wants (`_sliced` of `_runs`). Of the first
-        candidate's weights only ratios count, and those of shared steps are the same in all."""
+        means all): each candidate keeps the part that it wants (`_sliced` of `_runs`)."""
         if not any(step.private for step in prefixes[0]):
             return None
         widest = [max(each, key=_kept) for each in zip(*prefixes, strict=True)]
@@ -244,9 +227,8 @@ class Maker:
         *,
         scored: bool,
     ) -> Fit:
-        """Plan the other steps of a candidate, and its score. All `steps` are given, since widths
-        are counted from the first; `size` of them are shared, and fitted elsewhere. `rho` is the
-        split of a run, or of the last fit, which is not `scored`."""
+        """Plan the other steps of a candidate, behind `size` shared ones, and its score, if it is
+        `scored`. `rho` is the split of a run, or of the last fit."""
         score = round_down(rho * self.score_share) if scored else None
         rest = sum_down([rho, -(score or 0.0)])
         return self._fit(steps, size, _divided(rest, steps[size:], weights), score)
@@ -254,8 +236,7 @@ class Maker:
     def _fit(
         self, steps: Sequence[Step], size: int, rho: dict[str, float], score: float | None
     ) -> Fit:
-        """The steps of a fit with their budgets, and its plan. Steps before `size` are walked over
-        for their widths only; `rho` is that of each private step that this fit pays for."""
+        """The steps of a fit, `rho` for each private one from `size` on; and its plan."""
         entries, private_steps, delta = [], [], self.split.delta or self.target.delta
         for step, columns in widths(steps, self.n_features):
             if step.private and step.name in rho:
@@ -316,14 +297,10 @@ costs in doc/development/private_search.md."""
 class SearchPlan:
     """Everything about a search that is known before data are read.
 
-    Two forms, told apart by `best_of`:
-
-    * None: every candidate is run once, and all models and scores are released. `plan` has the
-      entries "first steps", "candidates" and "last fit", as far as there are such fits.
-    * a `BestOf`: `plan` has one entry, "selection", an (epsilon, delta)-DP step of the whole
-      target. The budgets of the inner fits are in a note of the plan, as they do not add up to it:
-      Theorem 1 of doc/development/private_search.md covers them together.
-    """
+    `best_of` is None where all models and scores are released: `plan` has the entries "first
+    steps", "candidates" and "last fit". With a `BestOf` it has one entry, "selection", an (epsilon,
+    delta)-DP step of the whole target, and the budgets of the inner fits are in a note, as they do
+    not add up to it: Theorem 1 of doc/development/private_search.md covers them together."""
 
     candidates: list[Candidate]
     prefix: Fit | None  # the shared first steps
@@ -400,8 +377,7 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) 
     * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
       with every further center, so it chooses the largest number;
     * "cost" is what clusterers minimize, and fair where all have as many centers;
-    * what is left can at least be transformed and transformed back.
-    """
+    * what is left can at least be transformed and transformed back."""
     final, n_steps = steps[-1].estimator, len(steps)
     names = {key.rpartition("__")[2] for each in params for key in each}
     if scoring is not None:
@@ -427,20 +403,12 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) 
 def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     """How candidates are compared: None where all are released, else `BestOf`.
 
-    The best of secretly many runs needs four things:
-
-    1. All releases of all candidates are Gaussian, and nothing can fail: Theorem 1 bounds the
-       winner's loss by that of a pair of normal laws, into which every run can be turned. A failure
-       of each of a random number of runs is not in it.
-    2. A target in epsilon. The result is one (epsilon, delta)-DP step, no zCDP statement, so a
-       target in rho cannot be met.
-    3. A ledger that can add up such a step: not one of composition "gaussian".
-    4. More than one candidate; with one there is nothing to choose, whatever was asked for.
-
-    "auto" takes it only beyond eight candidates and with a ledger of composition "basic", or none.
-    An explicit "best" that misses one of the first three is an error, and no silent change to
-    "all".
-    """
+    The best of secretly many runs needs releases that are all Gaussian and cannot fail (Theorem 1
+    turns every run into a pair of normal laws; a failure of each of a random number of runs is not
+    in it); a target in epsilon, as the result is no zCDP statement; a ledger that can add up such a
+    step, not one of composition "gaussian"; and more than one candidate. "auto" takes it only
+    beyond eight candidates and with a ledger of composition "basic", or none. An explicit "best"
+    that misses one of the first three is an error."""
     asked = search.selection
     if not isinstance(asked, BestOf):
         check_choice("selection", asked, ("auto", "all", "best"))
@@ -477,8 +445,7 @@ def _in_one_step(
     n_runs: int,
     refits: list[Fit] | None,
 ) -> PrivacyPlan:
-    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step, whose zCDP
-    cost serves the ledger."""
+    """The plan of a search that releases the winner only, in one (epsilon, delta)-DP step."""
     rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
     words = "the best of secretly many fits"
     step = PlanEntry("selection", Mechanism.APPROXIMATE, rho, delta, sensitivity=words)
@@ -499,8 +466,7 @@ def _in_sequence(
     runs: list[Fit],
     refits: list[Fit] | None,
 ) -> PrivacyPlan:
-    """The plan of a search that releases all. One part that is not Gaussian makes all of them
-    `SEVERAL`: accounting as Gaussian needs that everything is."""
+    """The plan of a search that releases all, accounted as Gaussian if every part is."""
     entries = []
     if prefix is not None:
         entries.append(lump("first steps", prefix.plan))

@@ -237,10 +237,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
 
     @property
     def schema_(self) -> dict[Any, list]:
-        """The categories by the names or numbers of the columns, for `PublicEncoder`.
-
-        Columns without released categories are left out.
-        """
+        """The released categories by names or numbers of columns, for `PublicEncoder`."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         pairs = zip(names, self.categories_, strict=True)

@@ -1,9 +1,6 @@
-"""Tables with numbers and categories as rows of comparable numbers, by a public schema.
-
-A value that is not known (missing, not listed, no number) is one more category of its column, in a
-direction of its own. So it moves no mean of known values, and what a fit has released tells how
-often there was none.
-"""
+"""Tables with numbers and categories as rows of comparable numbers, by a public schema. An unknown
+value is one more category of its column, in a direction of its own: it moves no mean of known
+values."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -109,10 +106,8 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Category:
-    """A column for each category: two of them are at the distance `weight`, their mean is at 0.
-
-    The coordinates of a row add up to 0; those of an unknown value are equal.
-    """
+    """A column for each category: two are at the distance `weight`, their mean is at 0. The
+    coordinates of a row add up to 0; those of an unknown value are equal."""
 
     name: Hashable
     weight: float
@@ -270,11 +265,8 @@ def _error_of_alike(
 
 
 def _nearest_shares(values: np.ndarray) -> np.ndarray:
-    """For each row, the nearest one of numbers from 0 whose sum is 1.
-
-    Means of encoded values, as shares, have that sum. The set is convex, so the nearest point to a
-    noisy one is never farther from the true one.
-    """
+    """For each row, the nearest one of numbers from 0 whose sum is 1, as that of shares is; never
+    farther from the true one, as the set is convex."""
     finite_rows = np.clip(values, -1e300, 1e300)
     # What is 1 or more below the largest is 0 in the end.
     below = np.maximum(finite_rows - finite_rows.max(axis=1, keepdims=True), -1.0)

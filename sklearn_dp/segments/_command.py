@@ -1,8 +1,5 @@
-"""A profile of a CSV file from the command line: ``sklearn-dp profile DATA.csv ...``.
-
-No row is refused, whatever is in it: an error would tell that it is there. Of a row that is too
-short, the rest is missing.
-"""
+"""A profile of a CSV file from the command line: ``sklearn-dp profile DATA.csv ...``. No row is
+refused: an error would tell that it is there."""
 
 import argparse
 import csv
@@ -108,8 +105,7 @@ def _profile(arguments: argparse.Namespace) -> str:
 
 
 def _open_pages(arguments: argparse.Namespace) -> None:
-    """Make the files that are written at the end: one that cannot be is found out before the
-    charge, and so is one that would replace another file of this fit."""
+    """Make the files that are written at the end, before the charge; none may replace another."""
     pages = [Path(path) for path in (arguments.out, arguments.officer) if path]
     facts = [Path(path).with_suffix(".json") for path in (arguments.officer,) if path]
     inputs = [Path(path) for path in (arguments.data, arguments.schema, arguments.ledger) if path]
@@ -122,8 +118,7 @@ def _open_pages(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:
-    """The columns of the schema as a data frame, and the groups. Line by line: numbers, and
-    references to the few different texts, are much smaller than the file."""
+    """The columns of the schema as a data frame, and the groups, line by line to save memory."""
     with extra("pandas"):
         import pandas as pd
     signs = {".": "?"} | ({arguments.thousands: ""} if arguments.thousands else {})
@@ -149,8 +144,7 @@ def _read(arguments: argparse.Namespace, schema: Schema) -> tuple[Any, Any]:
 
 
 def _places(head: list[str], names: list[Any], arguments: argparse.Namespace) -> list[int]:
-    """Where the columns are. An error quotes the first line only where it has all of the names,
-    but for how they are written: it may be a row of data."""
+    """Where the columns are; an error quotes no first line that may be a row of data."""
     data, delimiter = arguments.data, arguments.delimiter
     if twice := [name for name in names if head.count(name) > 1]:
         raise ValueError(f"{data} has more than one column {twice[0]!r}: rename one of them.")

@@ -265,8 +265,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
 
     def _pools(self):
-        """The kind of model of all rows that segments borrow from, if any: the "start" of centers;
-        "covariance" or "mixture", which theirs are moved toward."""
+        """The kind of model of all rows that segments borrow from, if any."""
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
@@ -280,12 +279,9 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         return "mixture" if mixture else None
 
     def _stages(self, target, n_features, unit):
-        """The estimators of all rows (or None) and of a segment, with their budgets and plans.
-
-        Without a pooled model a segment has the whole budget as it was asked for. With one, a plan
-        of centers holds the search for a start of its own too: what is not searched for is left to
-        Lloyd's iterations. One of moments within bounds holds no such search.
-        """
+        """The estimators of all rows (or None) and of a segment, with their budgets and plans. With
+        a pooled model a plan of centers holds the search for a start of its own too, one of moments
+        within bounds does not."""
         rho = target.to_rho()
         if self._pools():
             pooled = self._budgeted(rho=round_down(_POOLED_SHARE * rho), delta=target.delta)

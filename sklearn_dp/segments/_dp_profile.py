@@ -1,17 +1,14 @@
 """From a table of persons and its public schema to segments with a profile, under one guarantee.
 
-Three private fits, one after the other, each of which may depend on what those before released:
-
-1. *scales*: the standard deviations of the encoded columns, which balance them, and how many rows
-   are outside of their ranges;
-2. *clusters*: `DPKMeans` on the balanced rows;
-3. *segments*: sizes and means of the rows that are nearest to each center.
+Three private fits: *scales*, the standard deviations of the encoded columns, which balance them,
+and how many rows are outside of their ranges; *clusters*, `DPKMeans` on the balanced rows;
+*segments*, sizes and means of the rows that are nearest to each center.
 
 **Cost.** The plan has one entry for each of the three, which pays for its whole plan at once
 (`mechanisms.fits`); all are Gaussian, so their costs add up exactly. Between them each row is
 encoded, weighted and assigned to a center by itself, from released values: a neighbor's rows stay
 neighbors. A unit is in one segment only (`units_in_one_segment`), so the segments cost what one of
-them does. Everything else (table, status, pages) is computed from what the fits released.
+them does.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,8 +49,7 @@ _MOMENTS = ("mean_", "mean_std_error_", "var_", "var_std_error_")
 
 
 def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Ends (2, d) of encoded columns, and of one more for each range, of what is beyond it; and
-    which of them are numbers, not one of two values."""
+    """Ends (2, d) of encoded columns, and of what is beyond ranges; and which are numbers."""
     ranges = [hasattr(column, "beyond") for column in columns]
     numbers = [
         end and i == 1  # after the flag of missing numbers
@@ -321,8 +317,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
     def _scales(
         fit: Callable[..., Any], columns: list[Any], rows: np.ndarray, units: Any
     ) -> SimpleNamespace:
-        """Means and variances of encoded columns, and of what is beyond their ranges, with standard
-        errors. A column of two values has the variance that follows from its mean."""
+        """Means and variances of encoded columns, and of what is beyond ranges, with errors."""
         (low, high), numbers = _scaled(columns)
         moments = SimpleNamespace(**{name: np.zeros(len(low)) for name in _MOMENTS})
         if numbers.any():

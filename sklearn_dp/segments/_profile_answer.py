@@ -1,7 +1,4 @@
-"""The results of a profile: figures in natural units, a status, a picture and a page.
-
-Everything here is computed from released values.
-"""
+"""The results of a profile, from released values: figures, a status, a picture and a page."""
 
 import os
 from collections.abc import Iterator
@@ -39,10 +36,8 @@ _MADE_UP = 2000  # rows
 class Balance:
     """Multipliers and centers of encoded columns without weights; all are released or public.
 
-    Known numbers have about unit variance, and all coordinates of a category together. A number
-    that is not known is at the mean of the known ones, one standard deviation apart in a direction
-    of its own: so rows with a missing value differ by about as much as any two rows do, whatever
-    the range of the column is.
+    Known numbers have about unit variance, and all coordinates of a category together. An unknown
+    number is at the mean of the known ones, one standard deviation apart in a direction of its own.
     """
 
     columns: tuple[Any, ...]
@@ -133,10 +128,8 @@ class Findings:
         return self.balance.columns
 
     def between(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each column, the squared differences between segments, balanced, at most what the
-        column has, and their standard errors. Errors add their squares to it, and they are stated
-        for the worst case: half of that is taken away, and the other half is a part of the error.
-        """
+        """For each column, the squared differences between segments, balanced, and their standard
+        errors, less half of these, for the worst case."""
         sizes = np.maximum(self.sizes, 0.0)
         shares = sizes[:, None] / sizes.sum() if sizes.sum() > 0 else np.full((len(sizes), 1), 0.0)
         means, errors = self.balance.rows(self.means), self.balance.errors(self.errors)
@@ -161,8 +154,7 @@ class Findings:
 
 
 def explained(findings: Findings, rng: np.random.Generator) -> tuple[float, float, float, float]:
-    """The share of the spread that the segments explain, and that of segments of made-up rows with
-    independent columns; each with its error."""
+    """The share of the spread that the segments explain, and that of made-up rows; with errors."""
     between, noise = findings.between()
     total, relative = findings.total()
     whole = max(float(total.sum()), 1e-12)
@@ -190,8 +182,7 @@ def _of_made_up(
 def _made_up(
     column: Any, mean: np.ndarray, variance: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Encoded values of a column with the released shares, or the released mean and variance: of
-    numbers, those of a beta distribution on the range."""
+    """Encoded values of a column with the released shares, or of a beta law."""
     draws = rng.random((2, _MADE_UP))
     if not hasattr(column, "beyond"):
         shares = column.decode(mean[None])[0]

@@ -44,8 +44,7 @@ def part_labels(values: Sequence[Any]) -> list[str]:
 
 
 def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any]:
-    """Rows without the column of the key, and the key; by types and names alone, which are public.
-    A table whose column is named by a text is a DataFrame; one by a number may be any table."""
+    """Rows without the column of the key, by names of a DataFrame or numbers; and the key."""
     if column is None:
         return X, key
     try:
@@ -60,11 +59,7 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
 def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     """The number of the value of each row, -1 for rows of none: a function of each row alone.
 
-    Values are compared by hash and equality, as in a dict. What has neither is no listed value.
-
-    >>> segment_of_rows(["north", None, "south", ["north"]], ["south", "north"], 4)
-    array([ 1, -1,  0, -1])
-    """
+    Values are compared by hash and equality, as in a dict. What has neither is no listed value."""
     check_key(key, values)
     rows = _door.column(key, "by")
     if len(rows) != n_rows:
@@ -88,11 +83,8 @@ def check_key(key: Any, values: Sequence[Any]) -> None:
 
 def units_in_one_segment(groups: Any, segment: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """The number of the unit of each row, None where rows are units; and the segment of each row,
-    -1 where its unit has more rows in another segment (as many in one that is listed before it).
-
-    So a unit is in one segment only, and in which one depends on its own rows: an error, or a
-    warning, would tell that some unit is in two.
-    """
+    -1 where its unit has more rows in another segment (as many in one that is listed before it). So
+    a unit is in one segment only, by its own rows."""
     if groups is None:
         return None, segment
     units = code_groups(groups)
@@ -119,8 +111,7 @@ class UnitsBySegment:
     largest: float | None  # what a whole unit weighs, where they have
 
     def of(self, X: np.ndarray, number: int | None = None) -> tuple[np.ndarray, Units]:
-        """Rows of a segment, or of all of them, and their units; there may be none. A unit is in
-        one segment only, so those of a segment have all of their listed rows there."""
+        """Rows of a segment, or of all of them, and their units, all of whose rows are there."""
         inside = self.segment >= 0 if number is None else self.segment == number
         groups = None if self.groups is None else self.groups[inside]
         if self.weights is None or self.largest is None:

@@ -73,8 +73,7 @@ def _of_one_value(codes: object, errors: np.ndarray) -> np.ndarray:
 
 
 def share_means(models: Sequence[Any]) -> None:
-    """Move the means of the segments toward their common one, with the errors they have then. What
-    a clip may have moved a mean by is an upper bound, and nothing that others make better."""
+    """Move the means of the segments toward their common one, with their errors then."""
     for name in _MEANS:
         error = f"{name}std_error_"
         if len(models) > 1 and all(hasattr(model, error) for model in models):
@@ -92,8 +91,7 @@ def share_means(models: Sequence[Any]) -> None:
 
 
 def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Centers of the models and their errors (S, k, d), in the order of those of `pooled` that they
-    are nearest to (one to one, by the smallest sum of squares); and that order by model."""
+    """Centers of the models and errors (S, k, d), in the order of those of `pooled`; the order."""
     all_centers = [pooled, *(model.cluster_centers_ for model in models)]
     # In units of the largest number, so that no square overflows.
     unit = max(max(float(np.abs(centers).max()) for centers in all_centers), 1e-150)
@@ -123,9 +121,8 @@ def share_centers(models: Sequence[Any], common: Any) -> None:
 
 
 class CommonStart:
-    """Common centers for segments to start from, and how far from them those of segments are. All
-    of it follows from what has been released. So the fit of a segment may depend on the segments
-    before it, which are other units."""
+    """Common centers for segments to start from, and how far from them those of segments are, by
+    releases: a segment may depend on those before it, which are other units."""
 
     def __init__(self, pooled: Any) -> None:
         self.centers = np.asarray(pooled.cluster_centers_, dtype=np.float64)
@@ -144,14 +141,12 @@ class CommonStart:
         self._excess += (weight * np.square(offsets) - np.isfinite(variance)).sum(axis=0)
 
     def misplaced(self) -> float:
-        """How many clusters of a segment are nearer to the common center of another one.
+        """How many clusters of a segment are nearer to the common center of another one, where
+        Lloyd's iterations end with two centers in one cluster.
 
-        Lloyd's iterations from there end with two centers in one cluster. Where a center scatters
-        about the common one with standard deviations s, by column, that of cluster i is nearer to
-        the common center j with probability Phi(-|v| / 2 s_v), where v = c_j - c_i and s_v, the
-        standard deviation along v, is the root of sum (s v)^2 / |v|^2. None before the first
-        segment, which takes the common centers on trust.
-        """
+        With standard deviations s, by column, about the common one, cluster i is nearer to the
+        common center j with probability Phi(-|v| / 2 s_v), where v = c_j - c_i and s_v is the root
+        of sum (s v)^2 / |v|^2. None before the first segment."""
         between = np.maximum(self._excess, 0.0) / np.maximum(self._precision, 1e-300)
         points = self.centers / self._unit
         apart = cdist(points, points, "sqeuclidean")[~np.eye(len(points), dtype=bool)]
@@ -202,13 +197,11 @@ def moved_covariances(
     """Move covariances (S, d, d), or variances (S, d), which stay positive definite.
 
     In coordinates where the common matrix is the identity, the logarithm of a matrix has about the
-    relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
-    part of that logarithm. One that does not know its variances within a half is all noise, which
-    makes them too large: it gets the common matrix. Columns of infinite errors, as of one visible
-    value, say nothing of that; where the common ones are finite, such a segment stays as it is, and
-    does not count. What a clip may have taken of its variances, the part `clipped` (S, d), is in
-    the errors, and no noise. So it is of the common ones.
-    """
+    relative error of its variances in each of its d (d + 1) / 2 numbers, of which a segment gives
+    up one part. One that does not know its variances within a half is all noise: it gets the common
+    matrix. Columns of infinite errors say nothing of that; where the common ones are finite, such a
+    segment stays as it is. What a clip may have taken of its variances, the part `clipped` (S, d),
+    is in the errors, and no noise."""
     d, full = len(common), common.ndim == 2
     numbers = d * (d + 1) // 2 if full else d
     relative = _diagonals(errors, full) / _diagonals(values, full)
@@ -258,8 +251,7 @@ def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
 def _logarithms(
     values: np.ndarray, common: np.ndarray
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """A function that makes powers (S,) of matrices, and squared lengths (S,) of their logarithms,
-    in coordinates where the common matrix is the identity."""
+    """A function that makes powers (S,) of matrices; squared lengths (S,) of logarithms."""
     if common.ndim == 1:
         ratios = values / common
         return lambda power: common * ratios ** power[:, None], np.square(np.log(ratios)).sum(1)
@@ -285,11 +277,9 @@ def _given(
     """The part of its distance that each segment gives up, and its variance then; (S, ...) both.
 
     `apart` are mean squared distances over so many numbers, `variance` those of the errors. Beyond
-    these they are the variance between segments and that of the common value, which is at least
-    `least`. A segment gives up what is likely to be error, less 2 over the count of all numbers,
-    and its variance grows by what is not known of that part (Morris 1983). One whose error is
-    infinite gets the common value. Nobody gives up anything where hardly a segment is known.
-    """
+    these they are the variance between segments and that of the common value, at least `least`. A
+    segment gives up what is likely to be error, less 2 over the count of all numbers, and its
+    variance grows by what is not known of that part (Morris 1983)."""
     known = np.isfinite(variance)
     weight, within = 1 / variance, np.where(known, variance, 0.0)
     total = weight.sum(axis=0)

@@ -1,15 +1,10 @@
 """A released coreset: a few hundred weighted points that stand for the rows; and where to start.
 
-1. Rows are projected onto the released axes (:mod:`..shared.axes`), as integers.
-2. A noisy cell tree finds the cells that hold rows (:func:`grow`).
-3. Where the rows have long tails, coarse cells catch rows far out (:func:`tail_cells`).
-4. The mean of the rows of each leaf is released. Counts alone would put all rows of a cell at its
-   middle, and clusters of very different sizes are then missed (`unbalance` in the table of pieces
-   of `doc/benchmarks/ablation.md`).
-5. Public points from a Gaussian of the released spread are added, with next to no weight: with no
-   leaf at all there is still something to solve.
-
-What is solved on the coreset is post-processing.
+The mean of the rows of each leaf is released too: counts alone would put all rows of a cell at its
+middle, and clusters of very different sizes are then missed (`unbalance` in the table of pieces of
+`doc/benchmarks/ablation.md`). Public points from a Gaussian of the released spread are added, with
+next to no weight: with no leaf at all there is still something to solve. What is solved on the
+coreset is post-processing.
 """
 
 import math
@@ -50,9 +45,8 @@ from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
 ) -> TailCells:
-    """Where axes are measured, rays from where the searched box ends. Where they are the
-    coordinates, rays from where a round cluster ends, if data is small; else coarser cells of the
-    tree's grid."""
+    """Where axes are measured, rays from the end of the searched box; else from that of a round
+    cluster, if data is small; else coarser cells of the tree's grid."""
     if axes.basis is not None:
         return Rays(axes.half_widths, limit, tuning.shell_ratio, tuning.shells, searched=False)
     if not size.small:
@@ -101,12 +95,9 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
     """Depths of the levels of the tree, increasing, between 1 and 44.
 
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
-    them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
-    log2(signal), where the signal is the number of rows in sd.
-
-    Each level has its share of the budget. Clusters of few rows hardly stand out from the noise of
-    one of four: then there are fewer, in the end the first one alone.
-    """
+    them by 2^(D/2) sd. The squares of both are equal at D = 2q/(2+q) log2(signal), the signal in
+    sd. There are fewer levels where clusters of few rows would hardly stand out from the noise of
+    each."""
     factor = tuning.flat_depth if q <= 3 else 1.0
     signal = max(size.signal / tuning.depth_signal, 1.0)
     full = round(factor * 2 * q / (2 + q) * math.log2(signal))
@@ -125,24 +116,18 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
 
 
 def detection_threshold(n_cells: int, tuning: Tuning) -> float:
-    """Standard deviations above which a cell is believed: few false ones among `n_cells`. The
-    largest of m standard normal numbers is about sqrt(2 log m); a little less finds more."""
+    """Standard deviations above which a cell is believed: a little below sqrt(2 log m)."""
     return max(tuning.certain_count_sd, tuning.threshold * math.sqrt(2 * math.log(n_cells)))
 
 
 class Tree:
     """Released nodes of a cell tree, as parallel arrays that grow level by level.
 
-    Node 0 is the whole box, which is never a leaf. Node 1 is for rows that the tree is not to
-    count: never a parent nor a leaf.
-
-    A leaf has to reach `keep_sd` standard deviations of its mean. `depth` is that of the nodes that
-    may be split next, `prefix` and `depths` are the code of each node and its number of bits.
-
-    `weight` is the released count of the rows that are in a node and in none of its children; 0
-    where that is noise: such a node is no leaf. `precision` is that of the weight, in units of that
-    of one release. `threshold` is the count above which a node of its level is believed.
-    """
+    Node 0 is the whole box, which is never a leaf; node 1 is for rows that the tree is not to
+    count. A leaf has to reach `keep_sd` standard deviations of its mean. `prefix` and `depths` are
+    the code of each node and its number of bits. `weight` is the released count of the rows that
+    are in a node and in none of its children, 0 where that is noise; `precision` that of the
+    weight, in units of one release; `threshold` the count above which a node is believed."""
 
     def __init__(self, keep_sd: float) -> None:
         self.keep_sd = keep_sd
@@ -156,13 +141,11 @@ class Tree:
         return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
 
     def slots(self, parents: np.ndarray, again: np.ndarray, bits: int) -> np.ndarray:
-        """Where the cells of each node begin in the next level, (n_nodes,).
+        """Where the cells of each node begin in the next level, (n_nodes,); -1: nowhere.
 
-        Parents, all of the present depth, are split, `bits` deeper; nodes of `again`, none of them
-        a parent, are counted again. Child c of parent p is cell ``(p << bits) | c``, and p is the
-        slot of the parent; node i of `again` is cell ``(len(parents) << bits) + i``, which is its
-        slot; rows elsewhere are in no cell (-1). So a row is in one cell at most.
-        """
+        Parents are split, `bits` deeper: child c of parent p is cell ``(p << bits) | c``. Nodes of
+        `again`, none of them a parent, are counted again, in cells after these. A row is in one
+        cell at most."""
         slots = np.full(len(self.prefix), -1, dtype=np.int64)
         slots[parents] = np.arange(len(parents))
         slots[again] = (len(parents) << bits) + np.arange(len(again))
@@ -176,8 +159,7 @@ class Tree:
         values: np.ndarray,
         threshold: float,
     ) -> np.ndarray:
-        """Add the released children (m,) of some nodes, numbered as by `cells`, with their noisy
-        counts; a parent keeps what they leave of it. Returns the new nodes (m,)."""
+        """Add the released children (m,) of nodes, whose parents keep the rest; the new nodes."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
         self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
@@ -214,8 +196,7 @@ class Tree:
 
 
 def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
-    """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
-    of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
+    """The noisy cell tree, with `rho` for each depth; a level without cells costs nothing."""
     tuning, rows = context.tuning, context.rows
     tree, sd = Tree(tuning.evidence), noise_sd(rho)
     rows.apply(Rooted())
@@ -271,9 +252,8 @@ class Coreset:
     axes: Axes  # where centers are compared with the points
 
     def nearest(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The nearest of the centers (k, d) of each leaf, the squared distance to it along the
-        axes, and about the mean squared distance of its rows: within a cell half of that of rows
-        that fill the box evenly."""
+        """The nearest center of each leaf, the squared distance to it along the axes, and about the
+        mean squared distance of its rows: within a cell half of that of even rows."""
         near, squares = nearest_centers(self.leaves[0], self.axes.flatten(centers))
         return near, squares, squares + np.sum(np.square(self.widths), axis=1) / 24 + self.axes.rest
 
@@ -284,8 +264,7 @@ class Coreset:
 
 
 def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0) -> Coreset:
-    """Noisy cell tree along the axes, then a noisy mean for each leaf. `far_rho` is for a last
-    look, with coarse cells, at far rows that are in no leaf; 0: no look."""
+    """Noisy cell tree along the axes, then a noisy mean for each leaf; `far_rho`: last look."""
     q = len(axes.spread)
     depths = depths_of_levels(q, context.size, context.n_clusters, context.tuning)
     grid = CellGrid(axes.half_widths, depths[-1])
@@ -329,8 +308,7 @@ def with_guesses(
 
 
 def _guess_weight(weights: np.ndarray, facts: SizedFacts) -> float:
-    """Weight of all guesses together, in sd of a count. Where leaves hold all rows it is next to
-    nothing, not 0: a far guess would draw a center away from its cluster."""
+    """Weight of all guesses together, in sd of a count: with leaves next to nothing, but not 0."""
     outside = 1 - weights.sum() / facts.size.n
     return max(0.001, outside)
 
@@ -352,12 +330,8 @@ def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: fl
 
 
 def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
-    """Noisy means of the leaves, of shape (m, q), each shrunk to the middle of its box.
-
-    The prior of a mean is normal about the middle, with the variance w^2 / 12 of a row that lies
-    anywhere in a box of width w; the noise has the variance `error`. The factor
-    prior / (prior + error) is that of the posterior mean.
-    """
+    """Noisy means of the leaves, (m, q), each shrunk to the middle of its box by the factor of the
+    posterior mean, for rows anywhere in a box of width w: a prior variance of w^2 / 12."""
     rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     # The middle of a box in a corner may be farther out than any row is.
@@ -378,8 +352,7 @@ def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray
 
 
 def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
-    """Centers (k0, d) solved on the coreset, which misses some clusters: more than asked for where
-    space is large, of which the first counts tell those where rows are."""
+    """Centers (k0, d) solved on the coreset: more than asked for where space is large."""
     k0 = n_clusters = context.n_clusters
     if len(coreset.axes.spread) > 3:
         surplus = round(context.tuning.start_surplus * n_clusters)
@@ -412,8 +385,7 @@ CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 
 
 def release_location(run: Run, mu: float) -> Context:
-    """The rows of a run, moved to a released center, with their released number and radius. `mu` is
-    the GDP parameter of all that is still to come, by which the signal (`Size`) goes."""
+    """The rows moved to a released center, with number and radius; `mu` is of what is to come."""
     entry = run.name(CENTER)
     budget = run.left(CENTER)
     center = center_and_count(run.session, entry, run.rows, budget)
@@ -423,8 +395,7 @@ def release_location(run: Run, mu: float) -> Context:
 
 
 def mean_radius(context: Run, count: float, count_variance: float, mu: float) -> tuple[float, Size]:
-    """A radius that holds nearly all rows, in steps, and the size, averaged with an earlier
-    `count`. `mu` is the GDP parameter of the whole fit."""
+    """A radius that holds nearly all rows, and the size, averaged with an earlier `count`."""
     rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
     n_bins, sd = tuning.radius_bins, noise_sd(rho)
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
@@ -456,8 +427,7 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
 
 
 def axes_of(context: Context, fraction: float = 1.0) -> tuple[Axes, Axes | None]:
-    """Measured axes from 4 features on, by a part of the share, or of the most in small data; and
-    the one that rules, if it is seen."""
+    """Measured axes from 4 features on, by a part of the share; and the one that rules, if any."""
     if context.rows.n_features <= 3:
         return plain_axes(context.rows.n_features, context.radius), None
     entry = context.session.plan[context.name(MOMENT)]
@@ -467,12 +437,8 @@ def axes_of(context: Context, fraction: float = 1.0) -> tuple[Axes, Axes | None]
 
 
 def principal_axes(context: Context, rho: float) -> tuple[Axes, Axes | None]:
-    """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
-    along an axis is at least what noise alone would show, and at most the radius.
-
-    The first of them alone, where it rules: hardly any of the squares, nor of what noise may hide
-    of them, are off it. Then its clusters are found in ranks, as those of a single column.
-    """
+    """The axes along which clusters can be told apart, from rows clipped to the radius; the first
+    of them alone, where hardly any of the squares, nor of what noise may hide, are off it."""
     rows, limit, size, tuning = context.rows, context.radius, context.size, context.tuning
     moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)
@@ -501,10 +467,8 @@ def _one_axis(context: Context, basis: np.ndarray, rest: float) -> Axes:
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
     """How many eigenvalues (d,), falling, stand out from the noise, of which k - 1 are of means.
 
-    The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
-    deviation s off the diagonal, where it is `noise` on it, is about 2 s sqrt(d) (Wigner). The cut
-    is just below that, on top of the median eigenvalue.
-    """
+    The largest one of a symmetric matrix of independent normal numbers of standard deviation s off
+    the diagonal is about 2 s sqrt(d) (Wigner). The cut is just below, on top of the median."""
     edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
     edge += max(0.0, float(np.median(values)))
     fewest, most = max(2, min(3, n_clusters - 1)), min(tuning.most_axes, max(n_clusters - 1, 2))
@@ -533,8 +497,7 @@ class Line(Coreset):
     sd: float  # of the number of rows between two edges far from each other
 
     def beyond(self, centers: np.ndarray, caps: np.ndarray) -> float:
-        """About the most that caps (k,) take of the squared distances to centers (k, d): of the
-        rows that are seen, and of those that noise may hide at an end."""
+        """About the most that caps (k,) take of the squared distances to centers (k, d)."""
         leaves, weights = self.leaves
         points = np.concatenate([leaves, np.array(self.ends)[:, None]])
         near, squares = nearest_centers(points, self.axes.flatten(centers))
@@ -554,8 +517,7 @@ def ruling_axis(
 ) -> tuple[Axes, tuple] | None:
     """The axis that rules, and its ends; or None. It is the column whose side of a public box is so
     much longer than the others that these hardly count within the radius, or the `first` of the
-    measured axes, where that one rules. The variance of the other columns, at most that of columns
-    that fill their sides, or as it was measured along `axes`, is the `rest` of a column."""
+    measured axes. The `rest` is the variance of the other columns."""
     rows, measured = context.rows, None
     if first is not None:
         measured = first, _ends(rows.ball, float(first.flatten(rows.origin[None])[0, 0]))
@@ -575,14 +537,12 @@ def ruling_axis(
 
 
 def _ends(half: float, origin: float) -> tuple[float, float]:
-    """Return the ends of an interval about the first origin, extended to a noisy center outside of
-    it."""
+    """Return the ends of an interval about the first origin, extended to a center outside of it."""
     return min(-half - origin, 0.0), max(half - origin, 0.0)
 
 
 def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
-    """Bins along one axis with weight as points, at their middles: equal within the radius, in
-    proportion to the distance beyond it."""
+    """Bins along one axis as weighted points, in proportion to the distance beyond the radius."""
     (low, high), radius = ends, context.radius
     inner = np.linspace(max(low, -radius), min(high, radius), _BINS - 2 * _OUTER + 1)
     below, above = (

@@ -1,23 +1,16 @@
 """K-means of rows that come day by day: the rows of a day are seen on that day only.
 
 The first day is an ordinary fit. Each later one spends its whole budget on one look at its rows
-next to released centers: counts, sums of residuals and of squares (:func:`.lloyd.observe`), and the
-quality. Days with few rows go together: while centers stay where they are, the releases of several
-days add up, and so do their noises. A *window* of days ends when its rows stand out of its noise.
-Its sums are then one Lloyd iteration: the Kalman update moves the centers, clusters are merged and
-split, and the next window looks at rows next to these. What is shown meanwhile are the centers that
-the window would come to.
+next to released centers (:func:`.lloyd.observe`) and on the quality. The releases of several days
+add up, as a *window*, until its rows stand out of its noise. Its sums are then one Lloyd iteration.
+What is shown meanwhile are the centers that the window would come to.
 
-So a stream is one long run of Lloyd's algorithm. Against the iterations of one fit,
+Against the iterations of one fit, rows are other ones each day: what a mean of few rows differs by
+counts as noise. What earlier rows have shown fades: what was counted next to centers that have
+moved since (`_FADE`), and everything, where the data drift (`keep`).
 
-* rows are other ones each day: what a mean of few rows differs by is no movement of the centers,
-  and counts as noise;
-* what earlier rows have shown fades: what was counted next to centers that have moved since
-  (`_FADE`), and everything, where the data drift (`keep`).
-
-All that is kept from day to day is released, or computed from releases. That the stream costs what
-one day costs is proved in :mod:`sklearn_dp._days`; what a unit changes in a release, where that is
-made.
+All that is kept is released, or computed from releases. That the stream costs what one day costs is
+proved in :mod:`sklearn_dp._days`.
 """
 
 import copy
@@ -71,8 +64,7 @@ _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 
 @dataclass
 class _Sums:
-    """The parts of the state that fade: quality, and the number of units that it is of; with its
-    noise."""
+    """The parts of the state that fade: quality and its number of units, with the noise."""
 
     # (5,), sums about the centers and the middle, numbers far and outside, and what caps took
     values: np.ndarray
@@ -96,8 +88,7 @@ class _Sums:
 
 @dataclass
 class StreamState:
-    """State of a stream after some days: released values, in grid steps about the center. The
-    grid is that of the public bounds, so it is the same every day."""
+    """State of a stream after some days: released values, in steps about the center."""
 
     state: LloydState  # the centers that rows are compared with, and what is known of them
     radius: float  # of the rows, as the first day has shown it
@@ -122,8 +113,7 @@ class StreamState:
 
     @classmethod
     def of(cls, fitted: Any, domain: Domain, weight: float) -> Self:
-        """Return the state after the first day, of a fitted estimator whose units weigh
-        `weight`."""
+        """The state after the first day, of a fitted estimator whose units weigh `weight`."""
         unit = Grid.for_radius(domain.radius).unit
         state = LloydState((fitted.cluster_centers_ - domain.center) / unit)
         error = fitted.cluster_centers_std_error_ / unit
@@ -153,8 +143,7 @@ class StreamState:
 
     @classmethod
     def of_result(cls, result: EngineResult, domain: Domain) -> Self:
-        """Return the state of a stream after the engine's result. Rows that were seen far out are
-        left out: components have no inertia, and wait until a status is trustworthy."""
+        """The state after the engine's result, without rows far out: components have no inertia."""
         quality = cast("Quality", result.quality)
         errors = np.broadcast_to(np.asarray(result.centers_sd).T, result.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -195,8 +184,7 @@ def fit_day(
     keep: float,
     prefix: str = "",
 ) -> tuple[EngineResult, StreamState]:
-    """Look at the rows of one more day; the result of all days, and what is known then. A part
-    `keep` of what is known of earlier days counts. `prefix` begins the names of entries."""
+    """Look at one more day; the result of all days, of which a part `keep` counts."""
     stream = copy.deepcopy(stream)
     rows = GridRows.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
@@ -298,8 +286,7 @@ def _together(window: Observation, day: Observation, stream: StreamState) -> Obs
 def _update(
     context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Move the centers by what the window shows; where it ends, merge and split clusters too.
-    Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
+    """Move the centers by what the window shows; where it ends, merge and split clusters too."""
     observed, before, tuning = stream.window, stream.state, context.tuning
     assert observed is not None
     counts = np.maximum(before.counts, 0.0)

@@ -1,34 +1,23 @@
 """The k-means engine: from rows to released centers, in one plan of Gaussian releases.
 
-The steps of :func:`fit_engine`, with what each releases ("free": nothing, it only computes with
-what has been released):
-
 1. a bound of the rows, where there is no public one: a histogram of norms (`shared.bounds`);
-2. the rows as integers on a grid of that bound (`_rows.rows`): free;
-3. their sum and number: the center; later steps are relative to it (`shared.centering`);
-4. a histogram of the distances from it: the radius, a better number of rows, whether they have
-   long tails (:mod:`.coreset`);
-5. from 4 features on, the second moment: the axes along which cells are cut
-   (:mod:`.coreset`);
-6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
-   of a single column, its noisy ranks instead (:class:`.coreset.Line`);
-   where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
-   above 5 features the centers of step 7 are found with it;
+2. the rows as integers on a grid of that bound (`_rows.rows`): free of cost;
+3. their sum and number: the center (`shared.centering`);
+4. a histogram of the distances from it: the radius, a better number of rows, whether they have long
+   tails (:mod:`.coreset`);
+5. from 4 features on, the second moment: the axes along which cells are cut (:mod:`.coreset`);
+6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`); of a single column,
+   its noisy ranks (:class:`.coreset.Line`); and the number of clusters, where it is to be chosen
+   (:mod:`.n_clusters`);
 7. weighted k-means of the coreset, with more centers than asked for (:mod:`.coreset`): free;
-8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
-   reduces the centers to the number asked for;
-9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
-   the status in words (:mod:`.result`).
+8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`);
+9. how far the rows are from the answer (:mod:`.quality`), and the status (:mod:`.result`).
 
-With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split; nor is
-any of a single column, whose start leaves nothing to find. The first update is an estimate toward
-the start: a center whose rows the noise hides stays where it was.
+With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split.
 
 All releases are Gaussian. So a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho), although some
-shares and the number of iterations follow from earlier releases: see "Accounting"
-in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what each share buys.
-
-`DPKMeans`, `DPKTupleKMeans` (as its fallback) and the mixtures call :func:`fit_engine`.
+shares and the number of iterations follow from earlier releases: see "Accounting" in
+`doc/development/kmeans_engine.md`, and "Shares of the budget" there.
 """
 
 import math
@@ -112,8 +101,7 @@ _TIMES = 4  # as many features as a projection has: from there on it may pay
 
 
 def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
-    """True if there are many features, and more clusters than the axes of a cell tree could tell
-    apart."""
+    """True if there are more features, and more clusters, than a cell tree could tell apart."""
     many = n_features >= _TIMES * tuning.projection_features
     return many and n_clusters > tuning.most_axes + 1
 
@@ -171,10 +159,8 @@ def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning
 
     The logarithm of their mean over their geometric mean is about half of their relative variance.
     That of k - 1 random directions is q / (k - 1) (Marchenko and Pastur 1967), times the square of
-    the part that lies between clusters; whatever that part is, their skewness is the root of q /
-    (k - 1), up to a few 1 / q. A matrix of `noise`, the standard deviation of its diagonal, adds
-    q / 2 times its square to that variance.
-    """
+    the part that lies between clusters; their skewness is the root of q / (k - 1). A matrix of
+    `noise`, on its diagonal, adds q / 2 times its square to that variance."""
     mean, q = float(values.mean()), len(values)
     uneven = math.log(mean) - float(np.log(values).mean()) - q / 4 * (noise / mean) ** 2
     skewness = float(np.mean((values - mean) ** 3)) / float(np.var(values)) ** 1.5
@@ -189,8 +175,7 @@ BOUND = "bound"
 
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
-    """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
-    step takes more after a look at what has been released: in small data, or for far rows."""
+    """Nominal and largest shares of the releases before Lloyd's iterations."""
     flat, moment = n_features <= 3, tuning.moment_share
     radius = tuning.center_share if flat else tuning.radius_share
     far = tuning.flat_cells + tuning.far_cells
@@ -227,9 +212,7 @@ def engine_entries(
     quality: bool = False,
     n_clusters: int | Candidates = 1,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `fit_engine`: from parameters and public facts alone, at most `rho` in all.
-    Candidates for the number of clusters add the entries of the choice; a number changes nothing.
-    """
+    """Plan entries of `fit_engine`, of `rho` in all, from parameters and public facts alone."""
     entries = first_entries(rho, n_features, TUNING, bounds_known=bounds_known, prefix=prefix)
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
     choice = choice_entries(n_clusters, n_features, rest, rho, prefix)
@@ -275,8 +258,7 @@ def first_entries(
 def last_entries(
     rho: float, cap: float, prefix: str = "", *, quality: bool = False, moves: bool = True
 ) -> tuple[PlanEntry, ...]:
-    """Entries of Lloyd's iterations, and of the quality: worth `rho` in all. `cap` is the most that
-    the iterations may come to, with what earlier releases leave."""
+    """Entries of Lloyd's iterations (at most `cap`) and of the quality: worth `rho` in all."""
     if not quality:
         return lloyd_entries(rho, cap, prefix, moves=moves)
     last = quality_entry(math.nextafter(rho * TUNING.quality_share, 0.0), prefix)
@@ -304,13 +286,9 @@ def fit_engine(
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
 
-    The fit is the one without a start where the rows are enough to find a better one. What earlier
-    releases left is spent too, up to the caps.
-
-    `rows` are those of the table on the grid of `domain`. `callback` is called with the name of
+    What earlier releases left is spent too, up to the caps. `callback` is called with the name of
     each Lloyd iteration when it is done; `on_size_released` with the released number of units, once
-    it is known: it may release and waive entries that follow in the plan.
-    """
+    it is known: it may release and waive entries that follow in the plan."""
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
@@ -354,8 +332,7 @@ class StartOutcome(NamedTuple):
 def _from_coreset(
     context: Context, n_clusters: int | Candidates, left: float, domain: Domain
 ) -> StartOutcome:
-    """Lloyd's iterations, which have `left`, from where the coreset shows clusters; about one
-    center where noise would hide what several gain."""
+    """Lloyd's iterations from where the coreset shows clusters, or about one center."""
     given, quality = not isinstance(n_clusters, Candidates), context.pays(QUALITY)
     if quality and given and lost_in_noise(context, left / 2):
         return StartOutcome(context, _about_one(context), None)
@@ -389,8 +366,7 @@ def _about_one(context: Context, coreset: Coreset | None = None) -> LloydState:
 
 
 def _from_projection(context: Context, sketch: Projected, coreset: Coreset) -> LloydState:
-    """Lloyd's iterations among the projected rows, which leave half of the budget, and then among
-    those of all features."""
+    """Lloyd's iterations among the projected rows, by half of the budget, then in all features."""
     reserve = lloyd_budget(context.session, context.prefix) / 2
     n = 2 * context.tuning.most_iterations
     tuning = replace(context.tuning, most_iterations=n, few_iterations=n)
@@ -405,8 +381,7 @@ def _from_projection(context: Context, sketch: Projected, coreset: Coreset) -> L
 
 
 def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None = None) -> Coreset:
-    """Leaves of a cell tree, along measured axes if none are given; or bins of a single column, if
-    there is one, or if one rules in the `domain`."""
+    """Leaves of a cell tree, along measured axes if none are given; or bins of a single axis."""
     fraction = _initial_budget_fraction(context)
     if context.pays(LINE):
         return column_coreset(context, fraction)
@@ -433,8 +408,7 @@ def _still_rules(context: Context, coreset: Coreset) -> bool:
 
 
 def _initial_budget_fraction(facts: SizedFacts) -> float:
-    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules, but
-    not so little that a cluster of the mean size is lost in the noise of the cells."""
+    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
     if facts.coarse:
         return 1.0
     tuning = facts.tuning
@@ -443,9 +417,8 @@ def _initial_budget_fraction(facts: SizedFacts) -> float:
 
 
 def _misleads(facts: SizedFacts, start: Start) -> bool:
-    """True if a start of the fit's own is better than one where some centers may be misplaced. A
-    misplaced center costs what half a cluster does or more, an own start what the noise hides: as
-    much where the noise is so large that looking for it gets the least (`lean_noise`)."""
+    """True if a start of the fit's own is better than one where some centers may be misplaced:
+    these cost what half a cluster does or more, an own start what the noise hides."""
     most = 2 * facts.tuning.lean_noise * math.sqrt(start.misplaced)
     return facts.noise_of_center <= most
 
@@ -460,12 +433,8 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(facts: SizedFacts, axes: Axes, rho: float) -> bool:
-    """True if to look once more, with coarse cells, at rows that are in no cell.
-
-    Where axes are measured, that pays where the tail is longer than that of one round cluster. In
-    more than `wide_features` it has to be longer than the searched box, and the data not small.
-    Where none are measured, it takes such a tail and large clusters, or 3 features of small data.
-    """
+    """True if to look once more, with coarse cells, at rows that are in no cell pays: for a tail
+    longer than that of one round cluster, or in many features than the searched box."""
     size, tuning, d = facts.size, facts.tuning, facts.rows.n_features
     if axes.basis is not None and d <= tuning.wide_features:
         # Squared lengths of the rows of a round cluster have the law of gamma.

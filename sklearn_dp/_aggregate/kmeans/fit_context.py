@@ -1,13 +1,8 @@
 """The state that all steps of one run of the k-means engine share, in one argument.
 
-What a step may do shows in what it takes. :class:`Facts` are public: whoever takes them computes
-with what has been released. A :class:`Run` also has rows to be asked and a session that releases
-their answers. What a release may spend is named by an entry of the session's plan; the steps know
-the entry's plain name, and the run adds its prefix.
-
-What is known grows in three steps: of a run, what is asked for; of a :class:`Context`, also how
-many rows there are and how far they reach (:class:`SizedFacts`); of a
-:class:`.lloyd_state.LloydContext`, also what Lloyd's iterations start from.
+:class:`Facts` are public: whoever takes them computes with what has been released. A :class:`Run`
+also has rows to be asked and a session; entries of the plan are named without the run's prefix. A
+:class:`Context` also knows :class:`SizedFacts`: how many rows there are and how far they reach.
 """
 
 import math
@@ -179,8 +174,7 @@ MOST_CHOICES = 200
 
 @dataclass(frozen=True)
 class Candidates:
-    """The numbers of clusters that a fit may choose from, and by what: public. `low` and `high` are
-    both candidates; `criterion` is one of `CRITERIA`."""
+    """The numbers of clusters, from `low` to `high`, that a fit may choose from; and by what."""
 
     low: int = 1
     high: int = 30
@@ -223,12 +217,8 @@ def nothing_seen(candidates: Candidates) -> Choice:
 
 
 def judged(best: int, values: dict[int, float], candidates: Candidates, margin: float) -> Choice:
-    """The choice of `best`, and whether it is clear. `values` are the criterion of each candidate.
-
-    Not clear where the largest candidate is the best one, since more clusters may be better still,
-    or where a number that differs by more than a quarter is as good up to the margin: what a
-    criterion has to be better by to say something.
-    """
+    """The choice of `best`, and whether it is clear: not the largest candidate, and none that
+    differs by more than a quarter is as good up to the margin."""
     rivals = [
         k
         for k, value in values.items()
@@ -320,12 +310,8 @@ class Context(Run, SizedFacts):
 
 
 def coarse_pays(facts: Facts, size: Size) -> bool:
-    """True if coarser choices pay: in small data, but for several clusters in a plane or so.
-
-    Up to 3 features cells are fine enough to show a cluster each, in small data too
-    (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget shows none, and then finer
-    choices follow the noise.
-    """
+    """True if coarser choices pay: in small data, but for several clusters in up to 3 features,
+    where cells are fine enough, unless there is next to no budget."""
     few = facts.n_clusters == 1 or size.signal < facts.tuning.useless_signal
     return size.small and (facts.rows.n_features > 3 or few)
 
@@ -333,10 +319,9 @@ def coarse_pays(facts: Facts, size: Size) -> bool:
 def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
     """True if one center is a better answer than several, with `budget` for Lloyd's iterations.
 
-    Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes into
-    one iteration. It is no pure loss: of k centers that lie anywhere one is nearer to a row than
-    their middle, the more so, the fewer features there are.
-    """
+    Noise moves a center by d (sd k / n)^2 squared radii, if all of the budget goes into one
+    iteration. Of k centers anywhere one is nearer to a row than their middle, the more so, the
+    smaller d is."""
     k, d, tuning = facts.n_clusters, facts.rows.n_features, facts.tuning
     loss = d * (k * noise_sd(budget) / facts.size.n) ** 2
     # About the expected largest of k standard normal numbers (Blom 1958).
@@ -345,7 +330,6 @@ def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
 
 
 def with_few_iterations(context: Context, **changes: Any) -> Context:
-    """The context where hardly any row changes sides: of a single center, or of centers next to
-    which nearly all of their rows are."""
+    """The context of a single center, or where nearly all rows are next to their centers."""
     few = context.tuning.few_iterations
     return replace(context, tuning=replace(context.tuning, most_iterations=few), **changes)

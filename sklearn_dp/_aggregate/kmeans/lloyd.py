@@ -1,22 +1,10 @@
 """Locally clipped noisy Lloyd iterations with a Kalman update, from any released start.
 
-An iteration
-
-1. moves the centers to integers inside the ball of the rows, and finds the nearest one of each row:
-   unreleased, and exact, so that a row's label is a function of that row alone;
-2. releases a histogram of the distances: the clip radius of each cluster (:mod:`.lloyd_state`);
-3. in the first iterations, releases the capped sum of squared distances in each cluster;
-4. releases the count of each cluster, and averages it with earlier ones (:mod:`.lloyd_state`);
-5. releases the sum of the clipped residuals of each cluster, and moves the centers by as much of it
-   as is no noise (:mod:`.lloyd_state`);
-6. with the sums of squares, merges and splits clusters (:func:`merge_and_split`); from more centers
-   than asked for, comes down to that number (:func:`reduce_centers`).
-
-Each but the last spends the same part of the budget, and the last one all that is left. The
-iterations end when the centers have stopped drifting, by released values only.
-
-Who calls: :func:`.engine.fit_engine`, and `DPKTupleKMeans` from the centers of its tuples, without
-a coreset.
+An iteration moves the centers to integers, finds the nearest one of each row (unreleased, and
+exact, so that a row's label is a function of that row alone), and releases a histogram of the
+distances, counts, sums of clipped residuals, and at first sums of squares. Each but the last spends
+the same part of the budget, and the last one all that is left. The iterations end when the centers
+have stopped drifting, by released values only.
 """
 
 import math
@@ -56,8 +44,7 @@ def move_clusters(
     errors_sd: np.ndarray,
     way: np.ndarray,
 ) -> int:
-    """Merge and split clusters by their spread, in place; returns the number of moves. The others
-    are as in :meth:`.lloyd_state.LloydState.update_spread`."""
+    """Merge and split clusters by their spread, in place; returns the number of moves."""
     tuning, d = context.tuning, context.rows.n_features
     n = state.certain_counts(tuning.certain_count_sd)
     sure = state.counts > tuning.certain_count_sd * state.counts_sd
@@ -125,12 +112,9 @@ def move_clusters(
 # `doc/benchmarks/ablation.md`: the worst fits).
 class _Halves:
     """Where the halves of a cluster go: between two groups of coreset points, or in a direction
-    that is drawn. In many features that is nearly orthogonal to the line between two true clusters.
-
-    `squares` (k,) are their squared ways from the center of each cluster, of which they go a
-    `part`. From day to day no coreset knows where they are: along an axis that is drawn they go
-    about as far as a round cluster reaches.
-    """
+    that is drawn, which in many features is nearly orthogonal to the line between two true
+    clusters. `squares` (k,) are their squared ways from the center of each cluster, of which they
+    go a `part`."""
 
     def __init__(self, context: LloydContext, centers: np.ndarray, squares: np.ndarray) -> None:
         self._session, self._squares = context.session, squares
@@ -155,8 +139,7 @@ class _Halves:
         return np.argmin(scores, axis=1)
 
     def _direction(self, j: int) -> np.ndarray:
-        """A unit vector of shape (d,) for cluster j: between the centers of a 2-means of its
-        points, or anywhere."""
+        """A unit vector (d,) for cluster j: between the centers of a 2-means, or anywhere."""
         if self._coreset is not None and np.count_nonzero(near := self._labels == j) > 1:
             points, weights = self._coreset.points[near], self._coreset.weights[near]
             one, other = weighted_kmeans(points, weights, 2, self._rng, n_starts=5)
@@ -186,8 +169,7 @@ def merge_and_split(
     most: int,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
-    `needed` is from the cost of the cheapest merger to the number of standard deviations that a
-    gain must exceed. At most `most` moves."""
+    `needed` is how many standard deviations a gain must exceed, by the cost of the merger."""
     done, mergers = 0, _Mergers(state, tuning)
     while done < most:
         cost = mergers.cheapest()[1]
@@ -209,12 +191,9 @@ def merge_and_split(
 
 
 class _Mergers:
-    """By how much merging each pair raises the cost, with a lower confidence bound of counts.
-
-    A center in empty space has a count of noise, and far away from all others would look more
-    expensive to merge than two true clusters that are close. Costs are found once: clusters that a
-    move changes are `out` (k,) of all later ones.
-    """
+    """By how much merging each pair raises the cost, with a lower confidence bound of counts: a
+    center in empty space has a count of noise, and would else look expensive to merge. Clusters
+    that a move changes are `out` (k,) of all later ones."""
 
     def __init__(self, state: LloydState, tuning: Tuning) -> None:
         count, sd = state.likely, state.likely_sd
@@ -238,8 +217,7 @@ class _Mergers:
         self._cost[clusters] = self._cost[:, clusters] = np.inf
 
     def cheapest(self, split: int | None = None) -> tuple[tuple[int, int], float]:
-        """The pair whose merger raises the cost least. The cluster to be split stays out, but it
-        may take in a center whose count is unsure: then it is the first one of the pair."""
+        """The pair whose merger raises the cost least, a center whose count is unsure first."""
         cost = self._cost
         if split is not None:
             kept = cost[split].copy(), cost[:, split].copy()
@@ -262,9 +240,8 @@ def _merge(state: LloydState, a: int, b: int) -> None:
 
 
 def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float) -> None:
-    """Put the halves of cluster j into slot j and the free one, at the offset on either side. Where
-    the halves really are is known up to about the offset of which this is a `part`: it becomes
-    their variance, so that the next Kalman update believes nearly all that it sees."""
+    """Put the halves of cluster j into slot j and the free one, at the offset on either side, with
+    a variance by which the next Kalman update believes nearly all that it sees."""
     state.centers[free] = state.centers[j] - offset
     state.centers[j] = state.centers[j] + offset
     state.counts[[j, free]] = state.counts[j] / 2
@@ -274,12 +251,8 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
 
 
 def reduce_centers(context: LloydContext, state: LloydState) -> None:
-    """From more centers than asked for to the number asked for: k-means of them, by their counts.
-
-    Once, after the first iteration, whose counts tell which of the up to 1.5 k centers hold rows.
-    They are compared along the axes of the coreset, where noise is smallest. The mean of a group,
-    by weights w that sum to one, has the variance sum w^2 P of its members' P.
-    """
+    """From more centers than asked for to the number asked for: k-means of them, by their counts,
+    along the axes of the coreset. The mean of a group has the variance sum w^2 P."""
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)
@@ -317,12 +290,8 @@ ERRORS, _COUNTS, _SUMS = "lloyd errors", "lloyd counts", "lloyd sums"
 def lloyd_entries(
     rho: float, cap: float, prefix: str = "", *, moves: bool = True
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left.
-
-    How the iterations share the budget out follows from releases. Each entry may take up to the
-    cap, the most that all of them together may come to, as far as the session has it left. Without
-    `moves` the spread of clusters is not asked for.
-    """
+    """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left, up to the
+    cap. Without `moves` the spread of clusters is not asked for."""
     words = {
         DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
         ERRORS: (0.04, "a unit adds 1: squared distance over its cap"),
@@ -339,8 +308,7 @@ def lloyd_entries(
 
 
 def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
-    """Return the budget of `lloyd` if it started now: the rest of earlier releases, up to its
-    cap. Later entries on the same path keep their shares; other paths are paid for by their own."""
+    """The budget of `lloyd` if it started now: the rest of earlier releases, up to its cap."""
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
     paths = set(entries[place].paths)
@@ -368,10 +336,8 @@ def lloyd(
 ) -> LloydState:
     """Improve released centers (k0, d) by noisy Lloyd iterations, with all the budget that is left.
 
-    They are in steps about the origin of the rows; k0 >= n_clusters, reduced to n_clusters along
-    the axes of the coreset after the first iteration. `variance` (k0,) is that of the noise in each
-    coordinate of a center; by default the centers are taken as they are.
-    """
+    k0 >= n_clusters, reduced after the first iteration. `variance` (k0,) is that of the noise in
+    each coordinate of a center; by default the centers are taken as they are."""
     context = lloyd_context(context, coreset)
     state, last, converged = LloydState(centers), False, 0
     if variance is not None:
@@ -405,8 +371,7 @@ def lloyd_context(
 
 
 def _iterate(context: LloydContext, state: LloydState, iteration: int, last: bool) -> bool:
-    """One noisy Lloyd iteration, in place; whether the next one may be the last: no cluster was
-    moved, and the centers do not drift."""
+    """One noisy Lloyd iteration, in place; whether the next one may be the last."""
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)
@@ -443,12 +408,9 @@ def observe(
     last: bool = False,
     moves: bool = False,
 ) -> Observation:
-    """Release what an iteration needs to know of the rows next to each center.
-
-    The centers (k, d) are released, integer-valued, inside the ball of the rows. `spread`:
-    whether the sums of squared distances are released too. `last`: the sums of residuals get all
-    that is left. `moves`: look for moves above all, at counts and spreads.
-    """
+    """Release what an iteration needs to know of the rows next to each center (k, d), an integer in
+    the ball. `spread`: the sums of squares too. `last`: the residuals get all that is left.
+    `moves`: look for moves above all."""
     tuning, rows = context.tuning, context.rows
     scales = cluster_scales(context, centers)
     near = rows.ask(Nearest(centers, scales, distance_edges(context)))

@@ -1,10 +1,7 @@
 """The state that the iterations of one run of Lloyd's algorithm share, and the state of centers.
 
-:func:`.lloyd.lloyd` makes a :class:`LloydContext` from a :class:`.fit_context.Context`. What
-changes from one iteration to the next is a :class:`LloydState`: post-processing of releases. The
-released coreset says two more things about its centers for nothing: how wide each cluster is, so
-that its clip radius fits it, and whether a center has any leaf near it, so that one in empty space
-can be told from a light cluster.
+The released coreset also says how wide each cluster is, for its clip radius, and whether a center
+has any leaf near it: one in empty space can be told from a light cluster.
 """
 
 import math
@@ -22,8 +19,8 @@ from .fit_context import Context, SizedFacts, Tuning
 
 
 def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """About how many rows each center (k,) gains or loses where centers move: half of the rows of
-    two clusters are spread evenly over the way between them, and the border moves by the mean."""
+    """About how many rows each center (k,) gains or loses where centers move, if half of the rows
+    of two clusters are spread evenly over the way between them."""
     way, most = np.linalg.norm(after - before, axis=1), np.maximum(counts, 0.0)
     slices = row_slices(len(after), after.size)
     apart = np.concatenate([np.linalg.norm(after[each, None] - after, axis=2) for each in slices])
@@ -61,8 +58,7 @@ class LloydFacts(SizedFacts):
 
     @property
     def most_iterations(self) -> int:
-        """The number of iterations after which the centers are final: the fewer, the more of what
-        each could see is noise."""
+        """The number of iterations after which the centers are final: the fewer, the more noise."""
         few, most = self.tuning.few_iterations, self.tuning.most_iterations
         return few if self.size.small else few + round((most - few) * min(1.0, 2 * self.lean))
 
@@ -78,9 +74,8 @@ class LloydContext(Context, LloydFacts):
 
 
 class LloydState:
-    """Released centers, and what is known about them; changed by each Lloyd iteration. Lengths are
-    grid steps. Centers are taken as they are: with a variance of zero the first update is a
-    positive-part James-Stein estimate toward the start."""
+    """Released centers, and what is known about them, in grid steps; changed by each iteration.
+    With a variance of zero the first update is a positive-part James-Stein estimate."""
 
     noise_share = math.nan  # part of a typical cluster's spread that is noise of its center
     distances: NoisyNorms | None = None  # of rows from their centers, when last released
@@ -122,8 +117,7 @@ class LloydState:
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
         """Average a release (k,), of noise `sd`, with the mean of the earlier ones. `memory` is the
-        part of an earlier count that may have changed since: it adds to its standard deviation, but
-        not to that of the mean of all releases (`old_count`) that the next ones use."""
+        part of an earlier count that may have changed since."""
         old = self.old_count_variance + np.square(memory * self.old_count)
         weight = 1 / (1 / sd**2 + 1 / old)
         self.counts = weight * (counts / sd**2 + self.old_count / old)
@@ -148,12 +142,9 @@ class LloydState:
 def cluster_scales(facts: LloydFacts, centers: np.ndarray) -> np.ndarray:
     """Width (k,) of each cluster over the common width, for clip radii of its own.
 
-    A leaf adds to the spread of its cluster the squared distance of its mean, the spread within its
-    cell, and what lies off the axes. The mean over the leaves of a cluster is averaged with that of
-    all clusters, which weighs as much as a count that is sure, and drawn
-    toward one by the factor `scale_dead`: without this dead zone the noise of the scales cost
-    separated clusters more than the scales gave them (`doc/development/kmeans_engine.md`, "Lloyd").
-    """
+    The mean over the leaves of a cluster is averaged with that of all clusters and drawn toward one
+    by the factor `scale_dead`: without this dead zone the noise of the scales cost separated
+    clusters more than the scales gave them (`doc/development/kmeans_engine.md`, "Lloyd")."""
     core, k, tuning = facts.coreset, len(centers), facts.tuning
     if core is None or core.n_leaves == 0:
         return np.ones(k)
@@ -171,8 +162,7 @@ def cluster_scales(facts: LloydFacts, centers: np.ndarray) -> np.ndarray:
 
 
 def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
-    """Root mean squared distance of the rows from their centers, as the leaves (in small data of up
-    to 3 features) or rows of earlier days show it, or None."""
+    """Root mean squared distance of the rows from their centers, where something shows it."""
     core = facts.coreset
     if facts.width is not None:
         return facts.width
@@ -185,8 +175,7 @@ def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
 def likely_counts(
     facts: LloydFacts, state: LloydState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
-    With overlapping clusters a leaf is at times nearest to the wrong center."""
+    """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all."""
     core, k, tuning = facts.coreset, len(state.centers), facts.tuning
     count, sd = state.counts, state.counts_sd
     if facts.coarse or core is None or core.n_leaves == 0:
@@ -276,12 +265,9 @@ def clip_radius(
     rho: float,
     width: float | None = None,
 ) -> ClipRadii:
-    """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
-
-    One histogram of distance over scale for all clusters: the weights in the bins of
-    :func:`distance_edges`. `width`, released, is that of a typical cluster: the radius where noise
-    hides the histogram, and the least there is.
-    """
+    """Radius of each cluster that most rows (few, where noise rules) are within, and its effect:
+    from one histogram of distance over scale. `width`, released, is that of a typical cluster: the
+    radius where noise hides the histogram, and the least there is."""
     tuning, edges = context.tuning, distance_edges(context)
     counts, n_bins = context.released(DISTANCES, distances, rho), len(edges) - 1
     sd, n, earlier = noise_sd(rho), context.size.n, context.earlier
@@ -345,10 +331,8 @@ def update(
 ) -> tuple[bool, np.ndarray]:
     """Move the centers toward what an iteration shows, as far as it is no noise; in place.
 
-    `relax`: whether centers may overshoot as long as they drift. Movement counts as drift above a
-    part of its noise; all of it where the signal is low and starts are poor. Returns whether the
-    centers still move by more than noise, and the squared way (k,) of each.
-    """
+    `relax`: whether centers may overshoot. Returns whether the centers still move by more than
+    noise, and the squared way (k,) of each."""
     d, gain = observed.sums.shape[1], observed.clip.gain
     n = state.certain_counts(tuning.certain_count_sd)
     mean_offsets = observed.sums / (gain * n)[:, None]

@@ -1,27 +1,17 @@
 """How many clusters there are: chosen from what a fit has released.
 
-A private fit that tried each number of clusters on the rows would have to pay for each. It need not
-try any of them on the rows: the coreset is released, and what it says is post-processing. Up to 5
-features its leaves show the clusters (:func:`gap_choice`). This is free. Above, the coreset lies
-in few axes and cannot tell many clusters apart. Noisy Lloyd iterations in the whole space, about
-more centers than there can be clusters, show them where the rows are:
+Up to 5 features the leaves of the coreset show the clusters (:func:`gap_choice`), for free. Above,
+it lies in few axes and cannot tell many clusters apart. Noisy Lloyd iterations about more centers
+than there can be clusters show them (:func:`release_surplus`), with entries of their own in the
+plan; their centers are merged, pair by pair, by Ward's rule, less what the noise adds to a distance
+(:class:`Tree`), and :func:`bic_choice` compares the levels by the criterion of round clusters, with
+a penalty 2.5 times the usual one, for the counts are noisy. Where it asks for more clusters than it
+may have, they are not round: then :func:`silhouette_choice`. The chosen level is where Lloyd's
+iterations go on; in small data the coreset is the better start (`doc/benchmarks/selection.md`).
 
-1. Counts, sums of residuals and sums of squares about surplus centers are released
-   (:func:`release_surplus`), as in any iteration, with entries of their own in the plan: four
-   times, and once in small data. No center is merged or split: with so many, these moves follow
-   the noise.
-2. Centers that hold no more rows than noise are dropped, and the others are merged, pair by pair,
-   by Ward's rule, less what the noise adds to a distance (:class:`Tree`).
-3. :func:`bic_choice` compares the levels of the tree by the criterion of round clusters, with a
-   penalty 2.5 times the usual one, for the counts are noisy. Where it asks for more clusters than
-   it may have the clusters are not round: then :func:`silhouette_choice`.
-4. The chosen level of the tree is where Lloyd's iterations go on: they need not find anew what the
-   surplus centers have paid for. In small data the coreset is the better start.
-
-Steps 2 to 4 are post-processing (`doc/benchmarks/selection.md`). Which way it is, what comes before
-the choice, and what all of it may spend follow from public numbers: the features, the candidates,
-the criterion. What comes after it is made for the chosen number, which is released; its shares do
-not depend on that number.
+Which way it is, what comes before the choice, and what all of it may spend follow from public
+numbers. What comes after is made for the chosen number, which is released; its shares do not depend
+on that number.
 """
 
 import math
@@ -58,13 +48,9 @@ _MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 def gap_choice(
     coreset: Coreset, candidates: Candidates, rng: np.random.Generator, size: float = 0.0
 ) -> Choice:
-    """The number of clusters by the gap statistic of the leaves. Unless it was asked for by name,
-    beside their likelihood, where `size` is the released number of units.
-
-    The choice is not clear where the likelihood differs: the gap takes clusters that fill a box
-    evenly for one. Where the gap has shown none, was limited by the number of leaves, or less than
-    half of what the likelihood shows, the larger number is taken.
-    """
+    """The number of clusters by the gap statistic of the leaves; unless it was asked for by name,
+    the larger one of their likelihood where the gap has shown none or was limited. The choice is
+    not clear where the two differ."""
     points, weights = coreset.leaves
     # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
     inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
@@ -95,9 +81,8 @@ def gap_of_points(
     candidates: Candidates,
     rng: np.random.Generator,
 ) -> Choice:
-    """The number of clusters by the gap statistic of released points (m, q) of positive weights:
-    of candidates with two points for each cluster, and of the least in any case. `inner` is the sum
-    of squares of what the points stand for, about them: no clustering removes it."""
+    """The number of clusters by the gap statistic of released points (m, q) of positive weights.
+    `inner`, the sum of squares of what they stand for about them, no clustering removes."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
     points, weights, loss = _fewer(points, weights, rng)
@@ -133,15 +118,10 @@ def _fewer(
 def best_gap(values: dict[int, float], n_axes: int) -> int:
     """The number of clusters that the gaps show: a peak that stands out of their noise.
 
-    The largest gap alone will not do: that of a few groups of clusters may exceed that of the
-    clusters, and references that happen to split well give small peaks. A peak counts where it
-    rises by half the noise of gaps, as seen from the last larger gap before it. Of these the
-    highest is taken, unless a later one rises anew: beyond the noise, and by a part of what it has
-    lost since.
-
-    The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions (`n_axes`);
-    noise of its logarithm is about proportional to 2 / q, and falls with k.
-    """
+    The largest gap alone may be that of a few groups of clusters. A peak counts where it rises by
+    half the noise of gaps, as seen from the last larger gap before it; the highest is taken, unless
+    a later one rises again beyond the noise. The cost of k clusters in a uniform cloud falls like
+    k^(-2 / q) in q dimensions (`n_axes`); noise of its logarithm is about proportional to 2 / q."""
     numbers, gap = list(values), np.array(list(values.values()))
     noise = 2 / n_axes / np.array(numbers)
     best = 0
@@ -165,10 +145,8 @@ def likelihood_choice(
     """The number of round clusters of one width that leaves are likeliest of, up to `high`.
 
     No uniform cloud is drawn: k equal parts of one cost as much by their labels, n log k, as they
-    gain by their width. Clusters that fill a box evenly, which the gap takes for one, gain more.
-    Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
-    would be clusters. And a cluster has to gain more than noise of a count may seem to.
-    """
+    gain by their width. Units in no leaf are about a leaf's width from one, and a cluster has to
+    gain more than noise of a count may seem to."""
     points, weights, loss = _fewer(*coreset.leaves, rng)
     q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
     high = min(high, len(points))
@@ -182,8 +160,7 @@ def likelihood_choice(
 def _references(
     points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points (b, m, q), uniform in the box of the points along their axes, with weights (b, m)
-    mixed."""
+    """Points (b, m, q), uniform in the box of the points along their axes, and their weights."""
     centered = points - weights @ points / weights.sum()
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
     along = centered @ axes
@@ -194,8 +171,7 @@ def _references(
 
 
 def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Labels (b, high - low + 1, m) of points (b, m, q) by Ward's tree, for each number of
-    clusters."""
+    """Labels (b, high - low + 1, m) by Ward's tree, for each number of clusters."""
     parent, rank, first = _trees(points.copy(), weights.copy())
     (b, m, _), every = points.shape, np.arange(len(points))[:, None, None]
     most = np.arange(low, high + 1)[:, None]
@@ -213,13 +189,10 @@ def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) ->
 
 
 def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ward's trees of b data sets, by all pairs at once that are nearest to each other.
-
-    Such a pair is in the tree whatever else is merged first, for a cluster that is made is never
-    nearer to a third one than both of its parts. Of m points and m - 1 clusters, each (b, 2 m - 1):
-    the parent, -1 of the last one; the rank of the mergers by what they cost, from 0, -1 of the
-    points; the first point of each.
-    """
+    """Ward's trees of b data sets, by all pairs at once that are nearest to each other: such a pair
+    is in the tree whatever else is merged first. Of m points and m - 1 clusters, each (b, 2 m - 1):
+    the parent, -1 of the last one; the rank of the mergers, -1 of the points; the first point of
+    each."""
     b, m, _ = centers.shape
     parent, first = np.full((b, 2 * m - 1), -1), np.tile(np.arange(2 * m - 1), (b, 1))
     price, node, made = np.zeros((b, 2 * m - 1)), np.tile(np.arange(m), (b, 1)), np.full(b, m)
@@ -249,8 +222,7 @@ def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Return the costs of merging each pair, of shape (b, m, m); infinite where there is no
-    pair."""
+    """The costs of merging each pair, of shape (b, m, m); infinite where there is no pair."""
     square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
     cost = (-2 * centers) @ centers.transpose(0, 2, 1)
     cost += square[:, :, None]
@@ -263,8 +235,7 @@ def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.nda
 
 
 def _costs(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Sums of squares, and entropies of the labels, both (b, c), of the clusterings (b, c, m) after
-    a few of Lloyd's iterations."""
+    """Sums of squares, and entropies of the labels, of the clusterings (b, c, m)."""
     n_sets, n_clusterings, m = labels.shape
     step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
     parts = [
@@ -316,9 +287,8 @@ def reference_number(n_clusters: int | Candidates) -> int:
 def choice_entries(
     n_clusters: int | Candidates, n_features: int, rho: float, cap: float, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of the choice, before those of Lloyd's iterations; none where it is free. The
-    choice and the iterations are worth `rho` together, and may come to `cap` at the most. Shares
-    and caps follow from public numbers alone, not from the number that is chosen."""
+    """Plan entries of the choice, by public numbers alone; none where it is free. With the
+    iterations it is worth `rho`, and may come to `cap` at the most."""
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
     share, most = (math.nextafter(TUNING.surplus_share * part, 0.0) for part in (rho, cap))
@@ -354,8 +324,7 @@ class SurplusCenters:
 def release_surplus(
     context: Context, coreset: Coreset, candidates: Candidates, budget: float | None = None
 ) -> SurplusCenters:
-    """Release surplus centers: noisy Lloyd iterations about those of the coreset of the start. The
-    budget is in rho; by default a share of what Lloyd's iterations have."""
+    """Release surplus centers, by default with a share of what Lloyd's iterations have, in rho."""
     tuning, small = context.tuning, context.size.small
     k0 = max(1, min(round(tuning.start_surplus * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
@@ -383,14 +352,10 @@ def release_surplus(
 class Tree:
     """Ward's tree of surplus centers: the pair that costs least is merged first.
 
-    A merger of a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2. Noise adds
-    d (var_a + var_b) to a squared distance, in expectation, which is taken off again, with half
-    a standard deviation of it. Counts enter with half of one less: a center of few rows is
-    as far away as its noise, and would seem to be a cluster.
-
-    With k of the m clusters, row k - 1 of `labels` (m, m) is the cluster of each center, from 0 to
-    k - 1, and `within[k - 1]` the sum of squares.
-    """
+    A merger of a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2, less what
+    noise adds to the distance. Counts enter with half of one less: a center of few rows would seem
+    to be a cluster. With k clusters, row k - 1 of `labels` (m, m) is the cluster of each center,
+    and `within[k - 1]` the sum of squares."""
 
     def __init__(self, surplus: SurplusCenters) -> None:
         self.surplus = surplus
@@ -436,11 +401,8 @@ def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) ->
 
 
 def surplus_choice(surplus: SurplusCenters, candidates: Candidates, rule: str) -> Choice:
-    """The number of clusters by the rule "bic" or "silhouette", and where they are.
-
-    Unless "bic" was asked for by name, its choice is not clear where the silhouette differs, and is
-    that of the silhouette where the best number is above the candidates: clusters are not round.
-    """
+    """The number of clusters by the rule "bic" or "silhouette", and where they are. Unless "bic"
+    was asked for, the silhouette has to agree, and decides where the best number is too large."""
     tree = Tree(surplus)
     if len(tree.within) < candidates.low:
         return nothing_seen(candidates)
@@ -459,8 +421,7 @@ def surplus_choice(surplus: SurplusCenters, candidates: Candidates, rule: str) -
 
 
 def bic_choice(tree: Tree, candidates: Candidates) -> tuple[Choice, int]:
-    """The candidate by the Bayesian information criterion of round clusters of one width, and the
-    best number of all."""
+    """The candidate by the Bayesian information criterion, and the best number of all."""
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
     n = surplus.counts.sum()
     least = _LEAST * max(surplus.within.sum(), 1e-300)
@@ -475,8 +436,7 @@ def bic_choice(tree: Tree, candidates: Candidates) -> tuple[Choice, int]:
 
 
 def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
-    """The candidate by the mean simplified silhouette (0 of one cluster): how much nearer rows are
-    to their center."""
+    """The candidate by the mean simplified silhouette, 0 of one cluster."""
     levels = range(candidates.low, min(candidates.high, len(tree.within)) + 1)
     values = {k: _silhouette(tree.surplus, tree.labels[k - 1], k) for k in levels}
     best = max(values, key=values.__getitem__)
@@ -484,8 +444,7 @@ def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
-    """The mean of 1 - a / b over the rows, without what noise adds: a^2 and b^2 are mean squared
-    distances to the center of their cluster, and to the nearest other one."""
+    """The mean of 1 - a / b over the rows: without noise, root mean squares to two centers."""
     if k == 1:
         return 0.0
     counts, d = surplus.counts, surplus.centers.shape[1]

@@ -1,15 +1,10 @@
 """A coreset as the answer, or for a choice of k alone: the first half of the engine.
 
-The steps are those of :func:`.engine.fit_engine` up to the coreset, with all of the budget
-(:func:`private_coreset_tuning`): bound, center and size, radius, axes, cells, means. Where the
-points are the answer, the public guesses are dropped: they help k-means where no cell is seen, but
-here they would be points that no row stands behind. All releases are Gaussian, so a fit is exactly
-mu-Gaussian-DP with mu = sqrt(2 rho). What is solved on the points afterward is post-processing.
+Where the points are the answer, the public guesses are dropped: no row stands behind them. All
+releases are Gaussian, so a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho).
 
-The aggregation of k-tuples has to know k before it begins, and releases nothing that would tell.
-For it :func:`choose_separately` releases a coreset (and surplus centers, above 5 features) for the
-choice alone, with a part of the budget that is fixed beforehand: what comes afterward has all of
-its own share, whatever the number is.
+The aggregation of k-tuples has to know k before it begins. For it :func:`choose_separately`
+releases a coreset (and surplus centers, above 5 features) with a fixed part of the budget.
 """
 
 import math
@@ -62,8 +57,7 @@ def private_coreset_tuning(n_features: int) -> Tuning:
 def private_coreset_entries(
     rho: float, n_features: int, *, bounds_known: bool
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `build_private_coreset`: from parameters and public facts alone. The last
-    one, for the means, may also spend what levels of the tree that were not needed have left."""
+    """Plan entries of `build_private_coreset`; the last one may spend what the tree has left."""
     tuning = private_coreset_tuning(n_features)
     *first, means = first_entries(rho, n_features, tuning, bounds_known=bounds_known)
     return (*(replace(entry, max_rho=None) for entry in first), replace(means, max_rho=rho))
@@ -94,8 +88,7 @@ def build_private_coreset(
     n_clusters: int,
     callback: Callable[[str], object],
 ) -> PrivateCoreset:
-    """Release weighted points that stand for the rows of a table that may have none. The tree is as
-    deep as about `n_clusters` groups need."""
+    """Release weighted points that stand for the rows, of a tree for `n_clusters` groups."""
     domain, status, norms = known_or_paid(session, BOUND, table, domain)
     run = Run(
         session=session,
@@ -119,8 +112,7 @@ def build_private_coreset(
 
 
 def _first_half(run: Run, rho: float, *, look: bool) -> tuple[Context, Coreset]:
-    """The steps up to the coreset, of a fit that spends `rho`. `look`: whether to look at far rows,
-    from the share of the cells: no Lloyd iteration follows that could pay for it."""
+    """The steps up to the coreset, of a fit that spends `rho`. `look`: at far rows, too."""
     context = release_location(run, math.sqrt(2 * rho))
     if context.pays(LINE):
         return context, column_coreset(context, 1.0)
@@ -136,8 +128,7 @@ def _first_half(run: Run, rho: float, *, look: bool) -> tuple[Context, Coreset]:
 def _in_lengths(
     facts: SizedFacts, coreset: Coreset, domain: Domain, status: Status
 ) -> PrivateCoreset:
-    """The leaves as points of the domain, the heaviest first; where there is none, the released
-    center, whose cell is as wide as a uniform law of the released spread."""
+    """The leaves as points of the domain, the heaviest first; where there is none, the center."""
     rows, axes = facts.rows, coreset.axes
     points, weights = coreset.leaves
     widths = coreset.widths
@@ -228,10 +219,8 @@ def kmeans_communication_cost(
     columns: tuple[float, float],
     started: bool,
 ) -> CommunicationCost:
-    """Return the cost of the passes of a fit with a budget of `rho`, without the look at far rows
-    that a long tail asks for; `columns` are the parts of the budget for their units, and to refine
-    centers. The parts are assumed to be alike. Where a fit may look for its clusters in a
-    projection, what it needs there is added to what it needs without."""
+    """The cost of the passes of a fit with a budget of `rho`, of parts that are alike, without the
+    look at far rows; `columns` are the shares for their units, and to refine centers."""
     d, k = n_features, n_clusters
     q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * rho))
     may = may_project(d, k, TUNING) and not started and not size.small
@@ -347,9 +336,7 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
 
 
 def _start(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Greedy k-means++ (Arthur and Vassilvitskii 2007): of some candidates for each next center,
-    drawn in proportion to their squared distance from the centers so far, the one that helps most.
-    """
+    """Greedy k-means++ (Arthur and Vassilvitskii 2007): the best candidate for each center."""
     n = len(rows)
     squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)
     # |c - x|^2 = -2 c.x + |x|^2 + |c|^2 as one product.

@@ -1,16 +1,10 @@
 """How good the released centers are: one more release, at the very end of a fit.
 
-Two capped sums of squared distances are released together: to the nearest of the centers (the
-inertia), and to one center for all rows (the total). Their ratio says what the clusters explain,
-and the status is made of it (:mod:`.result`). The caps are released values. The noise of the sums
-is proportional to the largest cap, so it is a distance that few rows are beyond, and not the
-diameter of the domain.
-
-With them goes the number of rows that are far from every center. A cluster of fewer rows than the
-noise of any cell has no center; where it costs more than all others together, nothing else shows
-it. Its rows are in neither sum, so the count needs no extra budget: a row moves either both of
-them or the number. Where bounds are public, the number of rows beyond them has a small part of the
-release: these were clipped, and the centers are not their means.
+Two capped sums of squared distances: to the nearest center (the inertia), and to one center for all
+rows (the total). The caps are released; the noise is proportional to the largest, so few rows are
+beyond. With them goes the number of rows that are far from every center: a cluster of fewer rows
+than the noise of any cell has no center, and nothing else shows it. Its rows are in neither sum, so
+the count needs no extra budget. Rows beyond public bounds have a small part of the release.
 """
 
 import math
@@ -87,12 +81,8 @@ class Quality:
 
     @property
     def explained_sd(self) -> float:
-        """Standard deviation of that part; at most one.
-
-        With 1 - i/t for the part: its derivatives are -1/t by i, and i/t^2 = (1 - part)/t by t.
-        Where t is lost in its noise they say little: then the part may be what it is for a t that
-        is smaller by a standard deviation, but not below i.
-        """
+        """Standard deviation of that part, at most one: of 1 - i/t, by the derivatives -1/t and
+        i/t^2. Where t is lost in its noise, the part may be that for a t smaller by a deviation."""
         least = max(self.total, self.total_sd)
         lowest = max(self.total - self.total_sd, self.near, 1e-300)
         by_total = (1 - self.explained) * self.total_sd / least
@@ -118,11 +108,8 @@ def measure_quality(
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
-    All that comes in is released, in steps about the origin of the rows. The `points` (k + 1, d)
-    are the integer-valued centers, in the ball of the rows, and the one center, anywhere; `caps`
-    (k + 1,) the distances to each that longer ones count as. From distances `limits` (k,) on rows
-    are far, infinite where none are looked for. Rows beyond `bounds` are counted.
-    """
+    The `points` (k + 1, d) are the integer-valued centers and the one center; `caps` (k + 1,) the
+    distances to each that longer ones count as. From `limits` (k,) on rows are far."""
     rows, rho = context.rows, context.left(QUALITY)
     caps, most = caps[:-1], float(caps[-1])
     largest = np.array([float(np.max(caps)) ** 2, most**2])
@@ -147,8 +134,7 @@ def measure_quality(
 
 
 def note_inertia(status: Status, quality: Quality) -> Status:
-    """The status, with the error of the inertia where that is much of it: by noise, or by
-    what the caps may have taken."""
+    """The status, with the error of the inertia where noise or caps take much of it."""
     least = _VISIBLE * max(quality.total, quality.total_sd)
     share = quality.taken / max(quality.inertia, quality.noise_sd, 1e-300)
     part = quality.inertia_sd / max(quality.inertia, 1e-300)
@@ -165,16 +151,11 @@ def note_inertia(status: Status, quality: Quality) -> Status:
 
 
 def far_limits(final: LloydState, n: float, count_sd: float, radius: float) -> np.ndarray:
-    """From which distance on the rows of each cluster count as far from every center.
+    """From which distance (k,) on the rows of each cluster are far from every center, in steps.
 
-    (k,), in steps. Infinite where no spread of a cluster was released, and beyond the radius, where
-    there is next to nobody. `n` is the released number of units, `count_sd` the standard deviation
-    of the noise of the number of far ones, and nearly all units are within the released radius
-    about the middle.
-
-    The typical spread is one that a quarter of the rows are in a cluster below: clusters that took
-    in others of few rows have a larger one.
-    """
+    Infinite where no spread was released, and beyond the radius, where there is next to nobody. The
+    typical spread is one that a quarter of the rows are in a cluster below: clusters that took in
+    others of few rows have a larger one."""
     sd = np.sqrt(final.spread_variance)
     # What was split or merged since keeps the spread that it had before; 0 is none at all.
     spread = final.spread + np.where(np.isfinite(sd), sd, 0.0)
@@ -203,12 +184,8 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> f
 def missed_in_words(
     quality: Quality, n: float, light: bool, lost: tuple[float, float] = (0.0, 0.0)
 ) -> str | None:
-    """Say where far rows are few, seen, and cost a part of what the others do; or where rows that
-    far from the middle are in reach of no center, and cost as much as is `lost`.
-
-    `n` is the released number of units. `light`: whether some of the clusters that were found are
-    light: then there may be more of them.
-    """
+    """Say where far rows are few, seen, and cost a part of what the others do; or where rows so far
+    out are in reach of no center, and cost as much as is `lost`."""
     far, near = quality.far, quality.near
     bar = TUNING.certain_count_sd if light else TUNING.far_sure
     few = bar * far.sd < far.count < TUNING.far_part * n
@@ -245,8 +222,7 @@ _HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of
 
 @dataclass(frozen=True)
 class AtEnds:
-    """Rows at the far ends of columns whose centers are next to the near ones, as far as lengths
-    tell."""
+    """Rows at the far ends of columns whose centers are next to the near ones, by lengths."""
 
     seen: tuple[float, float] | None  # lengths between which they stand out of the noise
     hidden: float  # about how many they may be, as a standard error; 0 if they stand out
@@ -256,8 +232,7 @@ class AtEnds:
 def rows_at_ends(
     facts: SizedFacts, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
 ) -> AtEnds | None:
-    """Return rows that may be at the far ends of a box, or None without such columns. Rows are
-    about the center of the domain, and known within `reach` (k,) of the centers `steps` (k, d)."""
+    """Rows that may be at the far ends of a box, about its center; None without such columns."""
     rows, lengths, middle = facts.rows, facts.size.lengths, facts.size.middle
     ends = ends_of(bounds, domain.center + rows.origin * rows.unit, rows.unit)
     if lengths is None or ends is None:
@@ -294,13 +269,10 @@ def caps_of(
     moved: float | None,
     at_ends: AtEnds | None = None,
 ) -> tuple[np.ndarray, float, tuple[float, float]]:
-    """The caps (k,) on distances to the centers `steps` (k, d) and that to one center of all; and
-    the least length of rows that are seen, far beyond what any center reaches, and what they cost
-    at least; zeros where there are none.
-
-    Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere;
-    None: it was not. `at_ends`: what may be at the far ends of a box.
-    """
+    """The caps (k,) on distances to the centers and that to one center of all; and the least length
+    of rows that are seen far beyond what any center reaches, and what they cost at least, or zeros.
+    Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere,
+    or None."""
     rows, lengths = facts.rows, facts.size.lengths
     most = TUNING.one_center_reach * facts.radius
     there = None if at_ends is None else at_ends.seen
@@ -350,13 +322,9 @@ def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float]
 
 
 def beyond_cap(lengths: NoisyNorms, cap: float, limit: float, *, heavy: bool = False) -> float:
-    """About the most that squared distances exceed that of a cap by, in all.
-
-    By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
-    twice as far with what noise may hide there, and up to the `limit` of all distances where rows
-    stand out together: the last bin has no end. `heavy`: whether the tail may be a long one,
-    whatever the numbers say.
-    """
+    """About the most that squared distances exceed that of a cap by, in all: by a power law through
+    the number of rows beyond half of the cap, and beyond the cap. It ends at twice the cap, or at
+    the `limit` of all distances where rows stand out together or the tail may be `heavy`."""
     if cap >= lengths.edges[-1]:
         return 0.0
     first, half, last = np.searchsorted(lengths.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
@@ -380,8 +348,7 @@ def beyond_cap(lengths: NoisyNorms, cap: float, limit: float, *, heavy: bool = F
 def taken_by_caps(
     final: LloydState, caps: np.ndarray, limit: float, at_ends: AtEnds | None
 ) -> float:
-    """About the most that caps (k,) take of the sum of squares, up to a limit of all distances; 0
-    where no distances are known."""
+    """About the most that caps (k,) take of the sum of squares; 0 where no distances are known."""
     rare = 0.0 if at_ends is None else at_ends.hidden * at_ends.square
     if final.distances is None:
         return rare

@@ -1,15 +1,9 @@
 """From Lloyd's iterations to the answer: in lengths, with errors, and with how good it is.
 
-Where the plan has an entry for the quality of the answer,
-
-1. centers are shrunk to their mean, where noise rules (:func:`shrink_to_mean`), and put into the
-   domain;
-2. how far the rows are from them is released (:mod:`.quality`);
-3. standard errors of centers and weights follow from the noise of the releases; those of centers
-   also have the part of drawing the rows;
-4. all of it together becomes the status in words (:func:`format_status`).
-
-Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
+Where the plan has an entry for the quality, centers are shrunk to their mean where noise rules and
+put into the domain, how far the rows are from them is released, and standard errors of centers
+(with the part of drawing the rows) and weights follow from the noise. Elsewhere the centers are
+taken as they are.
 """
 
 import math
@@ -103,8 +97,7 @@ _NARROW = _Trouble(
 def format_status(
     signs: Diagnostics, status: Status, budget: Budget, *, points: bool = False
 ) -> Status:
-    """The status: what was missing before (`status`), or what is wrong now and what would help.
-    `points`: of released points that are the answer themselves, without centers."""
+    """The status: what was missing before (`status`), or what is wrong now and what would help."""
     if status:
         return status
     if points:
@@ -141,13 +134,8 @@ def _early_trouble(signs: Diagnostics) -> _Trouble | None:
 
 
 def _trouble(signs: Diagnostics) -> _Trouble | None:
-    """With a released quality: what is wrong, or None.
-
-    Where clusters are known to explain next to nothing, the answer is about as good as one center,
-    and any other may be no better: noise of the centers is then less of a loss than predicted.
-    Where it is more, signs that are common in good answers count in faint data only. Where nothing
-    is known, each sign counts.
-    """
+    """With a released quality: what is wrong, or None. Signs that are common in good answers count
+    in faint data only; where nothing is known, each sign counts."""
     assert signs.loss is not None
     if signs.one_center:
         text = "only one center was released: the noise would have hidden several"
@@ -172,8 +160,7 @@ def _trouble(signs: Diagnostics) -> _Trouble | None:
 
 
 def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
-    """Return what is wrong where clusters may be `shown`: nothing known says that
-    there are none."""
+    """What is wrong where clusters may be `shown`: nothing known says that there are none."""
     assert signs.loss is not None
     if signs.noise_share > TUNING.useless_noise:
         return _NARROW
@@ -203,8 +190,7 @@ def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
 
 
 def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
-    """How many clusters may be empty. More rows help if these are too few for so many
-    clusters, even of the same size."""
+    """How many clusters may be empty, and whether more rows help."""
     k, empty = signs.n_clusters, round(signs.light * signs.n_clusters)
     text = f"{trouble}: {empty} of {k} clusters may be empty{more}"
     other = ("tighter bounds", _FEWER) if signs.loose else (_FEWER,)
@@ -215,12 +201,7 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
 
 
 def _times_less_noise(signs: Diagnostics) -> float:
-    """How many times less noise leaves none of the signs of too much.
-
-    All of them fall with the number of units and with the budget: the noise of a number of units,
-    that of a center in radii of the data, that of counts next to clusters of the same size, and, by
-    the square, the parts of sums of squares and of spreads that are noise.
-    """
+    """How many times less noise, by more units or budget, leaves no sign of too much."""
     known = [TUNING.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
     for part in (signs.loss, signs.noise_share):
         # With t times less noise a part p of a sum of squares becomes p / t^2, next to 1 - p that
@@ -284,15 +265,13 @@ class EngineResult:
 
     @property
     def explained(self) -> tuple[float, float]:
-        """The part of the spread that the clusters explain, and its error; 0 of a single center,
-        by definition: noises and caps of the two sums differ."""
+        """The part of the spread that the clusters explain, and its error; 0 of a single center."""
         if self.quality is None or not np.ptp(self.centers, axis=0).any():
             return 0.0, 0.0
         return self.quality.explained, self.quality.explained_sd
 
     def chosen(self, choice: Choice | None) -> Self:
-        """With the choice of k, whose status comes after what else is wrong. Where clusters may be
-        missing or empty, another number may be right, whatever the criterion says."""
+        """The result with the choice of k, whose status comes after what else is wrong."""
         if choice is None:
             return self
         doubtful = {"missing_clusters", "empty_clusters"} & {each.code for each in self.status}
@@ -321,8 +300,7 @@ class EngineResult:
 
 
 def _tail_beyond(norms: NoisyNorms, radius: float) -> float:
-    """By how much squares of rows farther out than a released radius are likely to exceed its own,
-    in all, where their law is long: of others, what is hidden adds little."""
+    """By how much squares of rows beyond a radius are likely to exceed its own, in all."""
     first, last = np.searchsorted(norms.edges[:-1], [radius / _NEARER, radius * _FARTHER])
     counts, edges = norms.counts[:last], norms.edges[first:last]
     beyond = np.cumsum(counts[::-1])[::-1][first:]
@@ -349,8 +327,7 @@ def build_result(
     n_leaves: int | None,
     measurement: Measured | None,
 ) -> EngineResult:
-    """The answer that Lloyd's iterations come to. `status` says what is known to be missing,
-    `n_leaves` the cells that stood out of the noise, None if no tree was built."""
+    """The answer that Lloyd's iterations come to; `n_leaves` is None if no tree was built."""
     rows, size = context.rows, context.size
     points = _points(final.centers, rows, domain) if measurement is None else measurement.points
     signs = _signs(context, final, points, n_leaves, measurement)
@@ -455,8 +432,7 @@ def measured(
     bounds: Domain | None,
     line: Line | None = None,
 ) -> Measured | None:
-    """Release the quality of centers, and how many rows are beyond `bounds`, where the plan has an
-    entry for it. `line` is the coreset along a single axis, if that is what was clustered."""
+    """Release the quality of centers, where the plan has an entry for it; `line` was clustered."""
     if not context.pays(QUALITY):
         return None
     rows = context.rows
@@ -493,11 +469,7 @@ def measured(
 
 def shrink_to_mean(final: LloydState, n_leaves: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise; and that
-    mean, nearer to the origin by what of its way there may be noise.
-
-    Where the cells have shown the clusters the Kalman update has shrunk the centers toward these,
-    and more of it would only hurt: that is so where cells are cut along all features.
-    """
+    mean, shrunk to the origin. With cells along all features the Kalman update has done it."""
     centers, d = final.centers, final.centers.shape[1]
     weights = final.certain_counts(TUNING.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
@@ -542,11 +514,8 @@ def _centers_sd(
     how far it may be from the mean of the rows that are nearest to it now.
 
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
-    rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
-    own noisy one, averaged with that of all clusters, from which clusters are taken to differ by
-    as much as it is. It is at least what the noise of both may hide. Rows on a sphere
-    spread along it: in d - 1 dimensions.
-    """
+    unequal weights of sum m, that times the sum of their squares over m. v is the cluster's own
+    noisy one, averaged with that of all clusters. Rows on a sphere spread in d - 1 dimensions."""
     d = max(1, final.centers.shape[1] - on_sphere)
     counts = final.certain_counts(TUNING.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
@@ -583,9 +552,7 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
 
 
 def _uneven(final: LloydState) -> float:
-    """The part of the sum of squares that clusters have beyond what they had if all were alike: as
-    wide as the one in which the row in the middle is, by width. One that took in another is wide.
-    """
+    """The sum of squares beyond that of clusters as wide as that of the middle row, as a part."""
     sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0

@@ -1,18 +1,11 @@
 """Mixtures of rows that come day by day: components are found, then their moments add up.
 
-The first day is a fit. What comes next depends on what has been released:
-
-1. Where the fit has not seen all components, the whole budget of the next day goes to the k-means
-   engine: centers can be found of far fewer rows than covariances.
-2. Until no cluster is merged or split anymore, days are those of k-means (:mod:`..kmeans.days`).
-   What is shown are balls about the centers, as wide as the clusters.
-3. Then each day is one round of the moments of all components (:mod:`..moments.days`). Rows belong
-   to the nearest of these centers until all components stand out from the noise of all days so far;
-4. from then on, to the components that the days before have shown: expectation maximization, a step
-   a day. What earlier days have shown is of components as they were then, and fades (`_FADE`).
-
-Each unit comes on one day, so each day has the whole budget: the proof is in
-:mod:`sklearn_dp._days`. All that is kept is released, or computed from releases.
+Where the first fit has not seen all components, and until no cluster is merged or split anymore,
+days are those of k-means (:mod:`..kmeans.days`): centers can be found of far fewer rows than
+covariances. Then each day is one round of the moments of all components (:mod:`..moments.days`), by
+the nearest center until all components stand out from the noise, from then on by expectation
+maximization. What earlier days have shown fades (`_FADE`). Each unit comes on one day, so each day
+has the whole budget: the proof is in :mod:`sklearn_dp._days`.
 """
 
 import math
@@ -71,8 +64,7 @@ class MixtureDays:
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], np.ndarray, Self]:
-        """The components of all days with one more, in steps of the grid of its rows; which of them
-        (k,) are seen; and what the next day starts from. A part `keep` of what is known counts."""
+        """The components of all days with one more; which are seen; what the next starts from."""
         if self.moments is None:
             ends, days = self._of_clusters(session, rows, domain, settings, keep)
             return ends, np.zeros(len(ends), dtype=bool), days
@@ -153,8 +145,7 @@ def _balls(
 
 
 def _unknown(ball: Ellipsoid, n_days: float) -> MomentDays:
-    """Return a component before its first day of moments: it says where to look, and nothing
-    else."""
+    """A component before its first day of moments: it says where to look, and nothing else."""
     d = len(ball.center)
     guess, nothing = replace(ball, weight=max(ball.weight / n_days, 1.0)), np.zeros(d)
     clips = same_clips(math.sqrt(ball.square), [ball])

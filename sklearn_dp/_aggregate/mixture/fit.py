@@ -1,17 +1,12 @@
 """Gaussian mixtures: a private partition, then whitened moments of its components.
 
-1. Location: a ball that holds nearly all rows is released (:mod:`..shared.adaptive_center`).
-2. Partition: a way of `parts.METHODS` gives each row a component.
-3. Start: a guess is a ball about the released center of a part, as wide as half of its rows, from
-   a noisy histogram of distances on a public grid of all scales. It need not be good: the rounds
-   widen and narrow it. But it must not be far too narrow, for densities of a component in a point
-   take no rows, and it never recovers.
-4. Rounds of private expectation maximization (:mod:`..moments.rounds`). The weights of a row come
-   from released parameters and that row alone; counts, sums and second moments of all components
-   are released together, at the cost of those of one, as the weights of a row sum to at most one.
-
-What is released about the rows of one half, or inside a node of a tree, goes through a session of
-its own: :class:`.parts.Parts` hands it on.
+A ball that holds nearly all rows is released (:mod:`..shared.adaptive_center`); a way of
+`parts.METHODS` gives each row a component; a guess is a ball about its center, as wide as half of
+its rows (not far too narrow, for densities of a component in a point take no rows, and it never
+recovers); rounds of private expectation maximization follow (:mod:`..moments.rounds`). The weights
+of a row come from released parameters and that row alone, and sum to at most one: the moments of
+all components cost what those of one do. Releases about one half, or inside a node, go through a
+session of :class:`.parts.Parts`.
 """
 
 import dataclasses
@@ -83,8 +78,7 @@ def fit_mixture(
     budget: tuple[float, float],
     progress: Callable[[str], None],
 ) -> MixtureResult:
-    """Release the components of a Gaussian mixture of a table that has one part in memory, unless
-    the method is "coreset"; the plan holds `mixture_entries`."""
+    """Release the components of a Gaussian mixture; one part in memory but for "coreset"."""
     if settings.margins_released(table.n_features):
         here = margins(session, table, domain)
     elif settings.scaled:
@@ -219,8 +213,7 @@ def fit_day(
 def _in_bounds(
     table: TableRows, domain: Domain, known: Margins
 ) -> tuple[Margins, Domain, GridRows]:
-    """The rows of a table that public bounds alone have clipped, with margins that were released of
-    other rows: these, a ball that holds the bounds, and the rows."""
+    """The rows of a table that public bounds alone have clipped, with margins of other rows."""
     return known, *rows_in_bounds(known.columns.read(table), known.domain or domain)
 
 
@@ -335,12 +328,9 @@ def _resolved(
     axes: np.ndarray, scales: np.ndarray, means: np.ndarray, single: np.ndarray, here: Margins
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Axes and standard deviations (k, d, d) and (k, d), none too narrow to be resolved; and for
-    which columns (d,) doubles are too coarse.
-
-    How far values are from zero does not matter, except for the spacing of doubles. Only a column
-    of a single value has no other scale: scikit-learn squares rows and means before it subtracts
-    them, and then still has the sixth decimal of a log-density.
-    """
+    which columns (d,) doubles are too coarse: where a column has a single value, scikit-learn
+    squares rows and means before it subtracts them, and then still has the sixth decimal of a
+    log-density."""
     columns = axes * scales[:, None, :]
     own, value = np.square(columns).sum(axis=2), np.abs(means).max(axis=0)
     apart = np.ptp(means, axis=0)

@@ -1,10 +1,8 @@
-"""The plan of a mixture: which entries there are, from public facts only.
+"""The plan of a mixture, from public facts only.
 
 Paid for are the columns (9% of rho, or 6% without histograms of values), the location (5%), the
-partition, and the components (5% for the radii of the
-start, all that is left for the rounds of moments, and what a partition does not spend). With halves
-("k_tuples", and the spherical case of "partition") the entries are on two paths: a unit is in one
-half, so each half may spend the whole budget.
+partition, the radii of the start (5%), and by all that is left the rounds of moments. With two
+halves of units each half may spend the whole budget.
 """
 
 import dataclasses
@@ -35,8 +33,7 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
-    """Return the part of delta for failures of mechanisms that are not Gaussian: all, if the
-    `whole` budget is in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
+    """The part of delta for failures: all, if the `whole` budget is in zCDP."""
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
     partition = settings.method == "partition" and not settings.spherical
@@ -52,7 +49,8 @@ def mixture_entries(
     location = center_radius_entries(rho, _LOCATION_SHARE)
     if settings.margins_released(n_features):
         location = (*margin_entries(_MARGINS_SHARE * rho), *location)
-    if settings.columns_released(n_features):
+    one_component = settings.scaled and settings.n_components == 1
+    if one_component and not settings.bounded and n_features > 1:
         location = (*column_entries(_COLUMNS_SHARE * rho), *location)
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
@@ -75,8 +73,7 @@ def mixture_entries(
 def _split_entries(
     rho: float, rest: float, delta: float, n_features: int, settings: Settings
 ) -> tuple[bool, tuple[PlanEntry, ...]]:
-    """Return whether there are two halves of units, and the entries of the partition, of the
-    `rest`."""
+    """True if there are two halves of units, and the entries of the partition, of the `rest`."""
     if settings.spherical:
         second = _SPHERICAL_SHARE * rho
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)

@@ -1,9 +1,6 @@
-"""The parts that all ways to split a Gaussian mixture into its components have in common.
-
-Each way takes a :class:`MixtureContext` and gives :class:`Parts`: one released center for each
-component, a label for each row, and the session through which everything else about these rows is
-released. A label is a function of the row and of releases, and stays where the row is.
-"""
+"""What all ways to split a Gaussian mixture have in common: each gives :class:`Parts`, one released
+center for each component, a label for each row (a function of that row and of releases), and the
+session of what comes next."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -54,10 +51,6 @@ class Settings:
         """True if a fit releases what each column is like by itself."""
         several = self.n_components != 1 and n_features > 1
         return self.scaled and several and not self.ball
-
-    def columns_released(self, n_features: int) -> bool:
-        """True if a fit releases the scales of columns alone, which no bounds tell."""
-        return self.scaled and self.n_components == 1 and not self.bounded and n_features > 1
 
     @property
     def spherical(self) -> bool:

@@ -1,8 +1,4 @@
-"""First guesses of components, about the centers of a partition; and where they miss one.
-
-A guess is as wide as half of the rows of its part. After the first round of moments, a component
-that is next to empty is half of a long one.
-"""
+"""First guesses of components, as wide as half of the rows of a part; and where they miss one."""
 
 import dataclasses
 import math
@@ -74,19 +70,14 @@ def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
 
 
 def least_weight(session: PrivacySession, k: int, size: float) -> float:
-    """Return a weight that a component without rows seldom seems to exceed after the first round,
-    by the plan."""
+    """A weight that a component without rows seldom seems to exceed after the first round."""
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
     return max(_EMPTY * size / k, 2 * sd)
 
 
 def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
-    """Where a component is next to empty and another one much longer than wide, halve that one.
-
-    The partition then has put one center in the middle of two components, and expectation
-    maximization has no way to move a center through the void. Each that weighs less than
-    `least_weight` is half of a long one now, as long as there are any.
-    """
+    """Halve a component that is much longer than wide for each that is next to empty: a center in
+    the middle of two components has no way to move through the void."""
     split = list(ellipsoids)
     for _ in split:
         empty = int(np.argmin([e.weight for e in split]))
@@ -104,8 +95,7 @@ def _lower_median(values: list[float] | np.ndarray) -> float:
 
 
 def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
-    """Two components, a standard deviation from the center of one on its longest axis: two equal
-    point masses at a distance of 2 s have the standard deviation s."""
+    """Two components, a standard deviation from the center on its longest axis."""
     j = int(np.argmax(ellipsoid.scales))
     step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
     scales = ellipsoid.scales.copy()

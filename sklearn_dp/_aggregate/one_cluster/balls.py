@@ -1,9 +1,4 @@
-"""Releases about a released center: the mean of the points in a ball, a radius, a count.
-
-A search calls :func:`ball_radius` and :func:`ball_mean` in turn: how large a ball about the last
-mean holds enough points, then the mean of the points in that ball. At the end the number of points
-in a ball is released.
-"""
+"""Releases about a released center: the mean of the points in a ball, a radius, a count."""
 
 import math
 from typing import Any, NamedTuple
@@ -55,12 +50,8 @@ def ball_mean(
     *,
     replace: bool = False,
 ) -> BallMean:
-    """Noisy mean of the rows in a ball, as integers in the ball, and its error.
-
-    The standard error (d,) is for the noise alone, that of the sum and that of the number along the
-    offset of the mean from the center. The size is what was divided by, at least one. `replace`:
-    neighbors replace a point.
-    """
+    """Noisy mean of the rows in a ball, as integers in the ball, its standard error (d,), for the
+    noise alone, and the number that was divided by. `replace`: neighbors replace a point."""
     square = math.floor(min(region.radius**2, LARGEST_SQUARE))
     answer: Any = rows.ask(BallSum(region.center, square, region.among, replace))
     noisy = session.release(entry, answer, rho=rho)
@@ -80,10 +71,8 @@ def radius_squares(least: float, most: float, ratio: float) -> np.ndarray:
 
 def choice(target: float, n_candidates: int, rho: float) -> tuple[Crossing, float]:
     """How to choose the first of some increasing numbers, each of which moves by at most one, that
-    is about a target; and the epsilon of that choice, which costs `rho`.
-
-    With 95% confidence fewer than ``4 / epsilon log(m / 0.05)`` of the target are missing.
-    """
+    is about a target; and the epsilon of that choice, which costs `rho`. With 95% confidence fewer
+    than ``4 / epsilon log(m / 0.05)`` of the target are missing."""
     epsilon, target = exponential_epsilon(rho), int(target)
     slack = min(math.ceil(4 / epsilon * math.log(n_candidates / BETA)), max(target // 2, 1))
     return Crossing(target, slack), epsilon
@@ -98,8 +87,7 @@ def ball_radius(
     squares: np.ndarray,
     rho: float,
 ) -> tuple[int, Sealed]:
-    """Index of the square (m,) of a radius about a released center that holds about `target`
-    active points; and their numbers within each square, which are not released."""
+    """Index of the square (m,) of a radius that holds about `target` points; and their numbers."""
     crossing, epsilon = choice(target, len(squares), rho)
     counts: Any = rows.ask(BallCounts(center, squares, crossing))
     return choose(session, entry, counts.scores, epsilon=epsilon), counts.counts

@@ -1,22 +1,17 @@
 """The first ball of a search: the box of a random grid that holds most points.
 
-Given a released radius r at which some ball holds t points:
-
-1. Map the rows to few dimensions: not at all up to 8 features ("grid"), by random signs to 4
-   dimensions beyond ("grid"), or to 4 released principal axes ("pca").
-2. Draw 16 shifts of a grid of boxes whose side is a few r. Choose the shift whose fullest box holds
-   most points, by the exponential mechanism: a shift that cuts the cluster in two would lose it.
-3. Release the box with most points, by a stability histogram over the occupied boxes. The rows in
-   it go on; where the boxes are those of the features, its middle is the first center.
+Rows are mapped to few dimensions beyond 8 features: by random signs to 4 ("grid"), or to 4 released
+principal axes ("pca"). Of 16 shifts of a grid of boxes whose side is a few r, choose the one whose
+fullest box holds most points, by the exponential mechanism: a shift that cuts the cluster in two
+would lose it. Release its fullest box, by a stability histogram.
 
 A neighbor adds a point to one box of every grid: the fullest box of each, and the count of one box,
 move by one. The box of a point is a function of its exact integer coordinates. About `MOST_COUNTED`
-rows are counted, or as many as hold enough of the cluster: where there are more, rows take part by
-coins of their own, at a rate that is a function of releases.
+rows are counted, or as many as hold enough of the cluster: rows take part by coins of their own, at
+a rate that is a function of releases.
 
-"clip" takes no box at all, and "paper" is in `_published/one_cluster`; its boxes have 300 r sqrt(k)
-after a projection to k = 46 log2(2 n / beta) dimensions, for the worst case. How the methods
-compare: ``doc/benchmarks/one_cluster.md``.
+"clip" takes no box at all, and "paper" is in `_published/one_cluster`. How the methods compare:
+``doc/benchmarks/one_cluster.md``.
 """
 
 import math
@@ -57,8 +52,7 @@ _SAFE = 1 - 1e-9
 
 
 def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place. All of them together
-    are worth `rho` and `delta`. `principal`: principal axes are released first, for 40% of rho."""
+    """Plan entries of :func:`heavy_box` or :func:`heavy_point`, worth `rho` and `delta`."""
     if principal:
         axes = PlanEntry.gaussian("axes", 0.4 * rho, "R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
@@ -69,17 +63,13 @@ def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[
 
 
 def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
-    """A random k x d matrix of signs: projections of integers stay integers. Not divided by
-    sqrt(k), so distances grow by about that factor."""
+    """A random k x d matrix of signs: distances of integers grow by about sqrt(k)."""
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
 def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: float) -> float:
-    """At what rate in (0, 1] rows are counted in boxes: a function of parameters and releases.
-
-    `size` is the released number of points, and `target` is t. A sample has some 200 standard
-    deviations of the noise of a box from the cluster; a box is shown from about five on.
-    """
+    """At what rate in (0, 1] rows are counted in boxes, by parameters and releases. A sample has
+    some 200 standard deviations of the noise of a box from the cluster of `target` points."""
     noise = noise_sd(session.remaining(prefix + "box"))
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
 
@@ -94,15 +84,12 @@ def heavy_box(
     principal: bool = False,
     replace: bool = False,
 ) -> Region | None:
-    """A box of side a few radii that holds most of a cluster; None: none stands out.
+    """A ball about an integer center that holds the box, of a few radii, of most of a cluster, or
+    None.
 
-    The ball about its integer center that holds the box. The active rows in the box are `INSIDE`
-    from here on. The radius is released, in steps.
-
-    With `coins` the box is chosen by a sample of the active rows. `principal`: cut along released
-    principal axes; only for neighbors that add or remove a row. `replace`: neighbors replace a row.
-    `prefix` is that of the plan entries.
-    """
+    The active rows in the box are `INSIDE` from here on. With `coins` the box is chosen by a sample
+    of them. `principal`: cut along released principal axes; only for neighbors that add or remove a
+    row. `replace`: neighbors replace a row."""
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
     if principal:
@@ -145,8 +132,7 @@ def heavy_point(
     coins: Coins | None = None,
     replace: bool = False,
 ) -> np.ndarray | None:
-    """A point of the grid (d,) that many rows are equal to, or None; pays as a box does. For a
-    released radius of zero: the boxes are the integer rows themselves."""
+    """A point of the grid (d,) that many rows are equal to, or None: for a radius of zero."""
     (point_names,) = rows.ask(NamedBoxes(Boxes(None, 1.0), 0.0, coins=coins, replace=replace))
     point = heaviest(session, prefix + "box", point_names, rows.n_features)
     return None if point is None else point.astype(np.float64)
@@ -160,8 +146,7 @@ def heaviest(
     rho: float | None = None,
     delta: float | None = None,
 ) -> np.ndarray | None:
-    """Coordinates (width,) of a box with many points, by a stability histogram; None if none stands
-    out. By default it costs what is left of rho, and all of delta."""
+    """Coordinates (width,) of a box with many points, by a stability histogram; or None."""
     rho = session.remaining(entry) if rho is None else rho
     delta = session.plan[entry].delta if delta is None else delta
     names, values = release_names(session, entry, candidates, rho=rho, delta=delta)

@@ -1,31 +1,20 @@
 """GoodRadius: a radius r at which some ball holds nearly t points, at most four times too large.
 
-1. Count the points within each radius of a public grid of each point: the question is in
-   :mod:`sklearn_dp._queries.pairs`.
-2. The score of a radius is the mean L(r) of the t largest counts, each cut at t [1]_. It does not
-   decrease with r, and one point moves it by less than 2.
-3. Choose a radius at which L rises to t.
+The score of a radius is the mean L(r) of the t largest counts of points within it of a point, each
+cut at t (Nissim, Stemmer and Vadhan, PODS 2016, algorithm 1). It does not decrease with r, and one
+point moves it by less than 2. A radius at which L rises to t is chosen; only its index is released.
 
 With L(r_j) >= t - loss, a ball of radius r_j about some point holds t - loss points. With
 L(r_before) < t no ball of radius r_before / 2 holds t: each of its points would have t points
 within r_before. On a linear grid r_before is half of r_j, on the default one r_j / sqrt(2).
 
-Released: the index of the radius, and nothing else. Everything is in units of t L, an integer.
+What the choice loses, in points at 95% confidence, with m radii: 8 / epsilon log(m / 0.05) for the
+exponential mechanism ("exponential", the default); 4 sqrt(s log(s / 0.05) / rho) for a binary
+search of s = log2(m) steps; 32 / epsilon log(2 m / 0.05) for AboveThreshold. The published choice
+is "rec_concave" (`_published/one_cluster`), which has not been seen to win.
 
-What step 3 loses, in points at 95% confidence, with m radii: 8 / epsilon log(m / 0.05) for the
-exponential mechanism ("exponential", the default), which looks for the place where L crosses t; 4
-sqrt(s log(s / 0.05) / rho) for a binary search of s = log2(m) steps; 32 / epsilon log(2 m / 0.05)
-for AboveThreshold. The published choice is "rec_concave" (`_published/one_cluster`), which has not
-been seen to win.
-
-Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
-a sample. A unit that is in the sample with probability `rate` only is protected better (see
-:func:`..._privacy._composite_mechanism.on_a_sample`); what is not needed is spent on less noise.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016,
-   algorithm 1; the selectors other than RecConcave replace it in practice.
+Beyond some ten thousand points the radius is chosen on a sample, by which a unit is protected
+better (:func:`..._privacy._composite_mechanism.on_a_sample`): less noise.
 """
 
 import math
@@ -64,8 +53,7 @@ def radii_of(grid: str, ball: float, least: float | None = None) -> Radii:
 
 
 def exponential_epsilon(rho: float) -> float:
-    """epsilon of an exponential mechanism that costs at most `rho`: epsilon^2 / 8 = rho. It has
-    bounded range, so it costs a quarter of what any epsilon-DP mechanism may cost."""
+    """epsilon of an exponential mechanism, of bounded range, that costs `rho`: epsilon^2 / 8."""
     return math.sqrt(8 * rho) * _SAFE
 
 
@@ -93,8 +81,7 @@ def good_radius(
     method: str,
     coins: Coins | None = None,
 ) -> Radius | None:
-    """Choose a radius of a public grid, by a method of `RADIUS_METHODS`, with all of the entry: of
-    the active rows, or of a sample. None only with "rec_concave", when no radius stands out."""
+    """Choose a radius of a public grid by all of the entry; None only with "rec_concave"."""
     paid = session if coins is None else on_a_sample(session, entry, coins.rate)
     index, loss = getattr(_Choice(paid, entry, rows, t, radii, coins), method)()
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
@@ -102,8 +89,7 @@ def good_radius(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice of a radius. Each selector returns an index and what t L may be short of t^2. The
-    loss is a statement about utility: no noise scale depends on it."""
+    """The choice of a radius: an index, and what t L may be short of t^2 (for no noise scale)."""
 
     session: PrivacySession
     entry: str
@@ -128,8 +114,7 @@ class _Choice:
         return 2 * self.t - 1
 
     def ask(self, points: float) -> tuple[RadiusScores.Answer, int]:
-        """t L of each radius, and a quality that is high where it reaches t^2 but for a slack: a
-        public number of points, in units of t L; half of t at most, to be of any use."""
+        """t L of each radius, and a quality that is high where it reaches t^2 but for a slack."""
         slack = min(math.ceil(self.t * points), self.t * self.t // 2)
         crossing = Crossing(self.t * self.t, slack)
         return self.rows.ask(RadiusScores(self.radii, self.t, crossing, self.coins)), slack
@@ -165,8 +150,7 @@ class _Choice:
         return (self.n_radii - 1 if index is None else index), 2 * margin * self.t
 
     def rec_concave(self) -> tuple[int | None, float]:
-        """RecConcave with a promise of half the slack; half of rho for its exponential mechanisms.
-        Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2."""
+        """RecConcave with a promise of half the slack, by half of rho."""
         plan, (choices, leads) = self.session.plan[self.entry], rec_concave_steps(self.n_radii)
         share = self.rho / 2 if leads else self.rho
         epsilon = exponential_epsilon(share / choices)

@@ -1,25 +1,15 @@
-"""A small ball that holds at least about t of the points, found privately [1]_.
+"""A small ball that holds at least about t of the points, found privately (Nissim, Stemmer and
+Vadhan, PODS 2016).
 
-1. Release the number of points; a fraction t and the size of samples are taken of it.
-2. Radius: how small a ball with t points can be, chosen on a sample where there are many points
-   (:mod:`.radius`).
-3. Center: a box of that size with many points (:mod:`.center`), or the whole domain. Then means of
-   the points in balls about the last mean, each just large enough to hold 0.8 t points
-   (:mod:`.balls`). This may be done several times, and the center with most points about it be
-   chosen.
-4. Release the radius of the ball that holds t points about the final center, and their number.
+The number of points is released, of which t may be a fraction; then how small a ball with t points
+can be (:mod:`.radius`); a box of that size with many points (:mod:`.center`), or the whole domain;
+means of the points in balls about the last mean, each just large enough to hold 0.8 t points
+(:mod:`.balls`); the radius of the ball that holds t points about the last center, and their number.
+Several searches may be done, and the center with most points chosen.
 
-Released: all that the steps name; the plan lists it. A step that finds nothing is no error: the
-search goes on from the whole domain, and the status says what was missed. Which releases are made
-after it depends on that released outcome alone.
-
-A neighbor adds or removes one point (or replaces one, with ``replace``).
-
-Callers: `DPOneCluster` and its kin, `SampleAndAggregate`, mixtures.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
+A step that finds nothing is no error: the search goes on from the whole domain, and the status says
+what was missed. Which releases are made after it depends on that outcome alone. A neighbor adds or
+removes one point (or replaces one, with ``replace``).
 """
 
 import dataclasses
@@ -82,12 +72,9 @@ class Search:
 def one_cluster_entries(
     rho: float, delta: float, search: Search, prefix: str = ""
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all.
-
-    1% for the number of points, 20% for the last radius, 2% for the number of points in the
-    ball; of the rest 30% for the radius of the boxes, where one is needed, and what remains in
-    equal parts for the searches for a center. `prefix` is for several searches in one plan.
-    """
+    """Plan entries of :func:`fit_one_cluster`, at most `rho` and `delta`: 1% for the number of
+    points, 20% for the last radius, 2% for the number in the ball; of the rest 30% for the radius
+    of the boxes, where one is needed, and equal parts for the searches for a center."""
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
     entries = [PlanEntry.gaussian("count", count, "1 unit")]
     rest, leaves = sum_down([rho, -count, -inside, -final]), 0.0
@@ -115,8 +102,7 @@ def _choice_entry(name: str, rho: float, uses: int | None = 1) -> PlanEntry:
 
 
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
-    """Return the plan entries of one search: a box, the means of all passes ("center"), their radii
-    ("approach")."""
+    """The plan entries of one search: a box, the means of all passes, their radii."""
     entries: list[PlanEntry] = []
     if search.center_method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
@@ -175,9 +161,8 @@ def fit_one_cluster(
     *,
     prefix: str = "",
 ) -> Ball:
-    """Find a ball of `n_points`: t, or a fraction of the released number of points. The rows to
-    look at are those that its parts name `ACTIVE` (a function of each row and of releases), or all.
-    """
+    """Find a ball of `n_points`: t, or a fraction of the released number of points; of the rows
+    that are `ACTIVE` (a function of each row and of releases), or of all."""
     points: Any = rows.ask(Points())
     size = float(session.release(prefix + "count", points.number))
     if isinstance(n_points, float):  # a fraction of the released number
@@ -243,8 +228,7 @@ def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, Status | None]:
 
 
 def _radius(task: _Task) -> Radius | None:
-    """GoodRadius on all points, or on a sample of a released rate, of 8192 points at least, and
-    about 1000 of the cluster. A loss of points within it stands for 1 / rate times as many."""
+    """GoodRadius on all points, or on a sample at a released rate, of about 1000 of the cluster."""
     session, search, coins = task.session, task.search, None
     target, rate, entry = task.target, 1.0, task.prefix + "radius"
     enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * task.size / target))
@@ -293,16 +277,12 @@ def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
 
 
 def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Means of the points in balls, each about the last mean and just large enough.
+    """The last of the means of the points in balls, each about the last mean and just large enough,
+    its standard error, and the last radius.
 
     A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
-    than the cluster by that noise only: a few passes do. The first mean is of the rows of `region`;
-    later balls look at all active rows again.
-
-    Returned are the last mean, its standard error for the noise, and the last radius. A mean keeps
-    part of the error of the center that its ball is about: nearly all of it where there are few
-    dimensions. As if it were all, the squares of the errors of all means add up.
-    """
+    than the cluster by that noise only. A mean keeps part of the error of the center that its ball
+    is about: as if it were all, the squares of the errors of all means add up."""
     session, rows = task.session, task.rows
     passes = _PASSES[task.search.center_method]
     squares = radius_squares(task.least, 2 * rows.limit, _APPROACH_RATIO)

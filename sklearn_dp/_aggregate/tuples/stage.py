@@ -1,14 +1,9 @@
 """The tuple stage of sample-and-aggregate: which aggregator, at what cost, by public rules.
 
-1. Turn what the stage may cost into the guarantee that an aggregator must have for replacing one
-   tuple (:attr:`TupleStage.inner`): the same where every row is in one block, a smaller one where a
-   row has several copies (:func:`amplified`).
-2. Decide which aggregator (:attr:`TupleStage.kind`) and how many tuples (:attr:`TupleStage.size`).
-3. Write the plan (:meth:`TupleStage.entries`), from parameters and public facts only: each release
-   of a friendly core, or a single (epsilon, delta)-DP step where the guarantee is conditional.
-4. Run (:meth:`TupleStage.run`) on the tuples that the caller has made: from blocks of rows, of
-   which a neighbor changes exactly one (or, with copies, a Poisson number), or from clients, of
-   which one comes or goes.
+What the stage may cost becomes the guarantee that an aggregator must have for replacing one tuple
+(:attr:`TupleStage.inner`): a smaller one where a row has several copies (:func:`amplified`). Tuples
+come from blocks of rows, of which a neighbor changes exactly one (or, with copies, a Poisson
+number), or from clients, of which one comes or goes.
 """
 
 import math
@@ -62,8 +57,7 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     all else. Averaging over N, with E e^{N epsilon} = exp(rate (e^epsilon - 1)) =: e^a, bounds the
     side with the unit by (a, delta (e^a - 1) / (e^epsilon - 1)). The other way round, weights
     p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
-    delta with a'.
-    """
+    delta with a'."""
     # 1e-9: for the twelve or so roundings of this formula and of its inverse.
     cost = rate * math.expm1(epsilon) * (1 + 1e-9)
     return cost, delta * math.expm1(cost) / math.expm1(epsilon) * (1 + 1e-9)
@@ -103,8 +97,7 @@ class TupleStage:
 
     @cached_property
     def cost(self) -> tuple[float, float]:
-        """epsilon and delta of the whole step: the largest epsilon whose cost in zCDP is at most
-        rho."""
+        """The largest epsilon of the step whose cost in zCDP is at most rho, and delta."""
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
         return min(accounting.pure_dp_epsilon(self.rho), _MOST_EPSILON), self.delta
@@ -118,8 +111,7 @@ class TupleStage:
 
     @cached_property
     def core_budget(self) -> tuple[float, float]:
-        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple. Copies
-        are accounted in (epsilon, delta)-DP: half of delta converts rho, half pays for failures."""
+        """rho and delta of a friendly core for replacing one tuple; copies take half of delta."""
         if self.sampling == "disjoint":
             return self.rho, self.delta
         epsilon, delta = self.inner
@@ -130,12 +122,8 @@ class TupleStage:
 
     @cached_property
     def kind(self) -> str:
-        """The aggregator; "auto" is decided here.
-
-        A friendly core needs the fewest tuples and the smallest separation by far. Beyond a few
-        thousand tuples, averages take over, if there are enough tuples for them, or else noisy
-        centers.
-        """
+        """The aggregator. "auto": a friendly core needs the fewest tuples and the smallest
+        separation by far; beyond a few thousand tuples, averages or else noisy centers."""
         if self.aggregator != "auto":
             return self.aggregator
         t = self.n_tuples
@@ -147,10 +135,8 @@ class TupleStage:
 
     @cached_property
     def size(self) -> int:
-        """The number of tuples; 0 where this budget buys no answer. "auto" is the least number that
-        will do (the first of the doubles of what k averages need): more tuples have fewer rows
-        each.
-        """
+        """The number of tuples; 0 where this budget buys no answer. "auto": the least number that
+        will do, since more tuples have fewer rows each."""
         if not isinstance(self.n_tuples, str):
             return int(self.n_tuples)
         if self.kind == "friendly_core":
@@ -188,8 +174,7 @@ class TupleStage:
         return default_separation(self.n_clusters, *self.inner)
 
     def check(self) -> None:
-        """Refuse what can never work, by a `ValueError`, from public values alone. A friendly core
-        of too few tuples is no error: it finds nothing."""
+        """Refuse what can never work, by a `ValueError`, from public values alone."""
         if self.kind == "friendly_core":
             return
         if self.n_clusters < 2:
@@ -203,12 +188,9 @@ class TupleStage:
     # -- plan and run ---------------------------------------------------------------------------
 
     def entries(self) -> tuple[PlanEntry, ...]:
-        """Plan entries; names start with "tuples".
-
-        Each release of a friendly core; or, for a `whole` step, one entry. The parts of such a
-        step have no zCDP of their own: that of far balls holds as a whole only (theorem W),
-        that of copies for all copies of a unit together.
-        """
+        """Plan entries: each release of a friendly core; or, for a `whole` step, one, since its
+        parts have no zCDP of their own: far balls hold as a whole only (theorem W), and so do
+        copies."""
         if not self.whole:
             return tuple_entries(self.rho, self.delta, relation=self.relation)
         epsilon, delta = self.cost
@@ -285,8 +267,7 @@ CORE_DELTA = 0.9  # of delta, for the filter; the rest is for the size of the co
 
 
 def radii(radius: float) -> np.ndarray:
-    """The public grid of friendship radii: 1e-4 to 2 times the public radius, the largest distance
-    of two points, in factors of 1.5."""
+    """The public grid of friendship radii: 1e-4 to 2 times the public radius, by factors of 1.5."""
     steps = math.ceil(math.log(2.0 / _LEAST_RADIUS, RATIO))
     return radius * _LEAST_RADIUS * RATIO ** np.arange(steps + 1)
 
@@ -297,8 +278,7 @@ def search_steps(n_radii: int) -> int:
 
 
 def tuple_entries(rho: float, delta: float, *, relation: str = "replace") -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`tuple_average` for a total of `rho` and `delta`. With "add or
-    remove" a tenth of what the core has pays for the number of tuples."""
+    """Plan entries of :func:`tuple_average`; with "add or remove" a tenth for their number."""
     core, number = CORE_SHARE * rho, []
     if relation == "add or remove":
         number = [PlanEntry.gaussian("tuples/number", _NUMBER_SHARE * core * _SAFE, "one tuple")]
@@ -320,15 +300,12 @@ def tuple_entries(rho: float, delta: float, *, relation: str = "replace") -> tup
 def tuples_needed(
     rho: float, delta: float, *, friends: float = 0.95, kept: float = 0.9, most: int = 2**20
 ) -> int | None:
-    """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
+    """Smallest even number of tuples, up to `most`, of which the core keeps most, or None.
 
-    None where not even `most` would do. Rho and delta are those of the whole stage. A typical tuple
-    matches the share `friends` of the tuples, and must survive with probability `kept`.
-
-    In half counts, a tuple with f t friends among t has a score 2 f t - t; noise has a standard
+    A typical tuple matches the share `friends` of the tuples, and must survive with probability
+    `kept`. In half counts, one with f t friends among t has a score 2 f t - t; noise has a standard
     deviation of 2 sigma there, sigma = sqrt((t - 1) / (2 rho)), and the threshold is the quantile
     of delta / t (see :func:`sklearn_dp._queries.averages.core_fixed_size`; here in whole counts).
-    So t grows like log(t / delta) / rho, and no error of the tuples enters.
     """
     core_rho, core_delta = CORE_SHARE * rho, CORE_DELTA * delta
 
@@ -350,12 +327,8 @@ def tuples_needed(
 def _find_radius(
     session: PrivacySession, entry: str, scores: Sealed, grid: np.ndarray
 ) -> float | None:
-    """Smallest radius at which most pairs are friends, or None: a noisy binary search.
-
-    One step of the public, increasing grid above what the search found, so that noise in the last
-    test does not cut a core in two; None at the last radius, which it never tests. All of the entry
-    is spent, in equal parts.
-    """
+    """Smallest radius at which most pairs are friends, or None: a noisy binary search, one step of
+    the public grid above its result, so that noise in the last test does not cut a core in two."""
     low, high = 0, len(grid) - 1
     rho = session.remaining(entry) / search_steps(len(grid)) * (1 - 1e-12)
     while low < high:
@@ -374,15 +347,10 @@ def tuple_average(
     *,
     gamma: float = MATCH_LIMIT,
 ) -> Average | None:
-    """Average of the tuples that match most others, with its noise, or None.
+    """Average (k d,) of the tuples that match most others, with its noise, or None.
 
-    None: no radius was found, or too few tuples survived. The average is of flat tuples, (k d,).
-
-    The session's plan holds :func:`tuple_entries`. The rows of the handle are tuples of points less
-    a `center` (d,); the points lie in the ball of norm `radius`, public or released, of which the
-    grid of friendship radii is made. `n_tuples`: the public number of tuples, of which one is
-    replaced; None: one comes or goes.
-    """
+    The rows of the handle are tuples of points less a `center` (d,), within `radius`. `n_tuples`:
+    the public number of tuples, of which one is replaced; None: one comes or goes."""
     grid = radii(radius)
     pairs = TuplePairs(center, gamma, grid, n_tuples)
     answer = rows.ask(pairs)

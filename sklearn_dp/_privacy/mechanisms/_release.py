@@ -1,8 +1,5 @@
-"""A release before its noise is drawn, and the premises that most proofs share.
-
-A law builds a :class:`Release` from integers and checks; a session pays for it; only then it calls
-`draw`. So a premise that does not hold ends the fit before anything is spent or drawn.
-"""
+"""A release before its noise is drawn, and the premises that most proofs share: one that does not
+hold ends the fit before anything is spent or drawn."""
 
 import math
 from collections.abc import Callable
@@ -73,8 +70,7 @@ def positive_sensitivity(sensitivity: Any) -> Any:
 
 
 def integer_scores(scores: Any) -> np.ndarray:
-    """Scores as a vector of int64. Clipping moves no two values apart, so the sensitivity is what
-    it was; no difference of two scores, and no score with its noise, can then leave 63 bits."""
+    """Scores as int64, clipped: no sensitivity grows, and no difference leaves 63 bits."""
     scores = exact_integers(scores)
     require(scores.ndim == 1, "a vector of scores")
     return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)
@@ -86,8 +82,7 @@ def lengths(output: np.ndarray, unit: Any) -> np.ndarray:
 
 
 def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Cells in the order of their codes, which are distinct. Both proofs are about one count for
-    each cell. Two counts of one code would be two numbers that the same unit moves."""
+    """Cells in the order of their codes; two of one code would be two numbers of one unit."""
     require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
     order = np.argsort(codes, kind="stable")
     codes, counts = codes[order], counts[order]

@@ -1,15 +1,12 @@
 """Decisions about single units, released only through what is computed from the survivors.
 
-Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
-in :mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a
-threshold, or a coin of exact probability.
-
-Both decide about each unit by that unit's score and its own noise alone, so a unit that is added
-changes other units' decisions only through their scores. `sensitivity` bounds that change.
+What such a filter costs, and for which mechanisms, is proved in
+:mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a threshold, or a
+coin of exact probability, of each unit by itself. A unit that is added changes other units'
+decisions only through their scores, by `sensitivity`.
 """
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,70 +16,6 @@ from .._integers import exact_integers
 from ._release import Release, check_cost, positive_sensitivity, require
 
 _MOST = 2**63  # the range of exactly uniform integers
-
-
-def noisy(
-    scores: np.ndarray,
-    sigma: float,
-    threshold: float,
-    bad: float,
-    sensitivity: float,
-    rho: float,
-    delta: float,
-    most: float = math.inf,
-    fixed: bool = False,
-) -> Release:
-    """A noisy score against a threshold; see :func:`friendly_core_filter`.
-
-    The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
-    `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,
-    since the cost depends on how many scores move, which only the caller's proof knows: no common
-    unit's score by more than `sensitivity`, and `rho` pays for `most` common units. `fixed`: the
-    elements are results of blocks, of which one is replaced.
-    """
-    scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
-    sigma = float(check_cost("sigma", sigma))
-    require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
-    return Release(
-        "filter",
-        Mechanism.FRIENDLY_CORE,
-        scores,
-        sensitivity,
-        sigma,
-        rho,
-        lambda noise: scores + noise.rounded_gaussian(sigma, scores.shape) >= threshold,
-        delta,
-        public={"threshold": threshold, "bad": bad, "most": most, "fixed": fixed, "delta": delta},
-    )
-
-
-def bernoulli(
-    numerators: np.ndarray, denominator: int, sensitivity: float, rho: float, delta: float
-) -> Release:
-    """Coins of probability numerators / denominator; see :func:`unit_bernoulli`.
-
-    A coin is a uniform integer below the denominator, compared with the numerator: its probability
-    is exact, where that of a comparison with a uniform float would be off by up to 2^-53.
-
-    `sensitivity` is the l1 distance of the vectors of probabilities, `rho` and `delta` are as
-    proved by the caller.
-    """
-    numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
-    require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
-    denominator = int(denominator)
-    chances = np.clip(numerators / float(denominator), 0.0, 1.0)
-    return Release(
-        "bernoulli",
-        Mechanism.FRIENDLY_CORE,
-        chances,
-        sensitivity,
-        1.0,
-        rho,
-        lambda noise: noise.uniform_integers(denominator, numerators.shape) < numerators,
-        delta,
-        public={"delta": delta},
-        told=(sensitivity, 0.0),
-    )
 
 
 def friendly_core_filter(
@@ -107,10 +40,25 @@ def friendly_core_filter(
     within delta. No common unit's score moves by more than `sensitivity`. `rho` and `delta` are
     as proved by the caller; `rho` pays for `most` common units, and there are more only within
     delta. `fixed`: the elements are not units but results of blocks, of which one is replaced.
-    `units` are the numbers of the units that there are scores of; all of them by default.
-    """
-    release = noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
-    return session._release(entry, replace(release, units=units))
+    `units` are the numbers of the units that there are scores of; all of them by default. Unlike
+    other laws' the noise scale is the caller's: the cost depends on how many scores move, which
+    only the caller's proof knows."""
+    scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
+    sigma = float(check_cost("sigma", sigma))
+    require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
+    release = Release(
+        "filter",
+        Mechanism.FRIENDLY_CORE,
+        scores,
+        sensitivity,
+        sigma,
+        rho,
+        lambda noise: scores + noise.rounded_gaussian(sigma, scores.shape) >= threshold,
+        delta,
+        public={"threshold": threshold, "bad": bad, "most": most, "fixed": fixed, "delta": delta},
+        units=units,
+    )
+    return session._release(entry, release)
 
 
 def unit_bernoulli(
@@ -131,6 +79,23 @@ def unit_bernoulli(
     `sensitivity` is the proved l1 distance of the vectors of probabilities, over the common
     units; `rho` and `delta` are as proved by the caller; `units` as in
     :func:`friendly_core_filter`.
-    """
-    release = bernoulli(numerators, denominator, sensitivity, rho, delta)
-    return session._release(entry, replace(release, units=units))
+
+    A coin is a uniform integer below the denominator, compared with the numerator: the chance of
+    a comparison with a uniform float would be off by up to 2^-53."""
+    numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
+    require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
+    denominator = int(denominator)
+    release = Release(
+        "bernoulli",
+        Mechanism.FRIENDLY_CORE,
+        np.clip(numerators / float(denominator), 0.0, 1.0),
+        sensitivity,
+        1.0,
+        rho,
+        lambda noise: noise.uniform_integers(denominator, numerators.shape) < numerators,
+        delta,
+        public={"delta": delta},
+        told=(sensitivity, 0.0),
+        units=units,
+    )
+    return session._release(entry, release)

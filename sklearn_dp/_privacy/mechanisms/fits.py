@@ -31,12 +31,9 @@ def release(plan: PrivacyPlan) -> Release:
 
 
 def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
-    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
-
-    A fit that spends no more than its plan costs what one release of that rho costs. With one use
-    only one of the plans is going to be made, and which one is decided by releases: so it has to
-    hold the dearest. With more, all of them are made, one each, and their costs add up.
-    """
+    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several):
+    each costs what one release of that rho costs. Which one is made is decided by releases, so one
+    use has to hold the dearest; with more, all of them are made, and their costs add up."""
     plans = [plan] if isinstance(plan, PrivacyPlan) else plan
     gaussian = all(each.gaussian for each in plans)
     return PlanEntry(

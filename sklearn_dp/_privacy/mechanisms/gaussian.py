@@ -27,19 +27,14 @@ from ._release import Release, check_cost, positive_sensitivity
 
 
 def sigma_of(sensitivity: Any, rho: float) -> Any:
-    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.
-
-    >>> sigma_of(1.0, 0.5) >= 1.0, round(sigma_of(3.0, 0.125), 9)
-    (True, 6.0)
-    """
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
     # Two operations, a root and a quotient: no more than two places in all.
     return round_up(sensitivity / math.sqrt(2 * rho))
 
 
 def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
-    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`. One
-    sensitivity for all entries, or one for each: a matrix, say, whose diagonal moves by more. `rho`
-    is the zCDP cost of the whole vector; `unit`, the length of a step, is for the report."""
+    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
+    `rho` is the cost of the whole vector, with one sensitivity, or one for each entry."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)
@@ -57,9 +52,8 @@ def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Releas
 
 
 def inner(value: Any, sensitivity: Any, epsilon: float, delta: float) -> Release:
-    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise. It
-    costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
-    the theorem about the step asks of this draw."""
+    """A draw of a step that has been paid for, (epsilon, delta)-DP, as the theorem about the step
+    asks, by the analytic formula for ideal Gaussian noise."""
     sensitivity = positive_sensitivity(sensitivity)
     # The product is off by half a place: 1e-15 is more than four.
     sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)

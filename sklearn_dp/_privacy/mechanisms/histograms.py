@@ -41,17 +41,12 @@ def sparse(
     rho: float,
     unit: float = 1.0,
 ) -> Release:
-    """Cells above a threshold; see :func:`sparse_histogram`.
+    """Cells above a threshold, as (cells, values) in order.
 
-    Distinct int64 `codes` in [0, n_candidates), in any order, with counts in grid steps that are
-    not negative; cells that are left out are empty. There are at most 2**20 cells, a public or
-    released number. Counts are integers, so the threshold, in grid steps, is as good as its floor:
-    the output holds the values of at least ``floor(threshold) + 1``. `sensitivity` is the l2
-    distance of the counts of neighbors, in grid steps; `unit`, the length of a step, is for the
-    report.
-
-    The output is (cells, values), in the order of the cells.
-    """
+    Distinct int64 `codes` in [0, n_candidates), at most 2**20, with exact counts in grid steps that
+    are not negative; other cells are empty. `n_candidates` and `threshold`, which is as good as its
+    floor, are public or released. `sensitivity` is the l2 distance of the counts of neighbors, of
+    all cells."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")
@@ -87,34 +82,20 @@ def sparse_histogram(
     codes: np.ndarray,
     counts: np.ndarray,
     *,
-    n_candidates: int,
-    threshold: float,
-    sensitivity: float,
-    unit: float = 1.0,
     rho: float | None = None,
+    **claimed: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release the cells, and their noisy counts, of a public histogram that exceed a threshold.
-
-    `codes` are the occupied cells, distinct int64 in [0, n_candidates), with their exact counts
-    in grid steps; `n_candidates` is that of all cells, at most 2**20, public or released.
-    `threshold`, in grid steps, is a function of released values. The other numbers are those of
-    :meth:`PrivacySession.gaussian`, for the vector of the counts of all cells. Cells come sorted.
-
-    Every cell gets noise, and those above the threshold are published: rho-zCDP, and exactly
-    sqrt(2 rho)-GDP. See the top of this module.
-    """
-    release = sparse(
-        codes, counts, n_candidates, threshold, sensitivity, session._cost(entry, rho), unit
-    )
+    """Release the cells, sorted, and their noisy counts, of a public histogram that exceed a
+    threshold, as :func:`sparse` says: rho-zCDP, and exactly sqrt(2 rho)-GDP."""
+    release = sparse(codes, counts, rho=session._cost(entry, rho), **claimed)
     cells, values = session._release(entry, release)
-    return cells.copy(), values * float(unit)
+    return cells.copy(), values * float(release.unit)
 
 
 def release_cells(
     session: Any, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release the cells that exceed a threshold, in units, and those that are shown anyway.
-    Numbers of cells, increasing, and noisy counts; see :func:`sparse_histogram`."""
+    """Release the cells that exceed a threshold, in units, and those shown anyway, with counts."""
     (cells, counts), claim = session._opened(sealed), sealed.claim
     n_hidden = sealed.n_cells - sealed.n_shown
     first = np.searchsorted(cells, n_hidden)

@@ -20,20 +20,14 @@ from ._release import Release, check_cost, positive_sensitivity
 
 
 def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
-    """Integers in grid steps, with rounded Laplace noise; see :meth:`PrivacySession.laplace`.
-
-    `sensitivity` is the l1 distance of the statistics of neighbors, in grid steps. The cost is less
-    than that of an arbitrary epsilon-DP mechanism. `unit`, the length of a step, is for the report.
-    """
+    """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`."""
     rho = accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon))
     drawn = _laplace("laplace", value, sensitivity, epsilon, rho)
     return replace(drawn, public={"unit": unit}, unit=unit)
 
 
 def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
-    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`. `own` goes
-    to the audit: one of the values is then the replaced element's own, which may be any other one,
-    and is left out of the l1 distance."""
+    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`."""
     check_cost("epsilon", epsilon)
     drawn = _laplace("inner_laplace", value, sensitivity, epsilon, 0.0)
     return replace(drawn, public={"own": own})

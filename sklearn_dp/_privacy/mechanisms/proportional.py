@@ -84,8 +84,7 @@ def _one_way(order: np.ndarray, log_w: float, excess: float, eta: float, d: int)
 
     Both are passed: for w close to 1 neither follows from the other without loss. The sum of the
     module's docstring over d eigenvalues of this size, for the worse of the two directions;
-    infinite where there is no bound.
-    """
+    infinite where there is no bound."""
     mean = np.square(np.expm1(log_w / 2)) / (2 * eta**2)
     worst = np.zeros(order.shape)
     for sign, shift in ((1, order * excess), (-1, (1 - order) * excess)):
@@ -115,8 +114,7 @@ def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool
 
 
 def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The smallest eta of a public grid, at most 1, that is enough, or None. `distance` is that of
-    the matrices of neighbors, from released values; delta is at most 1/4."""
+    """The smallest eta of a public grid that is enough for a released `distance`, or None."""
     low, high = _LEAST_ETA - 1, 0
     if not holds(distance, 1.0, d, rho, delta):
         return None
@@ -128,11 +126,7 @@ def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None
 
 
 def _eta(step: int) -> float:
-    """2**(step / 16), rounded up to a multiple of 2**-40.
-
-    >>> _eta(0), _eta(-16), 0.5 < _eta(-15) < 0.53
-    (1.0, 0.5, True)
-    """
+    """2**(step / 16), rounded up to a multiple of 2**-40."""
     return math.ldexp(math.ceil(math.ldexp(2.0 ** (step / _STEPS), _ETA_BITS)), -_ETA_BITS)
 
 
@@ -174,8 +168,7 @@ def draw(noise: NoiseSource, total: np.ndarray, count: int, bits: int, eta: floa
     least of its diagonal is then above 2^-33. For eta above 2^-15, entry (a, b) of M M^T given the
     rows of M above row a is a Gaussian, or the square of one and a constant; but for a probability
     below 2^-750 its density is below 2^250 (for an entry of M to be below 2^-800 has one of at most
-    2^-750), and the 2^-1074 to which the Gaussians are known move it by less than 2^-980.
-    """
+    2^-750), and the 2^-1074 to which the Gaussians are known move it by less than 2^-980."""
     d = len(total)
     root = _root((total << (2 * _ROOT_BITS - bits)) // count)
     fine = _fine_gaussians(noise, d)
@@ -235,12 +228,10 @@ def proportional_noise_psd(
 ) -> np.ndarray:
     """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
 
-    The matrix (d, d) is ``total / (count 2**bits)``, of Python integers, `bits` at most 512;
-    see the top of this module. `distance` is s with the proved
-    claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of
-    `distance`, `rho` and `delta`. The output is positive semidefinite but for rounding; its
-    mean is (1 + eta^2 d) times the matrix.
-    """
+    It is ``total / (count 2**bits)``, of Python integers, `bits` at most 512. `distance` is s with
+    the proved claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from
+    :func:`least_eta`. The output is positive semidefinite but for rounding; its mean is (1 + eta^2
+    d) times the matrix."""
     law = release(total, count, bits, distance, eta, rho, delta)
     output = session._release(entry, law)
     return output.astype(np.float64) * 2.0**-OUTPUT_BITS

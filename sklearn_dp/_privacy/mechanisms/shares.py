@@ -73,9 +73,8 @@ class ShareScale:
 
 
 def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
-    """Scale of the shares of which `n_shares` together are the noise of a release worth rho.
-    `sensitivity` is that of :meth:`PrivacySession.gaussian`, in steps of the statistic. The steps
-    of the result are so fine that a share is at least `LEAST_SHARE` of them."""
+    """Scale of the shares of which `n_shares` together are the noise of a release worth rho, in
+    steps so fine that a share is at least `LEAST_SHARE` of them."""
     if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
     sensitivity = positive_sensitivity(sensitivity)
@@ -100,13 +99,9 @@ def release(
     unit: Any,
     take_shares: Callable[[Any], Any],
 ) -> Release:
-    """A sum with noise in shares; see :func:`shared_gaussian`.
-
-    `total` is in fine steps and has the shares of `given` clients; without noise, in steps, for
-    None. `sensitivity` is in steps of the statistic, of length `unit`. `n_honest` shares nobody
-    else knows, besides that of the client whose data differ. ``take_shares(total)`` is the exact
-    sum for an audit, and `total` itself otherwise.
-    """
+    """A sum with noise in shares; see :func:`shared_gaussian`. `total` is in fine steps and has the
+    shares of `given` clients; without noise, in steps, for None. ``take_shares(total)`` is the
+    exact sum for an audit, and `total` itself otherwise."""
     sensitivity, total = positive_sensitivity(sensitivity), exact_integers(total)
     scale = share_scale(sensitivity, rho, n_honest)
     # Of n shares together, rounded up once more: the root and the product are two operations.
@@ -223,15 +218,12 @@ def shared_gaussian(
     """Release a sum over clients that gets its noise from them, in shares.
 
     `total` is with the shares of `given` clients, a public number, in fine steps (see
-    :func:`share_scale`); without noise, in steps, where `given` is None: the noise of
-    `n_honest` shares is then drawn here, in one. The other numbers are those of
-    `PrivacySession.gaussian`, in steps of the statistic. `n_honest` counts shares, besides that of
-    the client whose data differ, that nobody else knows; a RuntimeError if there are not more than
-    that in the sum.
+    :func:`share_scale`); where it is None, the noise of `n_honest` shares is drawn here. `n_honest`
+    counts shares, besides that of the client whose data differ, that nobody else knows; a
+    RuntimeError if there are not more than that in the sum.
 
-    sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each
-    use, for neighbors with the same clients: the proof is at the top of this module.
-    """
+    sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each use,
+    for neighbors with the same clients: the proof is at the top of this module."""
     if given is not None and given <= n_honest:
         raise RuntimeError(
             f"only {given} clients have added their share of the noise; "

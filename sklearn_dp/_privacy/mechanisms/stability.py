@@ -43,17 +43,13 @@ def stability(
     sensitivity: float = 1.0,
     cells: int = 1,
 ) -> Release:
-    """Cells far above one; see :func:`stability_histogram`.
+    """Cells far above one, as (codes, values) in order.
 
-    Distinct `codes` of the occupied cells, int64 or bytes. Bytes serve cells of many coordinates:
-    their order is public. `counts`, at least 1, are the numbers of units; every unit is in at most
-    `cells` cells, in each of them once. The cost is `rho` but for failures; `delta`, in (0, 1/2),
+    Distinct `codes` of the occupied cells, int64 or bytes (of a public order), with `counts` of
+    units, at least 1; every unit is in at most `cells` cells, once in each. `delta`, in (0, 1/2),
     is the chance that any cell which only one data set has is seen. `sensitivity` is the l2
     distance of the counts of neighbors in the cells of both: the root of `cells` where a unit is
-    added or removed, that of twice as many where it is replaced.
-
-    The output is (codes, values), in the order of the codes.
-    """
+    added or removed, that of twice as many where it is replaced."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
@@ -84,14 +80,7 @@ def stability(
 def stability_threshold(sigma: float, delta: float) -> int:
     """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta, or the next one.
 
-    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise.
-
-    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12
-    with 7.6e-8:
-
-    >>> stability_threshold(2.0, 1e-6)
-    12
-    """
+    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise."""
     # About the quantile, then upward until it holds: larger than needed is safe.
     low = 2 + max(0, math.floor(-sigma * float(ndtri(delta)) - 0.5))
     while gaussian_tail(sigma, low - 1) > delta:
@@ -100,35 +89,18 @@ def stability_threshold(sigma: float, delta: float) -> int:
 
 
 def stability_histogram(
-    session: Any,
-    entry: str,
-    codes: np.ndarray,
-    counts: np.ndarray,
-    *,
-    rho: float,
-    delta: float,
-    sensitivity: float = 1.0,
-    cells: int = 1,
+    session: Any, entry: str, codes: np.ndarray, counts: np.ndarray, **claimed: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one.
-
-    `codes` are the occupied cells, distinct int64 or bytes: nobody needs to know which could
-    be. A unit counts once in at most `cells` cells. `delta` is the chance that any cell of a
-    single unit is seen, `sensitivity` the l2 distance of the counts of neighbors: the root of
-    `cells`, or of twice as many where a unit is replaced.
-
-    (rho, delta)-zCDP: see the top of this module.
-    """
-    release = stability(codes, counts, rho, delta, sensitivity, cells)
-    codes, values = session._release(entry, release)
+    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one, as
+    :func:`stability` says: (rho, delta)-zCDP, see the top of this module."""
+    codes, values = session._release(entry, stability(codes, counts, **claimed))
     return codes.copy(), values.astype(np.float64)
 
 
 def release_names(
     session: Any, entry: str, sealed: SealedNames, *, rho: float, delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release cells far above one, by names that nobody could list: their names and noisy
-    counts; see :func:`stability_histogram`."""
+    """Release names, and noisy counts, of cells far above one; see :func:`stability_histogram`."""
     names, counts = session._opened(sealed)
     return stability_histogram(
         session,

@@ -1,21 +1,15 @@
-"""Mixtures through k-tuples [1]_: the means of random blocks of one half show where to cut.
+"""Mixtures through k-tuples (PrivatekGMM): the means of random blocks of one half show where to
+cut.
 
-1. Each unit tosses a fair coin: first half or second half.
-2. Each unit of the first half draws one of a public number of blocks. A non-private clusterer
-   labels the rows of each block, and the means of the k labels are the k-tuple of the block.
-3. The k-tuples are aggregated with privacy (`TupleStage`). A unit is in one
-   block, so it changes one tuple; the number of tuples is public.
-4. Where the tuples agree, the released centers label the rows of the second half; where they do
-   not, the k-means engine runs on the second half.
+Each unit tosses a fair coin for its half. Each unit of the first half draws one of a public number
+of blocks; a non-private clusterer labels the rows of each block, and the means of the k labels are
+its k-tuple. The tuples are aggregated with privacy (`TupleStage`): a unit changes one of them.
+Where they agree, the released centers label the rows of the second half, where the k-means engine
+runs if they do not. The components are then estimated on the second half, whose units have cost
+nothing so far: both halves spend the whole budget.
 
-The components are then estimated on the second half, whose units have cost nothing so far: both
-halves spend the whole budget, and each unit is in one of them.
-
-References
-----------
-.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021; PrivatekGMM, with the halves and blocks drawn unit
-   by unit, so that neighbors differ in one block or one row of the second half.
+Halves and blocks are drawn unit by unit, so that neighbors differ in one block or one row of the
+second half.
 """
 
 from functools import partial
@@ -42,14 +36,9 @@ _STARTS = 4  # seedings that the k-means of a block chooses from
 
 
 class LabelMeans(ClusterMixin, BaseEstimator):
-    """The mean of the rows of each label that a clusterer gives.
-
-    Attributes that clusterers call centers may be anything (a medoid, an exemplar); the mean of
-    the rows with a label is what the aggregation of tuples wants, and any clusterer has it.
-
-    `inner` is an estimator with ``labels_`` or ``predict`` after `fit`. Labels are 0 to
-    ``n_components - 1``; rows with others count for no mean.
-    """
+    """The mean of the rows of each label that a clusterer gives: the centers of clusterers may be
+    anything (a medoid). `inner` has ``labels_`` or ``predict`` after `fit`; rows with labels beyond
+    ``n_components - 1`` count for no mean."""
 
     def __init__(self, inner: Any, n_components: int) -> None:
         self.inner = inner
@@ -65,10 +54,7 @@ class LabelMeans(ClusterMixin, BaseEstimator):
 
 
 def inner_clusterer(n_components: int, n_features: int) -> Any:
-    """K-means, of the first principal components where there are more features.
-
-    Whatever it does is covered by the guarantee, as it sees one block only.
-    """
+    """K-means of a block, of the first principal components where there are more features."""
     # A named function, no lambda: estimators travel to worker processes by pickle.
     kmeans = KMeans(n_components, init=_start_block, n_init=1)
     if n_features <= n_components:
@@ -81,11 +67,7 @@ def _start_block(rows: np.ndarray, n_clusters: int, random_state: Any) -> np.nda
 
 
 def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage:
-    """Return the stage that plans the first half: a function of public facts.
-
-    `rho` and `delta` are the most that the aggregation of the tuples may cost. Its size is 0 where
-    the budget is too small for any number of blocks.
-    """
+    """The stage that plans the first half, of at most `rho` and `delta`; its size may be 0."""
     options = settings.options
     return TupleStage(
         rho, delta, settings.n_components, n_features, options.aggregator, options.n_tuples
@@ -100,11 +82,7 @@ def enough_rows(size: float, settings: Settings, stage: TupleStage) -> bool:
 
 
 def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
-    """Centers from the first half, rows of the second only.
-
-    The plan holds the entries of `stage`, and of the k-means engine under the prefix, which answers
-    where the tuples do not agree.
-    """
+    """Centers from the first half, or of the k-means engine, and rows of the second only."""
     session, domain = context.session, context.place.domain
     numbers = numbered(context.rows.table)
     tuples = _tuples(context, numbers, stage)
@@ -119,12 +97,8 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
 
 
 def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:
-    """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
-
-    As points, of length k d; NaN where a block has fewer than k rows or its fit failed. A unit
-    draws a block whichever half it is in: its draw then has nothing to do with the coins of other
-    units.
-    """
+    """The k-tuples, as points of length k d, one for each block of the first half; NaN where its
+    fit failed. A unit draws a block whichever half it is in, apart from all coins."""
     settings, table = context.settings, context.rows.table
     k, d = settings.n_components, table.n_features
     inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner

@@ -1,4 +1,4 @@
-"""GoodCenter as published [1]_, algorithm 2: ``center_method="paper"``.
+"""GoodCenter as published, algorithm 2: ``center_method="paper"``.
 
 1. Project to k = 46 log2(2 n / beta) dimensions by random signs.
 2. Draw up to 64 shifted grids of boxes of side 300 r sqrt(k); take the first whose fullest box
@@ -10,18 +10,10 @@
 5. Release a noisy average of what remains.
 
 Corrected: the logarithm of step 1 is to base 2, as the lemma on projections needs; the noise of
-step 5 is for the ball of step 4, which holds for any outcome of the earlier steps, not for a
-distance that is only likely.
+step 5 is for the ball of step 4, which holds for any outcome of the earlier steps.
 
-It has not been seen to win. For 3000 of 10,000 rows in a small ball at epsilon = 1
-(``doc/benchmarks/one_cluster.md``) the released radius is 1.10 of the planted one in 2 features and
-1.01 in 10, against 1.06 and 1.01 by default, in 6 and 12 times the seconds; and its boxes, whose
-side is thousands of r, hold the whole domain there, so that what it finds comes from the means that
-follow. Promises of that size need clusters thousands of times smaller than the domain.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
+It has not been seen to win (``doc/benchmarks/one_cluster.md``): its boxes, whose side is thousands
+of r, hold the whole domain, so that what it finds comes from the means that follow.
 """
 
 import math
@@ -44,10 +36,7 @@ _SAFE = 1 - 1e-9
 
 
 def paper_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`paper_center`: four equal shares of `rho`, as published.
-
-    A third of delta for each of the box, the axes and the number of members.
-    """
+    """Plan entries of :func:`paper_center`: equal shares of `rho`, and thirds of delta."""
     part, failure = rho / 4 * _SAFE, delta / 3 * _SAFE
     return (
         PlanEntry("partition", Mechanism.ABOVE_THRESHOLD, part, sensitivity="1 unit in a box"),
@@ -77,11 +66,8 @@ def paper_center(
     *,
     replace: bool = False,
 ) -> np.ndarray | None:
-    """Algorithm 2: projection, random boxes, a rotated box, noisy average; None when a step fails.
-
-    Of the rows the active ones count. `radius`, in steps, and `size`, of the points, are released;
-    `t` points are what a ball of the radius holds. `replace`: neighbors replace a row.
-    """
+    """Algorithm 2, of the active rows; None when a step fails. `radius`, in steps, and `size` are
+    released; `t` points are what a ball of the radius holds. `replace`: neighbors replace a row."""
     bound = max(size, 2.0)
     k = _dimensions(bound)
     # The side is one of A x, which is not divided by the root of k.
@@ -122,15 +108,11 @@ def _rotated_ball(
     bound: float,
     replace: bool,
 ) -> tuple[np.ndarray, float] | None:
-    """Center and radius of a ball about most members: heavy intervals on random axes.
+    """Center and radius of a ball about most members, by heavy intervals on random axes; or None.
 
     In a random basis a difference of norm r has coordinates of r sqrt(log(d n / beta) / d) or so,
-    by a factor sqrt(d) less than in the worst one; that is why the box is rotated. The members are
-    those of a box of the projection, so they are within 300 r sqrt(k) or so of each other.
-
-    The members are the rows `INSIDE` the box, and `bound` the released number of points, at least
-    2. None where some axis has no interval that stands out.
-    """
+    less than in the worst one. The members, `INSIDE` a box of the projection, are within 300 r
+    sqrt(k) or so of each other; `bound` is the released number of points, at least two."""
     d, k = rows.n_features, _dimensions(bound)
     axes = _random_basis(session, d)
     width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)
@@ -149,10 +131,6 @@ def _rotated_ball(
 
 
 def _random_basis(session: PrivacySession, d: int) -> np.ndarray:
-    """A uniformly random orthonormal basis, as rows.
-
-    Of a Gaussian matrix; the signs make the QR decomposition unique, without which the law would
-    not be uniform.
-    """
+    """A uniformly random orthonormal basis, as rows; the signs make the QR decomposition unique."""
     q, r = np.linalg.qr(ndtri(session.rng("basis").random((d, d))))
     return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T

@@ -1,14 +1,10 @@
 """An interior point of numbers on a line, from a solver of the 1-cluster problem.
 
-The reduction that shows why a private cluster needs a finite domain [1]_: whoever finds small
-clusters privately finds a number between the smallest and the largest privately, and that is
-known to be impossible on an infinite domain. It is also a way to a private median.
+The reduction that shows why a private cluster needs a finite domain (algorithm 3): an interior
+point cannot be found privately on an infinite one. It is also a way to a private median.
 
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016,
-   algorithm 3. RecConcave gives way to the exponential mechanism, which is better for as few
-   candidates as there are here.
+RecConcave gives way to the exponential mechanism, which is better for as few candidates as there
+are here.
 """
 
 import math
@@ -45,14 +41,10 @@ def int_point_entries(rho: float, delta: float, search: Search) -> tuple[PlanEnt
 def int_point(session: PrivacySession, rows: GridRows, n_points: int, search: Search) -> float:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    With n = n_points + m numbers, m of them left out at the ends, it is interior unless the
-    choice among the candidates, 129 at most, loses more than m / 2: with probability at least
-    95% for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
-
-    The plan has the entries of :func:`int_point_entries`. The numbers are the rows of a handle, in
-    steps. `n_points`, public, says how many of the middle numbers the cluster is looked for in; the
-    search is run for neighbors that replace (:func:`sklearn_dp._queries.interior.middle_rows`).
-    """
+    With n = n_points + m numbers it is interior unless the choice among the candidates, 129 at
+    most, loses more than m / 2: with probability at least 95% for m >= 4 log(129 / 0.05) / epsilon.
+    The search, among the public number `n_points` of the middle rows of a handle, is run for
+    neighbors that replace (:func:`sklearn_dp._queries.interior.middle_rows`)."""
     ball = fit_one_cluster(session, middle_rows(rows, n_points), max(1, n_points // 2), search)
     reach = max(math.ceil(math.sqrt(ball.square)), 1)
     # The ends of pieces of the ball, or all numbers in a small one: released, so they are public.

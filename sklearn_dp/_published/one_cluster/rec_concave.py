@@ -7,21 +7,14 @@
    interval with the best score if it leads by far. One of the two cuts holds the whole window.
 4. Choose among the ends of these intervals by the exponential mechanism.
 
-Each level takes the logarithm of the number of indices, so the loss grows with log* of it, but with
-large constants, and it beats the exponential mechanism on sets that nobody has. It is here because
-the published radius search is built on it.
-
-It has not been seen to win. As ``DPOneCluster(radius_method="rec_concave")`` for 3000 of 10,000
-rows in a small ball at epsilon = 1 it finds no radius at all, so the search starts from the whole
-domain, as ``center_method="clip"`` does at once: balls of 1.06 and 1.01 of the planted radius in 2
-and 10 features, the same as by default (``doc/benchmarks/one_cluster.md``). Where it does find
-something it is never better than the exponential mechanism
-(``tests/_aggregate/one_cluster/test_laws.py::test_rec_concave_on_a_million_candidates``).
+The loss grows with log* of the number of indices, but with large constants. The published radius
+search is built on it, and it has not been seen to win (``doc/benchmarks/one_cluster.md``,
+``tests/_aggregate/one_cluster/test_laws.py::test_rec_concave_on_a_million_candidates``).
 
 References
 ----------
-.. [1] A. Beimel, K. Nissim and U. Stemmer, "Private learning and sanitization: pure vs.
-   approximate differential privacy", RANDOM 2013.
+.. [1] A. Beimel, K. Nissim and U. Stemmer, "Private learning and sanitization: pure vs. approximate
+   differential privacy", RANDOM 2013.
 """
 
 import math
@@ -68,11 +61,8 @@ class RecConcave:
     lead_delta: float
 
     def index(self, scores: Sealed, promise: int, alpha: float = 0.5) -> int | None:
-        """Index of a score of at least about (1 - alpha) promise, or None.
-
-        None: no interval leads by far enough. The scores (m,) are quasi-concave for the answer to
-        be good. `promise`, public, is what the largest of them is hoped to reach.
-        """
+        """Index of a score of at least about (1 - alpha) promise, or None if no interval leads. The
+        scores (m,) are hoped to be quasi-concave, and to reach the public `promise`."""
         (size,) = scores.shape
         if size <= _BASE:
             return self._best(scores)
@@ -92,10 +82,7 @@ class RecConcave:
         return choose(self.session, self.entry, scores, epsilon=self.epsilon)
 
     def _heavy_interval(self, scores: Sealed, width: int, shift: int) -> range | None:
-        """The interval of a partition that holds the best score by a clear lead, or None.
-
-        The scores are padded; the first interval starts at minus `shift`.
-        """
+        """The interval of a partition, from minus `shift` on, with the leading score, or None."""
         starts = range(-shift, scores.shape[0], width)
         if len(starts) == 1:  # a single interval tells nothing
             return range(starts[0], starts[0] + width)

@@ -1,18 +1,13 @@
-"""Recursive private partition of a Gaussian mixture [1]_: terrific balls cut it into components.
+"""Recursive private partition of a Gaussian mixture (algorithm 3, RPGMP): terrific balls cut it
+into components.
 
-1. One row stands for each unit (:func:`..._queries.halves.unit_points`).
-2. A private coreset of these points is released: noisy counts of cells along principal axes, and
-   means of cells. Its heavy cells, and its k-means centers, are where balls may be centered.
-3. Nodes are split, the largest first, until there are k leaves or none can be split. A ball splits
-   a node, which is a set of points, into what is inside of it and what is outside.
-   :meth:`Recursion.split` makes these releases about it: where its points are, by a ball that holds
-   nearly all of them; a terrific ball of the whole space, the smallest ones first; and if there is
-   none and there are more features than components, the first k principal axes of the node about
-   its released center, and a terrific ball along them, the largest ones first. In the whole space
-   every terrific ball cuts between components; along the axes only one that is at least as large as
-   the widest component is sure to, and the largest ones are.
-4. k leaves are the parts, and the mean of the coreset in a leaf is its center. With fewer leaves,
-   centers of the coreset by k-means take their place, which costs nothing more.
+A private coreset of one point for each unit is released (:func:`..._queries.halves.unit_points`):
+its heavy cells, and its k-means centers, are where balls may be centered. Nodes, sets of points,
+are split, the largest first, until there are k leaves or none can be split. :meth:`Recursion.split`
+looks for a terrific ball of the whole space, the smallest ones first; and if there is none and
+there are more features than components, along the first k principal axes of the node, the largest
+ones first: only one that is at least as large as the widest component is sure to cut between
+components there. With fewer than k leaves, centers of the coreset take their place.
 
 What are released are the cuts, never which points are where; a row's part is a function of the cuts
 and of that row. The points of a node and those of its sibling are disjoint, and their sessions are
@@ -20,13 +15,9 @@ parts of the session of their parent. So a level of the tree costs what one node
 costs what the costliest of its chains from the root to a leaf does: at most k - 1 levels, each with
 plan entries of its own.
 
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 3 (RPGMP), with principal
-   components about the released center, with cuts in the empty region around a ball instead of
-   its loss, with at most k parts on all data, and with the cuts as its result: the published one
-   is the sets of rows, which are not private.
+Changed: principal components about the released center, cuts in the empty region around a ball
+instead of its loss, at most k parts on all data, and the cuts as the result: the published one is
+the sets of rows, which are not private.
 """
 
 from __future__ import annotations
@@ -83,10 +74,7 @@ _SEARCH = Search(center_method="clip")
 def partition_entries(
     rho: float, delta: float, settings: Settings, n_features: int, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `partition_parts`, at most `rho` and `delta` on a chain of nodes.
-
-    Of the coreset, and of k - 1 levels with equal shares.
-    """
+    """Plan entries of `partition_parts`: of the coreset, and of k - 1 levels with equal shares."""
     entries = [
         PlanEntry(
             prefix + name,
@@ -106,10 +94,7 @@ def partition_entries(
 
 
 def partition_parts(context: MixtureContext) -> Parts:
-    """Cut all rows into components; the plan holds `partition_entries`.
-
-    Where the tree has fewer than k leaves, nearest centers of the released coreset take its place.
-    """
+    """Cut all rows into components, or by nearest centers of the coreset if leaves are missing."""
     session, place, k = context.session, context.place, context.settings.n_components
     points = context.points()
     coreset, axes = _coreset(session, points, place, k, context.prefix)
@@ -157,12 +142,8 @@ def _coreset(
 def _candidates(
     session: PrivacySession, coreset: Coreset, axes: Axes, settings: Settings, points: GridRows
 ) -> np.ndarray:
-    """Where balls may be centered: heavy cells of the coreset, and its k-means centers.
-
-    Integers (m, d) in the ball of the points. Centers of k-means for 1, 2, ... k clusters are among
-    them: a ball about several components at once has its center between them, where no cell need be
-    heavy. The session gives the randomness of the k-means starts; nothing is released here.
-    """
+    """Where balls may be centered, as integers (m, d): heavy cells of the coreset, and its centers
+    by k-means for 1, 2, ... k clusters, as no cell need be heavy between components."""
     heavy = np.argsort(-coreset.weights[: coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
     candidates = [coreset.points[heavy]]
     candidates += [
@@ -175,11 +156,7 @@ def _candidates(
 def _leaf_centers(
     root: Node, n_leaves: int, coreset: Coreset, axes: Axes, points: GridRows
 ) -> np.ndarray:
-    """The mean of the coreset in each leaf, all of it released; without any, that of the rows.
-
-    Integers (n_leaves, d), only a start of the components, which are estimated about it: no budget
-    is spent on it.
-    """
+    """The mean of the coreset in each leaf (n_leaves, d), or of the rows: a start, at no cost."""
     places = in_ball(axes.lift(coreset.points), points.ball)
     labels = labels_of_points(places, points.ball, root.cuts())
     mass = np.bincount(labels, coreset.weights, minlength=n_leaves)
@@ -205,11 +182,8 @@ def _projects(settings: Settings, n_features: int) -> bool:
 def level_entries(
     rho: float, delta: float, settings: Settings, n_features: int, prefix: str, number: int
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of the nodes of one level, each of which may use all of them.
-
-    A node costs `rho` and `delta` at the most. The second ball costs as much as the first, whether
-    there is one or not. `prefix` is that of the partition; the root is on level 0.
-    """
+    """Plan entries of the nodes of one level, each of which may use all: `rho` and `delta` at the
+    most. The second ball costs as much as the first; the root is on level 0."""
     prefix = _level(prefix, number)
     place = one_cluster_entries(_PLACE_SHARE * rho, 0.0, _SEARCH, prefix + _PLACE)
     rest, balls = (1 - _PLACE_SHARE) * rho, [_FULL]
@@ -230,13 +204,10 @@ def level_entries(
 
 
 class Node:
-    """A part of the points; cut in two, or a leaf.
+    """A part of the points, cut in two, or a leaf, without view, ball or children.
 
-    The releases about its points go through the session; `size` is their released number, `depth`
-    the number of cuts above it. `number` is that of the node: parts hold the number of the node
-    that each of their points is in; the root makes the iterator of them. A leaf has no view, ball
-    or children; the children of others are inside and outside.
-    """
+    Its releases go through the session; `size` is released, `depth` the number of cuts above it.
+    Parts hold the `number` of the node that each of their points is in."""
 
     def __init__(
         self,
@@ -253,10 +224,7 @@ class Node:
         self.children: tuple[Node, ...] = ()
 
     def cut(self, points: GridRows, view: View, ball: TerrificBall) -> None:
-        """Split by a released ball.
-
-        The two parts of the session are about disjoint sets of units: see :mod:`..._queries.nodes`.
-        """
+        """Split by a released ball, into disjoint sets of units: see :mod:`..._queries.nodes`."""
         self.view, self.ball = view, ball
         self.children = tuple(
             Node(self.session.part(label), size, self.depth + 1, self._numbers)
@@ -291,12 +259,8 @@ class Recursion:
     prefix: str
 
     def grow(self, root: Node) -> None:
-        """Split the largest nodes first, until there are k of them or none can be split.
-
-        Largest by released sizes: the order of splits tells nothing that is not released. A node
-        at depth k - 1 has no plan entries left. On worst-case data both children could be split
-        for ever; the count of leaves ends that.
-        """
+        """Split the largest nodes, by released sizes, until there are k or none can be split. On
+        worst-case data both children could be split for ever; the count of leaves ends that."""
         k, open_, n_leaves = self.settings.n_components, [root], 1
         while open_ and n_leaves < k:
             node = max(open_, key=lambda each: each.size)
@@ -306,11 +270,7 @@ class Recursion:
                 open_ += node.children
 
     def split(self, node: Node) -> bool:
-        """Look for a terrific ball, in the whole space and in the projection; whether there is one.
-
-        Which releases are made depends on earlier ones: the projection is paid for if no ball of
-        the whole space has been released.
-        """
+        """Look for a terrific ball, in the whole space, and if there is none, in the projection."""
         prefix = _level(self.prefix, node.depth)
         whole = View(np.zeros(self.points.n_features), self.points.limit)
         points = viewed(self.points, node.number, whole)
@@ -335,11 +295,8 @@ class Recursion:
         return True
 
     def find(self, node: Node, view: View, prefix: str, *, largest: bool) -> TerrificBall | None:
-        """A terrific ball of the node in some coordinates, those of the view, or None.
-
-        The limit of the view is the largest radius; the smallest is 2**(-0.4 * 13) of it, a 37th.
-        `largest`: large balls are preferred.
-        """
+        """A terrific ball of the node in the coordinates of the view, or None: of radii up to its
+        limit, down to 2**(-0.4 * 13) of it, a 37th. `largest`: large balls are preferred."""
         options = self.settings.options
         rows = viewed(self.points, node.number, view)
         common = (node.session, prefix, rows, self.target)

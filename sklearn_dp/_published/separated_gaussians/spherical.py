@@ -1,24 +1,17 @@
-"""The bounded spherical case of a mixture [1]_: principal components, then one ball after another.
+"""The bounded spherical case of a mixture (algorithm 1, PEGME): principal components, then one ball
+after another.
 
-1. A fair coin of each unit makes two halves. One row stands for each unit.
-2. The first half shows the first k principal axes (:func:`top_axes`), at the cost of the whole
-   budget: no unit of it is looked at again.
-3. The second half is projected onto them. k times a small ball with half of the points of an
-   average component is located among the points that are left, and what is near it is taken away.
-4. A row of the second half belongs to the first such ball that it is near, or else to the
-   nearest. Where a ball was not found, the k-means engine runs on the second half instead.
+A fair coin of each unit makes two halves. The first half shows the first k principal axes
+(:func:`top_axes`), at the cost of the whole budget. The second half is projected onto them; k times
+a small ball with half of the points of an average component is located among the points that are
+left, and what is near it is taken away. A row belongs to the first such ball that it is near, or
+else to the nearest. Where a ball was not found, the k-means engine runs instead.
 
-The k searches of step 3 add up, as each of them reads all the points: that points near earlier
-balls are left out is no parallel composition, because where those balls are depends on all.
+The k searches add up, as each of them reads all the points: that points near earlier balls are left
+out is no parallel composition, because where those balls are depends on all.
 
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 1 (PEGME), always with k
-   balls, with halves that are drawn unit by unit, and with each row in one ball only. (The
-   published loop ends when no point is left, which tells how many there were; its balls may
-   overlap, and a row then counts in several components.) Where that algorithm would give up, a
-   private coreset of the second half answers.
+Changed: always k balls (the published loop ends when no point is left, which tells how many there
+were), halves that are drawn unit by unit, and each row in one ball only.
 """
 
 import dataclasses
@@ -48,11 +41,8 @@ _SEARCH = Search()
 def spherical_entries(
     rho: float, delta: float, total: float, settings: Settings, n_features: int, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `spherical_parts`, with at most `rho` and `delta` spent on the second half.
-
-    Those of the two halves are on different paths, of which the plan counts the costlier one.
-    `total` is the rho of the first half, which is used for nothing else.
-    """
+    """Plan entries of `spherical_parts`, on paths: `total` for the first half, `rho` for the
+    second."""
     k, entries = settings.n_components, []
     if n_features > k:
         entries.append(
@@ -105,12 +95,8 @@ def spherical_parts(context: MixtureContext) -> Parts:
 
 
 def _balls(context: MixtureContext, rows: GridRows) -> list[Ball]:
-    """k balls, each among the points that are near none of those before; always k of them.
-
-    The context is that of the second half. The rows are coordinates of one point for each unit, of
-    both halves; those of the second are `ACTIVE`. A search that fails gives a ball, too, with a
-    status that says so: the number of searches is public.
-    """
+    """k balls of the second half, each among the points that are near none of those before. A
+    search that fails gives a ball, too, with a status: the number of searches is public."""
     balls = []
     k = context.settings.n_components
     # Half of an average component of one half of the units, from the released size.
@@ -149,18 +135,14 @@ def top_axes(
     k: int,
     origin: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The first k principal axes of some points about a released origin.
-
-    Orthonormal columns (d, k) but for rounding, in steps of 2**-20. The entry pays for the second
-    moment, with all that it has left. There is one row for each unit; those count that the parts
-    name `ACTIVE`, or all: a function of each row and of releases.
+    """The first k principal axes (d, k) of some points about a released integer `origin`, in steps
+    of 2**-20, by all that the entry has left. There is one row for each unit; `ACTIVE` ones count,
+    or all.
 
     Points farther from the origin than the radius (released, in steps) are clipped to it. Adding or
     removing a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
-    |x x^T|_F = |x|**2; `second_moment` claims that much. `origin` (d,), integers, is released; that
-    of the rows by default. The paper takes the moment of points that lie in a ball about a released
-    center without moving that center to the origin, which has no such bound.
-    """
+    |x x^T|_F = |x|**2; `second_moment` claims that much. The paper's moment of points in a ball
+    about a released center that is not moved to the origin has no such bound."""
     chosen, rho = chosen_points(rows, origin), session.remaining(entry)
     moment = second_moment(session, entry, chosen, radius, rho)
     rows.table.apply(Dropped((CHOSEN,)))

@@ -1,33 +1,21 @@
-"""Terrific balls: full inside, empty around, and not alone in the world [1]_.
+"""Terrific balls: full inside, empty around, and not alone in the world (Kamath et al., algorithm 2
+and lemma 5.7, with the corrections named below).
 
 A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
-next to none are within c r of its center but outside of it, and at least about t are farther
-away. So its border does not cut a cluster, and cutting there isolates some.
+next to none are within c r of its center but outside of it, and at least about t are farther away.
+So its border does not cut a cluster, and cutting there isolates some.
 
-The way that is recommended, "joint" ball and radius (:func:`joint_ball`):
+The way that is recommended, "joint" ball and radius (:func:`joint_ball`), scores every released
+candidate center with every public radius (:class:`.BallScores`), chooses one pair by the
+exponential mechanism (the score has sensitivity one), and accepts the ball if released counts of
+the points inside, around and outside look terrific.
 
-1. Score every released candidate center with every public radius (:class:`.BallScores`).
-2. Choose one pair by the exponential mechanism. The score has sensitivity one.
-3. Release noisy counts of the points inside, around and outside of the chosen ball.
-4. Accept the ball if these counts look terrific, which is post-processing.
-
-The published way is by balls about data points, in three releases (:func:`points_ball`):
-
-1. :func:`terrific_radius` scans radii by AboveThreshold for one at which the average of the t best
-   scores of balls about data points is high.
-2. The fullest box of a random grid, and means of the points in balls about it, lead to a released
-   point near such a ball.
-3. AboveThreshold tests the ball about the released point.
-
-`DPGaussianMixture` has it as ``PartitionOptions(balls="points")``, whose docstring says with
-figures that the joint way has always done better: the scan needs slacks of 16 log(...) / epsilon
-points, and step 1 compares all pairs of a sample.
-
-References
-----------
-.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
-   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 2 and lemma 5.7, with the
-   corrections named below.
+The published way is by balls about data points (:func:`points_ball`): :func:`terrific_radius` scans
+radii by AboveThreshold for one at which the average of the t best scores of balls about data points
+is high; the fullest box of a random grid, and means of the points in balls about it, lead to a
+released point near such a ball; AboveThreshold tests the ball about it. `DPGaussianMixture` has it
+as ``PartitionOptions(balls="points")``, whose docstring says with figures that the joint way has
+always done better.
 """
 
 import math
@@ -93,16 +81,13 @@ def joint_ball(
     largest: bool,
     radii: np.ndarray,
 ) -> TerrificBall | None:
-    """A terrific ball about one of some released candidates, or None.
+    """A terrific ball about one of some released candidates (m, q), or None, of the points that are
+    `ACTIVE`, a function of each and of releases, one for each unit.
 
-    The plan holds `joint_entries`. There is one row for each unit; the points of the node are
-    `ACTIVE`, a function of each and of releases. `t` is public or released; `ratio` is c, above 1.
-    The centers (m, q), integers, and the radii (r,), increasing, in steps, are released. `largest`:
-    larger balls are preferred, slightly, among those that look alike.
-
-    The radius of the ball is the root of c times the chosen one: the cut goes through the middle of
-    the empty region, where the published one is at its inner edge and throws the region away.
-    """
+    `t` is public or released; `ratio` is c, above 1. `largest`: larger balls are preferred,
+    slightly. The radius of the ball is the root of c times the chosen one: the cut goes through the
+    middle of the empty region, where the published one is at its inner edge and throws the region
+    away."""
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
     epsilon = exponential_epsilon(session.remaining(prefix + "ball"))
     rho = session.remaining(prefix + "counts")
@@ -121,16 +106,12 @@ def joint_ball(
 
 
 def _terrific(counts: np.ndarray, t: int, ratio: float, q: int, sd: float) -> bool:
-    """True if both sides are full and the surroundings nearly empty, from noisy counts.
+    """True if both sides are full and the surroundings nearly empty, by counts (3,) with noise
+    `sd`.
 
     A uniform density has about c^q - 1 times as many points around a ball as in it, so in low
     dimension fewer are allowed: what has one mode must not pass. The surroundings get a margin of
-    two standard deviations of the noise, and a side must be ten of them, so that noise alone
-    hardly ever passes.
-
-    The counts (3,) are inside, around, outside, with noise of standard deviation `sd`; q is the
-    dimension.
-    """
+    two standard deviations, and a side must be ten of them."""
     inside, around, outside = counts
     smaller = min(inside, outside)
     share = min(_MOST_EMPTY, (ratio**q - 1) / 4)
@@ -144,13 +125,7 @@ def scan_radii(least: float, most: float, largest: bool) -> np.ndarray:
     """Radii least 2^j up to `most`, in the order of the scan; none if least > most.
 
     All of them are scanned: no binary search is possible, since a terrific ball of a large radius
-    says nothing about smaller ones.
-
-    >>> scan_radii(1.0, 10.0, largest=False)
-    array([ 1.,  2.,  4.,  8., 10.])
-    >>> scan_radii(1.0, 10.0, largest=True)
-    array([10.,  8.,  4.,  2.,  1.])
-    """
+    says nothing about smaller ones."""
     if least > most:
         return np.empty(0)
     steps = math.ceil(math.log2(most / least)) if most > least else 0
@@ -171,17 +146,14 @@ def terrific_radius(
     epsilon: float,
     coins: Coins | None = None,
 ) -> float | None:
-    """TerrificRadius: a radius at which some ball about a data point is terrific, or None.
+    """TerrificRadius: a radius at which some ball about a data point is terrific, or None, for
+    epsilon.
 
-    The entry pays epsilon-DP, whatever the outcome is. The numbers
-    `t`, and `least` and `most`, in steps, are public or released; `ratio` is c. `largest`: the scan
-    starts from the largest radius. With `coins`, of the points in a sample.
-
+    The numbers `t`, and `least` and `most`, in steps, are public or released; `ratio` is c.
+    `largest`: the scan starts from the largest radius. With `coins`, of the points in a sample.
     Algorithm 2 of the paper, with missing scores counted as 0 where there are fewer than t points
-    (sensitivity 2 for adding and removing, too). If a radius is returned, then with probability
-    0.9 some ball is terrific but for twice the slack; where that says nothing, as twice the slack
-    is more than t, none is looked for.
-    """
+    (sensitivity 2 for adding and removing, too). With probability 0.9 some ball is terrific but for
+    twice the slack; where that is more than t, none is looked for."""
     radii = scan_radii(max(least, 1.0), most, largest)
     slack = 16 / epsilon * (math.log(max(len(radii), 1)) + math.log(2 / _BETA))
     if not len(radii) or slack > t / 2:
@@ -221,15 +193,10 @@ def points_ball(
 ) -> TerrificBall | None:
     """PTerrificBall as published: radius, a point nearby, test; with `points_entries` in the plan.
 
-    There is one row for each unit; the points of the node are `ACTIVE`, a function of each and of
-    releases. `t` is public or released; `ratio` is c, above 1. `largest`: the scan of radii, from
-    `least` to `most`, in steps and released, starts from the largest. `size` is the released number
-    of points.
-
-    The test asks for a ball (1 + c / 10) as large about a released point (about a data point it
-    would have no bounded sensitivity) that is terrific for the root of c, since the balls about
-    data points that were scored are terrific for c but have other centers.
-    """
+    Parameters as in :func:`terrific_radius`; `size` is the released number of points. The test asks
+    for a ball (1 + c / 10) as large about a released point (about a data point it would have no
+    bounded sensitivity) that is terrific for the root of c, since the balls about data points that
+    were scored are terrific for c but have other centers."""
     coins, count = None, t
     if size > _SAMPLE:
         # Each point is in the sample by a coin of its own, at a released rate: a neighbor
@@ -258,11 +225,7 @@ def points_ball(
 
 
 def _near(session: PrivacySession, prefix: str, rows: GridRows, radius: float) -> np.ndarray | None:
-    """A released point near many points: the fullest box, then means of the points in balls.
-
-    Boxes are made for the radius, which is released, and all means but the first are of balls of
-    it. None: no box stands out.
-    """
+    """A released point near many, or None: the fullest box, then means of points in balls."""
     region = heavy_box(session, prefix, rows, radius)
     if region is None:
         return None
@@ -282,11 +245,8 @@ def _tested(
     center: np.ndarray,
     radius: float,
 ) -> TerrificBall | None:
-    """The ball of a radius about a center, both released, if it passes the test, or None.
-
-    `ratio` is c of this test. No counts are released, so t, which the test has promised, stands for
-    both sizes.
-    """
+    """The ball of a radius about a center, both released, if it passes the test for a `ratio`. No
+    counts are released, so t, which the test has promised, stands for both sizes."""
     epsilon = pure_dp_epsilon(session.remaining(entry))
     near, wide = np.floor(np.square([[radius], [ratio * radius]]))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from k_tuple_tools import rich_session, step_of
+from k_tuple_tools import step_of
 from scipy import stats
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.k_averages import (
@@ -15,7 +15,6 @@ from sklearn_dp._queries.k_averages import (
     box_means,
     extremes,
     interior_point,
-    k_averages,
     qualities,
 )
 
@@ -184,23 +183,6 @@ def tuples_of(rng, t, spread, k=2, d=2):
     centers = np.rint(2.0**22 * np.stack([np.cos(angles), np.sin(angles)], axis=1))
     tuples = np.rint(centers + spread * rng.normal(size=(t, k, d)))
     return np.stack([rng.permutation(each) for each in tuples]), centers
-
-
-@pytest.mark.slow
-def test_joint_averages_are_less_noisy():
-    """5.6: the Gaussian part gains the root of k."""
-    rng = np.random.default_rng(7)
-    tuples, _ = tuples_of(rng, 4000, 1000.0, k=4)
-    scales = []
-    for joint in (True, False):
-        with trace(Trace()) as recording:
-            session = rich_session()
-            step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
-            given = session, step, tuples, tuples[0], 2**23, 3.0, 2**10
-            k_averages(*given, epsilon=50.0, delta=1e-6, beta=0.05, joint=joint)
-        (event,) = [e for e in recording.events if e.kind == "inner_gaussian"]
-        scales.append(float(np.max(event.scale)))
-    assert scales[1] / scales[0] == pytest.approx(2.0)
 
 
 def runs_of_the_acceptance_list(t, runs):
