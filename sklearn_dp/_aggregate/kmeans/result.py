@@ -90,7 +90,7 @@ class _Trouble(NamedTuple):
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
         size = signs.size if self.figure == "about" else None
-        action = advice(times, budget, size, "rows", *other)
+        action = advice(times, budget, size, *other)
         return Message(self.code, self.text, (), action, self.severity)
 
 
@@ -301,7 +301,7 @@ class EngineResult:
         return replace(self, choice=choice, status=Status([*self.status, *choice.told()]))
 
     def bounded(
-        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float
+        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float, unit: str
     ) -> Self:
         """With what a released bound of the rows leaves open; the same for a public one."""
         if norms is None:
@@ -309,7 +309,7 @@ class EngineResult:
         beyond, status = upper_bound_outside(norms, domain.radius, size, size_sd), self.status
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
-            status = clipped_in_words(status, norms, domain.radius, inertia)
+            status = clipped_in_words(status, norms, domain.radius, inertia, unit)
         clips = status != self.status or NO_BOUND in status
         if self.quality is not None and not status:  # which column has the tail is not known
             inertia = self.quality.inertia + self.quality.inertia_sd
@@ -392,7 +392,7 @@ def build_result(
 
 
 def _signs(
-    facts: SizedFacts,
+    facts: Context,
     final: LloydState,
     points: np.ndarray,
     n_leaves: int | None,
@@ -418,6 +418,7 @@ def _signs(
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
     lost = quality.total < TUNING.certain_count_sd * quality.total_sd
+    unit = facts.session.plan.unit
     return replace(
         signs,
         loss=loss / max(quality.inertia, quality.inertia_sd),
@@ -427,7 +428,7 @@ def _signs(
         uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
-        missed=missed_in_words(quality, facts.size.n, light, measurement.uncovered),
+        missed=missed_in_words(quality, facts.size.n, light, unit, measurement.uncovered),
     )
 
 
