@@ -26,8 +26,9 @@ def domain_of(bounds: Any, n_features: int) -> Any:
         )
     if not pair or len(bounds) != 2:
         raise TypeError(
-            "bounds must be None, a positive radius, or a pair (low, high) of numbers or of "
-            "arrays with one number for each column."
+            "bounds must be None, a positive radius, a pair (low, high) of numbers or of arrays "
+            'with one number for each column, or a dict such as {"age": (0, 120)} with a pair for '
+            "each column of a data frame."
         )
     low, high = bounds
     return _box(low, high, n_features)

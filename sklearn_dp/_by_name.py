@@ -3,7 +3,7 @@
 What comes here is a parameter, such as bounds, and never the table of a fit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._columns import places_of
@@ -13,10 +13,11 @@ from ._door import frame_of
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     """Put values for columns, given in `name`, in the order of the columns' names.
 
-    The columns of a data frame, or the entries of a Series, have texts for labels; or those of a
-    pair. Other names, or none of `X` (`names` is None), are an error. Without labels, positions
-    decide.
+    The columns of a data frame, or the entries of a Series or dict, have texts for labels; or those
+    of a pair, which may be a dict of pairs. Other names, or none of `X` (`names` is None), are an
+    error. Without labels, positions decide.
     """
+    values = _in_sides(values)
     if isinstance(values, tuple | list) and len(values) == 2:
         return tuple(by_name(side, names, name) for side in values)
     frame = frame_of(values)
@@ -29,6 +30,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     if names is None:
         return values
     places = places_of(labels, names, name)
+    if places is None and labels and isinstance(values, Mapping):
+        places = list(range(len(labels)))
     return values if places is None else take(places)
 
 
@@ -40,6 +43,7 @@ def in_one_order(values: Any, name: str) -> Any:
 
 def names_in(values: Any) -> list[str] | None:
     """The names of columns in what is given for columns, or in the first of a pair that has any."""
+    values = _in_sides(values)
     for side in values if isinstance(values, tuple | list) and len(values) == 2 else (values,):
         frame = frame_of(side)
         labels = _labels(side)[0] if frame is None else frame.labels
@@ -58,8 +62,21 @@ def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
     return matrix if places is None else take(places)
 
 
+def _in_sides(values: Any) -> Any:
+    """The pair of all first and all second entries of a dict of pairs, such as (low, high)."""
+    if not isinstance(values, Mapping) or not values:
+        return values
+    if not all(isinstance(each, tuple | list) and len(each) == 2 for each in values.values()):
+        return values
+    return tuple({label: each[side] for label, each in values.items()} for side in (0, 1))
+
+
 def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
-    """Those of the entries of a Series, or of the rows of a data frame, and how to take some."""
+    """Those of the entries of a Series or dict, or of the rows of a data frame, and how to take
+    some."""
+    if isinstance(values, Mapping) and all(isinstance(label, str) for label in values):
+        entries = list(values.values())
+        return list(values), lambda places: [entries[place] for place in places]
     if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
         return [], list
     return list(values.index), lambda places: values.iloc[places]

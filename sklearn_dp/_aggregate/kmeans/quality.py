@@ -220,8 +220,8 @@ def missed_in_words(
         )
     elif lost[1] > TUNING.far_part * (near - lost[1]):
         remark = (
-            f"some rows are about {plain(lost[0])} or more from the overall center, more than twice "
-            "as far as any cluster reaches"
+            f"some rows are about {plain(lost[0])} or more from the overall center, more than "
+            "twice as far as any cluster reaches"
         )
     else:
         return None
