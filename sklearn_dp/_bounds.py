@@ -60,14 +60,12 @@ def _box(low: Any, high: Any, n_features: int) -> Domain:
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError("bounds: low and high must be finite.")
     if (low > high).any():
-        raise ValueError(
-            "bounds: low must not exceed high. For several columns, give all lower ends, then "
-            "all upper ends: (lows, highs)."
-        )
+        several = " Give all lower ends, then all upper ends: (lows, highs)." * (n_features > 1)
+        raise ValueError(f"bounds: low must not exceed high.{several}")
     if np.abs([low, high]).max(initial=0.0) > LARGEST or not reach(low, high) <= LARGEST:
         raise ValueError(f"bounds: no entry or width may exceed {LARGEST:g}.")
     if reach(low, high) < SMALLEST:
-        raise ValueError(f"bounds: the box must be at least {SMALLEST:g} wide.")
+        raise ValueError(f"bounds: low and high must differ by at least {SMALLEST:g}.")
     return Domain.within(low, high)
 
 
