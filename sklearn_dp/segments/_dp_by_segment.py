@@ -40,7 +40,7 @@ from ._shrinkage import CommonStart, share_centers, share_covariances, share_mea
 
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
-_NO_ROWS = "check that keys equal the values: dates in a key do not, unless they are text"
+_NO_ROWS = "check that the keys of the rows are among the values; dates must be text in both"
 _SURE = 1.645  # standard deviations: above `min_size` with 95% confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
@@ -389,14 +389,18 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             raise ValueError(
                 "by: fit takes the key of each row; name a column in DPBySegment(by=...)"
             )
-        if (by is not None) and (self.by is not None or self.values is None):
+        if by is not None and self.by is not None:
             raise ValueError(
-                "by: pass either the key of each row here, with values in DPBySegment, or the "
-                "column of the key in DPBySegment(by=...)."
+                "by: DPBySegment(by=...) names the key already. Leave out one of them."
+            )
+        if by is not None and self.values is None:
+            raise ValueError(
+                "values must list the keys of the segments: DPBySegment(values=[...])."
             )
         if by is None and self.by is None and self.values is not None:
             raise ValueError(
-                "by must hold the key of each row, or name its column, if values are given."
+                "by must be given: pass the key of each row to fit, or name the column of the key "
+                "in DPBySegment(by=...)."
             )
 
     def _fit(self, X, units, session, progress):
