@@ -13,9 +13,9 @@ from ._door import frame_of
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     """Put values for columns, given in `name`, in the order of the columns' names.
 
-    The columns of a data frame, or the entries of a Series or dict, have texts for labels; or those
-    of a pair, which may be a dict of pairs. Other names, or none of `X` (`names` is None), are an
-    error. Without labels, positions decide.
+    The columns of a data frame, or the entries of a Series, have texts for labels; or those of a
+    pair, or of a dict of pairs, which becomes a pair. Other names, or none of `X` (`names` is
+    None), are an error. Without labels, positions decide.
     """
     values = _in_sides(values)
     if isinstance(values, tuple | list) and len(values) == 2:
@@ -30,8 +30,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     if names is None:
         return values
     places = places_of(labels, names, name)
-    if places is None and labels and isinstance(values, Mapping):
-        places = list(range(len(labels)))
+    if places is None and isinstance(values, _Side):
+        return list(values.values())
     return values if places is None else take(places)
 
 
@@ -62,19 +62,23 @@ def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
     return matrix if places is None else take(places)
 
 
+class _Side(dict[str, Any]):
+    """One end of each named column."""
+
+
 def _in_sides(values: Any) -> Any:
     """The pair of all first and all second entries of a dict of pairs, such as (low, high)."""
-    if not isinstance(values, Mapping) or not values:
+    pairs = list(values.values()) if isinstance(values, Mapping) else []
+    if not pairs or not all(isinstance(each, tuple | list) and len(each) == 2 for each in pairs):
         return values
-    if not all(isinstance(each, tuple | list) and len(each) == 2 for each in values.values()):
+    if not all(isinstance(label, str) for label in values):
         return values
-    return tuple({label: each[side] for label, each in values.items()} for side in (0, 1))
+    return tuple(_Side(zip(values, side, strict=True)) for side in zip(*pairs, strict=True))
 
 
 def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
-    """Those of the entries of a Series or dict, or of the rows of a data frame, and how to take
-    some."""
-    if isinstance(values, Mapping) and all(isinstance(label, str) for label in values):
+    """Those of the entries of a Series, or of the rows of a data frame, and how to take some."""
+    if isinstance(values, _Side):
         entries = list(values.values())
         return list(values), lambda places: [entries[place] for place in places]
     if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
