@@ -175,7 +175,7 @@ class DPQuantiles(StandardErrors, BaseWeighted):
     def _judged(self, result: Quantiles, budget: Budget) -> Status:
         """Return the messages about columns that cannot be used."""
         if result.too_few > 1:
-            text = "too few rows for this budget: the ranks are mostly noise"
+            text = f"too few {budget.units} for this budget: the ranks are mostly noise"
             size = result.size if is_known(result.size, result.size_sd) else None
             action = advice(result.too_few, budget, size)
             return Status([Message("few_rows", text, (), action, "all")])

@@ -78,7 +78,7 @@ class _Trouble(NamedTuple):
     """A problem of the answer, and remedies other than less noise."""
 
     code: Code
-    text: str
+    text: str  # "{units}" in it are rows or groups
     other: tuple[str, ...] = (_FEWER,)
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
     severity: Severity = "all"
@@ -91,10 +91,11 @@ class _Trouble(NamedTuple):
         times = math.inf if times <= 1 or self.figure == "none" else times
         size = signs.size if self.figure == "about" else None
         action = advice(times, budget, size, *other)
-        return Message(self.code, self.text, (), action, self.severity)
+        text = self.text.replace("{units}", budget.units)
+        return Message(self.code, text, (), action, self.severity)
 
 
-_FEW_ROWS = _Trouble("few_rows", "too few rows for this budget: the centers are mostly noise")
+_FEW_ROWS = _Trouble("few_rows", "too few {units} for this budget: the centers are mostly noise")
 _NARROW = _Trouble(
     "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
 )
@@ -122,7 +123,7 @@ def _trouble_of_points(signs: Diagnostics) -> _Trouble | None:
         return _Trouble("no_structure", text)
     doubtful = signs.noise > TUNING.points_noise or n_leaves < 2 * signs.n_clusters
     if signs.signal < TUNING.useless_signal or (faint and doubtful):
-        text = "too few rows for this budget: the points are mostly noise"
+        text = "too few {units} for this budget: the points are mostly noise"
         return _Trouble("few_rows", text)
     if n_leaves < signs.n_clusters:
         text = f"fewer points than n_clusters were released: {n_leaves}"
@@ -195,8 +196,8 @@ def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
         return _empty("missing_clusters", "clusters may be missing", signs)
     if shown and faint and partial and signs.loss > TUNING.doubtful_loss:
         text = (
-            "some clusters may be missing: with so few rows, the centers explain only part of the "
-            "spread"
+            "some clusters may be missing: with so few {units}, the centers explain only part of "
+            "the spread"
         )
         return _Trouble("missing_clusters", text, severity="part")
     return None

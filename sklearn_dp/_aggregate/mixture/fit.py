@@ -311,8 +311,8 @@ def _status(
         share = plain(100 * weights[lost].sum() / weights.sum())
         hidden = f"components too noisy to use: {which} ({share}% of the weight)"
         severity = extent(int(lost.sum()), len(lost))
-        text = f"too few rows for this budget: {hidden}"
-        action = "use fewer components, more rows or a larger epsilon"
+        text = f"too few {budget.units} for this budget: {hidden}"
+        action = f"use fewer components, more {budget.units} or a larger epsilon"
         return Status([Message("few_rows", text, (), action, severity)])
     found = [e.told("a component", budget, sum(weights.tolist())) for e in ends]
     # What hides a component comes first.
