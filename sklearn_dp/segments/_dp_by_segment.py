@@ -428,7 +428,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             share_means(list(fits.values()))
         if pooled is not None:
             _SHARED[self._pools()](list(fits.values()), self.pooled_)
-        self._keep(fits)
+        self._keep(fits, session.plan.unit)
 
     def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
@@ -448,7 +448,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             delattr(estimator, name)
         return estimator.set_params(n_jobs=self._inner().n_jobs)
 
-    def _keep(self, fits):
+    def _keep(self, fits, unit):
         """Keep released values: which segments are suppressed, and the status of all of it."""
         codes, of_each, useless = [], [], 0
         sizes = np.full((2, len(fits)), np.nan)
@@ -477,7 +477,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         )
         if hidden:
             text = (
-                f"suppressed, as possibly of fewer than {self.min_size} units: {in_short(hidden)}"
+                f"suppressed because they may have fewer than {self.min_size} {unit}s: "
+                f"{in_short(hidden)}"
             )
             messages.append(Message("suppressed_segments", text, severity="part"))
         partly = [
