@@ -17,7 +17,6 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     pair, or of a dict of pairs, which becomes a pair. Other names, or none of `X` (`names` is
     None), are an error. Without labels, positions decide.
     """
-    values = _in_sides(values)
     if isinstance(values, tuple | list) and len(values) == 2:
         return tuple(by_name(side, names, name) for side in values)
     frame = frame_of(values)
@@ -30,8 +29,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     if names is None:
         return values
     places = places_of(labels, names, name)
-    if places is None and isinstance(values, _Side):
-        return list(values.values())
+    if labels and isinstance(values, Mapping):
+        places = list(range(len(labels))) if places is None else places
     return values if places is None else take(places)
 
 
@@ -43,7 +42,6 @@ def in_one_order(values: Any, name: str) -> Any:
 
 def names_in(values: Any) -> list[str] | None:
     """The names of columns in what is given for columns, or in the first of a pair that has any."""
-    values = _in_sides(values)
     for side in values if isinstance(values, tuple | list) and len(values) == 2 else (values,):
         frame = frame_of(side)
         labels = _labels(side)[0] if frame is None else frame.labels
@@ -62,25 +60,16 @@ def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
     return matrix if places is None else take(places)
 
 
-class _Side(dict[str, Any]):
-    """One end of each named column."""
-
-
-def _in_sides(values: Any) -> Any:
-    """The pair of all first and all second entries of a dict of pairs, such as (low, high)."""
-    pairs = list(values.values()) if isinstance(values, Mapping) else []
-    if not pairs or not all(isinstance(each, tuple | list) and len(each) == 2 for each in pairs):
-        return values
-    if not all(isinstance(label, str) for label in values):
-        return values
-    return tuple(_Side(zip(values, side, strict=True)) for side in zip(*pairs, strict=True))
-
-
 def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
-    """Those of the entries of a Series, or of the rows of a data frame, and how to take some."""
-    if isinstance(values, _Side):
-        entries = list(values.values())
-        return list(values), lambda places: [entries[place] for place in places]
+    """Those of the entries of a Series or a dict of pairs, or of the rows of a data frame, and how
+    to take some: of a dict, as a pair."""
+    named = values.items() if isinstance(values, Mapping) else ()
+    if named and all(
+        isinstance(label, str) and isinstance(pair, tuple | list) and len(pair) == 2
+        for label, pair in named
+    ):
+        pairs = [pair for _, pair in named]
+        return list(values), lambda places: tuple(zip(*(pairs[i] for i in places), strict=True))
     if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
         return [], list
     return list(values.index), lambda places: values.iloc[places]
