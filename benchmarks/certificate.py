@@ -155,7 +155,8 @@ they were.
   the test is their likelihood ratio under the claimed noise, which no other test of the releases
   can beat if the claim is true.
 * **Distinguishers** of the fitted estimator: each number, its distance from its middle, each word
-  and all words together, linear and logistic discrimination, products of pairs, boosted trees.
+  and all words together, linear discrimination, products of pairs, boosted trees. (The rows of
+  DPKMeans and FriendlyMean are from November 28, 2026, with logistic discrimination too.)
   They are learned from 30% of the fits; 20% choose one of them, and its threshold; the other
   half is counted. The likelihood ratio is not learned. For `mu` its threshold is zero and all
   fits are counted; for `rho`, a fifth of them choose it.

@@ -6,7 +6,8 @@
     python benchmarks/kmeans.py --cells "files" --data FOLDER --add    # into the same table
     python benchmarks/kmeans.py --basins 100      # only ours: how often a fit misses a cluster
 
-Prints a table and writes doc/benchmarks/kmeans.md, .csv and .png (`--output` for another place).
+Prints a table and writes doc/benchmarks/kmeans.md, .csv and .png, or kmeans_basins.md (or what
+`--output` names).
 Every method sees the same rows, one process, one thread; each seed is a new data set (the real
 ones: the same rows, new noise). "ratio" is the cost over the lowest non-private cost that was
 found (10 starts and the true centers; 60 starts for the small real data, 20 for files).
@@ -570,7 +571,7 @@ def basins(options, command):
         *lines,
         "",
     ]
-    options.output.with_name(options.output.name + "_basins.md").write_text(
+    options.output.with_name(f"{options.output.stem}_basins.md").write_text(
         "\n".join(text), encoding="utf-8"
     )
 

@@ -31,9 +31,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger, PublicScaler
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 
 EPSILONS = [0.5, 1.0, 2.0, 4.0, 8.0]
@@ -44,13 +43,9 @@ SHOWN = [4.0, 1.0]
 # The original pipeline, and the private version with one line changed.
 
 
-def to_unit(X):
-    return X / 16
-
-
 def kmeans_pipeline():
     return Pipeline([
-        ("scale", FunctionTransformer(to_unit)),
+        ("scale", PublicScaler(bounds=(0, 16))),
         ("clusters", KMeans(n_clusters=10, n_init=10, random_state=0)),
     ])  # fmt: skip
 

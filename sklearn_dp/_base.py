@@ -9,7 +9,7 @@ handed on here, for the modules of the estimators.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -61,7 +61,7 @@ __all__ = [
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
 # and upper corner of a box. A ledger by its path goes through pickles and into workers; a ledger in
 # memory is shared by identity and does not. A random state voids the guarantee; see `seed_of`.
-Bounds = float | tuple[ArrayLike, ArrayLike]
+Bounds = float | tuple[ArrayLike, ArrayLike] | Mapping[str, tuple[float, float]]
 LedgerLike = str | os.PathLike[str] | PrivacyLedger
 RandomStateLike = int | np.random.RandomState | np.random.Generator
 

@@ -25,8 +25,9 @@ def domain_of(bounds: Any, n_features: int) -> Any:
         )
     if not pair or len(bounds) != 2:
         raise TypeError(
-            "bounds must be None, a positive radius, or a pair (low, high) of numbers or of "
-            "arrays with one number for each column."
+            "bounds must be None, a positive radius, a pair (low, high) of numbers or of arrays "
+            'with one number for each column, or a dict such as {"age": (0, 120)} with a pair for '
+            "each column of a data frame."
         )
     low, high = bounds
     return _box(low, high, n_features)
@@ -58,14 +59,12 @@ def _box(low: Any, high: Any, n_features: int) -> Domain:
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError("bounds: low and high must be finite.")
     if (low > high).any():
-        raise ValueError(
-            "bounds: low must not exceed high. For several columns, give all lower ends, then "
-            "all upper ends: (lows, highs)."
-        )
+        several = " Give all lower ends, then all upper ends: (lows, highs)." * (n_features > 1)
+        raise ValueError(f"bounds: low must not exceed high.{several}")
     if np.abs([low, high]).max(initial=0.0) > LARGEST or not reach(low, high) <= LARGEST:
         raise ValueError(f"bounds: no entry or width may exceed {LARGEST:g}.")
     if reach(low, high) < SMALLEST:
-        raise ValueError(f"bounds: the box must be at least {SMALLEST:g} wide.")
+        raise ValueError(f"bounds: low and high must differ by at least {SMALLEST:g}.")
     return Domain.within(low, high)
 
 

@@ -3,7 +3,7 @@
 What comes here is a parameter, such as bounds, and never the table of a fit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._columns import places_of
@@ -14,8 +14,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     """Put values for columns, given in `name`, in the order of the columns' names.
 
     The columns of a data frame, or the entries of a Series, have texts for labels; or those of a
-    pair. Other names, or none of `X` (`names` is None), are an error. Without labels, positions
-    decide."""
+    pair, or of a dict of pairs, which becomes a pair. Other names, or none of `X` (`names` is
+    None), are an error. Without labels, positions decide."""
     if isinstance(values, tuple | list) and len(values) == 2:
         return tuple(by_name(side, names, name) for side in values)
     frame = frame_of(values)
@@ -28,6 +28,8 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     if names is None:
         return values
     places = places_of(labels, names, name)
+    if labels and isinstance(values, Mapping):
+        places = list(range(len(labels))) if places is None else places
     return values if places is None else take(places)
 
 
@@ -58,7 +60,15 @@ def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
 
 
 def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
-    """Those of the entries of a Series, or of the rows of a data frame, and how to take some."""
+    """Those of the entries of a Series or a dict of pairs, or of the rows of a data frame, and how
+    to take some: of a dict, as a pair."""
+    named = values.items() if isinstance(values, Mapping) else ()
+    if named and all(
+        isinstance(label, str) and isinstance(pair, tuple | list) and len(pair) == 2
+        for label, pair in named
+    ):
+        pairs = [pair for _, pair in named]
+        return list(values), lambda places: tuple(zip(*(pairs[i] for i in places), strict=True))
     if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
         return [], list
     return list(values.index), lambda places: values.iloc[places]

@@ -128,7 +128,8 @@ def schema_of_columns(
 ) -> Schema:
     """Return the schema of a data frame, by the labels and kinds of its columns."""
     if len(set(labels)) < len(labels):
-        raise Wrong(ValueError, f"{name}: the names of columns must differ.")
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise Wrong(ValueError, f"{name}: the names of columns must differ, but two are {twice!r}.")
     texts = {isinstance(label, str) for label in labels}
     if len(texts) > 1:
         raise Wrong(

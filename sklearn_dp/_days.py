@@ -57,7 +57,9 @@ from ._sklearn_compat import with_callbacks
 from ._validation import check_not_too_small
 from ._weights import largest_weight
 
-WITHOUT_BOUNDS = "without bounds: rows of later days may lie beyond those of the first one"
+WITHOUT_BOUNDS = (
+    "without public bounds: rows of later days may lie beyond those of the first one. Pass bounds."
+)
 """Why there is no `partial_fit`."""
 
 _OTHERS = "other days of a unit"

@@ -231,6 +231,8 @@ class _StandIn(BaseEstimator):
             return _blank_of(blank.shape[1], width, sparse=issparse(blank))
         if hasattr(twin, "_check_given"):
             twin._check_given(table)
+            if isinstance(twin, OneToOneFeatureMixin):
+                return _blank_of(width, width)
             table = np.zeros((1, width))
         return _blank_of(len(twin.fit(table).get_feature_names_out()), width)
 

@@ -148,29 +148,28 @@ def privatize(
         return _search(estimator, target, bounds, ledger, {"shares": shares, "allow": allow})
     parts = dict(_parts(estimator))
     # Public bounds by the names of steps.
-    if bounds is not None and not isinstance(bounds, Mapping):
-        if "" not in parts:
-            names = ", ".join(map(repr, parts))
-            raise TypeError(f"bounds must be a dict of step names and bounds; steps: {names}.")
-        bounds = {"": bounds}
-    bounds = dict(bounds or {})
-    public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
+    if bounds is not None and "" not in parts and not isinstance(bounds, Mapping):
+        names = ", ".join(map(repr, parts))
+        raise TypeError(f"bounds must be a dict of step names and bounds; steps: {names}.")
+    given: Any = bounds if bounds is None or "" not in parts else {"": bounds}
+    given = dict(given or {})
+    public = {name: step for name, part in parts.items() if (step := _public(name, part, given))}
     parts = {name: part for name, part in parts.items() if name not in public}
     private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
     rest = {name: part for name, part in parts.items() if name not in private}
     _check_rest(rest, set(names_of(allow, "allow")) - public.keys())
     if not private:
         raise ValueError("estimator: nothing in it has a private counterpart.")
-    unknown = bounds.keys() - private.keys() - public.keys()
+    unknown = given.keys() - private.keys() - public.keys()
     if unknown:
-        which = sorted(map(str, unknown))
+        which = ", ".join(sorted(map(repr, unknown)))
         raise ValueError(f"bounds: no step that takes bounds is called {which}.")
     budgets = _budgets(target, _shares(shares, private))
     twins = {
         name: _converted(parts[name], twin, budgets[name], ledger) for name, twin in private.items()
     }
-    for name in bounds.keys() & twins.keys():
-        twins[name].set_params(bounds=bounds[name])
+    for name in given.keys() & twins.keys():
+        twins[name].set_params(bounds=given[name])
     if "" in twins:
         return twins[""]
     return _with_twins(estimator, {**twins, **public})

@@ -11,6 +11,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from sklearn_dp import (
     DPPCA,
@@ -35,7 +38,8 @@ from sklearn_dp.model_selection import DPGridSearch
 NAMES = ["age", "bmi", "income"]
 CENTERS = np.array([[0.0, 0, 50], [10, 5, 80], [0, 10, 20]])
 RNG = np.random.default_rng(0)
-FRAME = pd.DataFrame(CENTERS[RNG.integers(3, size=900)] + RNG.normal(size=(900, 3)), columns=NAMES)
+POINTS = CENTERS[RNG.integers(3, size=900)] + RNG.normal(size=(900, 3))
+FRAME = pd.DataFrame(POINTS * [1, 1, 100], columns=NAMES)  # sides that differ are refined
 LOW, HIGH = FRAME.min() - 1, FRAME.max() + 1
 MIXED = NAMES[::-1]
 
@@ -83,13 +87,14 @@ BOUNDED = [
 def test_bounds_are_taken_by_name(kind, make):
     options = {"random_state": 0, "epsilon": 5.0}
     expected = kind(bounds=(LOW.to_numpy(), HIGH.to_numpy()), **options).fit(make())
-    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), [LOW[MIXED], HIGH[MIXED]]):
+    pairs = {name: (LOW[name], HIGH[name]) for name in MIXED}
+    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), [LOW[MIXED], HIGH[MIXED]], pairs):
         assert same(kind(bounds=bounds, **options).fit(make()), expected)
     fewer = kind(bounds=(LOW.rename({"bmi": "weight"}), HIGH))
     refused(fewer, lambda model: model.fit(make()))
     # An array has no names, and numbers are none.
     array, book = FRAME.to_numpy(), ledger()
-    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), (LOW, HIGH.to_numpy())):
+    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), (LOW, HIGH.to_numpy()), pairs):
         named = kind(bounds=bounds, **options).set_params(ledger=book)
         assert named.privacy_plan(3).epsilon == expected.privacy_report_.epsilon
         with pytest.raises(ValueError, match="^bounds names columns, and X has no names"):
@@ -115,6 +120,15 @@ def test_searches_segments_and_pipelines():
     book = ledger()
     with pytest.raises(ValueError, match="by their names"):
         privatize(wrong, rho=0.1, ledger=book).fit(FRAME)
+    assert book.state().charges == ()
+    # A step that scales by the bounds: it is checked before the charge, without rows.
+    scale = partial(privatize, make_pipeline(MinMaxScaler(), KMeans(3)), epsilon=9.0)
+    scaler = scale(bounds={"minmaxscaler": (LOW[MIXED], HIGH)}).fit(FRAME)[0]
+    assert np.allclose(scaler.scale_, 1 / (HIGH - LOW).to_numpy())
+    with pytest.raises(ValueError, match="by their names"):
+        scale(bounds={"minmaxscaler": (LOW.rename({"bmi": "weight"}), HIGH)}, ledger=book).fit(
+            FRAME
+        )
     assert book.state().charges == ()
 
 

@@ -53,7 +53,7 @@ def test_a_fit_before_days_may_be_left_out():
 
 def test_covariances_that_have_no_days_say_so():
     for options, words in (
-        ({}, "without bounds"),
+        ({}, "without public bounds"),
         ({"bounds": 1.0, "method": "gram"}, "with method='gram'"),
         ({"bounds": 1.0, "method": "friendly_core"}, "with method='friendly_core'"),
     ):

@@ -103,7 +103,7 @@ def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(n_fits, options):
 
 def test_what_was_not_found_has_no_interval_but_the_whole_line():
     model = FriendlyMean(epsilon=0.01, random_state=0).fit(np.ones((30, 2)))
-    assert str(model.messages_).startswith("no place was found that most rows are close to")
+    assert str(model.messages_).startswith("no region was found that holds most of the rows")
     low, high = model.confidence_interval()
     assert np.isneginf(low).all() and np.isposinf(high).all()
 

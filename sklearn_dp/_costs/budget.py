@@ -14,8 +14,8 @@ from .checks import SMALLEST_DELTA, check_delta, check_non_negative, check_posit
 from .rounding import float_down, sum_down
 
 _NO_DELTA = (
-    "PrivacyBudget needs a delta with epsilon: each fit spends some, 1e-6 by default. Give the "
-    "total of all fits, such as delta=1e-5 for ten."
+    "delta must be given with epsilon: each fit spends some, 1e-6 by default. Give the total of "
+    "all fits, such as delta=1e-5 for ten."
 )
 _MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
 

@@ -110,9 +110,9 @@ def check_delta(name: str, value: object, *, zero: bool = False) -> float:
     """A float in (0, 1), or in [0, 1) if ``zero``; positive ones are at least `SMALLEST_DELTA`."""
     result = check_non_negative(name, value)
     if result >= 1 or not (result >= SMALLEST_DELTA or (result == 0 and zero)):
-        raise ValueError(
-            f"{name} must lie in [{SMALLEST_DELTA:.1e}, 1){' or be 0' * zero}, got {result}"
-        )
+        least = "0 or more" if zero else "above 0"
+        tiny = f" (and no smaller than {SMALLEST_DELTA:.1e})" if 0 < result < SMALLEST_DELTA else ""
+        raise ValueError(f"{name} must be {least} and below 1{tiny}, got {result}")
     return result
 
 

@@ -252,18 +252,29 @@ class PlanPages:
         return self.report()._repr_html_()
 
 
-def budget_for(plan: Any, shared: Any, times: float) -> str:
-    """The budget at which noise is so many `times` smaller, as the parameter of the whole fit that
-    sets it. Noise falls with the root of rho. Empty where so much would protect hardly anybody."""
-    if shared is not None:
-        epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
-        return _stated("epsilon", epsilon, " in privatize")
-    if plan.target.rho is not None:
-        return _stated("rho", times**2 * plan.target.rho)
-    if plan.one_step:
-        return _stated("epsilon", times * cast(float, plan.target.epsilon))
-    rho, failure = times**2 * plan.rho, plan.delta_failure
-    return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))
+class BudgetFor:
+    """The budget at which noise is so many `times` smaller, as the parameter that sets it.
+
+    That of the whole fit (`plan`, or what several steps share), also for a candidate of a search, a
+    segment or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the
+    root of rho. Empty where so much would protect hardly anybody.
+    """
+
+    def __init__(self, plan: Any, shared: Any) -> None:
+        self.plan, self.shared = plan, shared
+        self.units = f"{plan.unit}s"
+
+    def __call__(self, times: float, /) -> str:
+        plan, shared = self.plan, self.shared
+        if shared is not None:
+            epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
+            return _stated("epsilon", epsilon, " in privatize")
+        if plan.target.rho is not None:
+            return _stated("rho", times**2 * plan.target.rho)
+        if plan.one_step:
+            return _stated("epsilon", times * cast(float, plan.target.epsilon))
+        rho, failure = times**2 * plan.rho, plan.delta_failure
+        return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))
 
 
 def _stated(name: str, number: float, where: str = "") -> str:

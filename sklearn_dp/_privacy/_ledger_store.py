@@ -45,8 +45,8 @@ _LOCK_SECONDS = 60.0  # patience with other processes; each holds the lock for m
 _APPLICATION_ID = 0x44504C47  # "DPLG"
 _VERSION = 4
 _NEW = (
-    "A new file would be a new total for the same people, which is for those to decide who set the "
-    "first one."
+    "A new file would give the same people a second budget. Create one only if whoever set the "
+    "first budget agrees."
 )
 _RESTORE = (
     "Bring the file back from a backup, and charge again what was released since it was made "

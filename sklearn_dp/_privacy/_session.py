@@ -15,7 +15,6 @@ an :class:`~._trace.Event`, and may put another output in its place.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from .._costs.disjoint import payers_in_words
 from .._costs.ledger_terms import LedgerCharge
 from .._costs.log import log_plan, log_release
 from .._costs.plan import Accounts, PlanError, PrivacyPlan
-from .._costs.plan_pages import budget_for
+from .._costs.plan_pages import BudgetFor
 from .._costs.report import PaidBy, PrivacyReport
 from ..exceptions import SeededNoiseWarning
 from ._ledger import is_paid, open_ledger, shared_budget
@@ -58,7 +57,7 @@ class PrivacySession(AlgorithmicRandomness):
     ) -> None:
         self.plan, self._label = plan, label
         # Of the whole fit, also where this session is for a candidate, a segment or a step.
-        self.budget_for = partial(budget_for, plan, shared_budget())
+        self.budget_for = BudgetFor(plan, shared_budget())
         seed = seed_of(random_state)
         if seed is not None:  # before the charge, for those who make an error of it
             warn(_SEEDED, SeededNoiseWarning)

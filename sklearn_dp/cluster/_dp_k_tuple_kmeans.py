@@ -330,7 +330,7 @@ explained_std_error_, status_, messages_, privacy_report_ :
             result = replace(result, status=status)
         # Where rows have weights of their own, their weight has a quarter of the budget.
         sd = noise_sd(count_rho) * (2.0 if units.own_weights else 1.0)
-        result = result.chosen(choice).bounded(norms, domain, weight, sd)
+        result = result.chosen(choice).bounded(norms, domain, weight, sd, session.plan.unit)
         result, refined = columns.finish(session, table, result)
         return self._store(result, refined, units.unit_weight)
 

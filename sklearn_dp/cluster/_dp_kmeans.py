@@ -10,7 +10,7 @@ from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, starte
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
 from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._costs.rounding import sum_down
-from .._days import BaseByDays
+from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._intervals import StandardErrors
 from ._centers import (
     CENTERS_WITH_ERRORS,
@@ -255,9 +255,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
 
     def _no_days(self):
         if isinstance(self.metric, str) and self.metric == "cosine":
-            return 'with metric="cosine": fit all rows at once'
+            return 'with metric="cosine". Fit all rows at once.'
         if self.bounds is None:
-            return "without public bounds: rows of later days may lie beyond those of the first one"
+            return WITHOUT_BOUNDS
         return None
 
     def _plan_entries(self, target, n_features):

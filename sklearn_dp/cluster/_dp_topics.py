@@ -395,6 +395,8 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         """
         if texts is None and looks_like_texts(y):
             raise TypeError("y is ignored: pass the texts as texts=.")
+        if isinstance(X, list | tuple) and X and issubclass(type(X[0]), str):
+            raise TypeError("X must have a vector for each text. Pass the texts as texts=.")
         source = engine_of(X, groups)
         if texts is not None:
             in_memory(X, "texts")

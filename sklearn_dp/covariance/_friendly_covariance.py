@@ -200,7 +200,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
 
     def _no_days(self):
         if isinstance(self.method, str) and self.method != "whiten":
-            return f"with method={self.method!r}"
+            return f"with method={self.method!r}. Use method='whiten'."
         if self.bounds is None:
             return WITHOUT_BOUNDS
         return None

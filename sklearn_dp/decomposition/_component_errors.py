@@ -161,7 +161,7 @@ class BaseComponentErrors(BaseDPEstimator):
             self._set_errors(self._total[0], math.inf, *self._total[2:])
             self.column_status_ = np.full(table.n_features, "noise", dtype="<U8")
         elif self._unequal(table.n_features):
-            ends = column_ends(self.bounds, table.n_features)
+            ends = column_ends(self._in_order("bounds"), table.n_features)
             moments = fit_moments(session, table, *ends, spreads=False)
             # Noise may hide from means what the second moment shows.
             moments = replace(moments, least=np.maximum(moments.least, self._spreads(variances)))

@@ -26,7 +26,7 @@ from .._aggregate.one_cluster.search import (
     points_needed,
     seen_ball,
 )
-from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
+from .._aggregate.shared.advice import advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.tuples.stage import tuple_average, tuple_entries, tuples_needed
 from .._bounds import domain_of
@@ -84,7 +84,7 @@ class Aggregation:
     n_blocks: Any  # or "auto"
     bounds: Any  # of the outputs; None: a radius is paid for
     agreement: float  # fraction of the outputs in a ball, for "one_cluster"
-    budget: Budget = "a larger epsilon".format  # of the fit, for words about what would help
+    budget: Any = "a larger epsilon".format  # of the fit, for words about what would help
 
     # -- plan -----------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Aggregation:
             text = "most blocks failed, perhaps because they have too few rows"
             status = _useless("failed_blocks", text)
         elif not status and n_working < 2 * sd:
-            more = advice(4 * sd / n_blocks, self.budget, n_blocks, "blocks")
+            more = advice(4 * sd / n_blocks, self.budget, n_blocks, units="blocks")
             text = "few blocks for this budget: noise could explain their number"
             status = _useless("few_blocks", text, more)
         elif not status and self.bounds is None and d > 1:
@@ -191,7 +191,7 @@ class Aggregation:
         status, times = seen_ball(ball, self.budget), points_needed(ball) / ball.target
         if status:
             # More blocks help where even as many as were looked for could not be told from none.
-            more = advice(times, self.budget, n_blocks, "blocks") if times > 1 else ""
+            more = advice(times, self.budget, n_blocks, units="blocks") if times > 1 else ""
             status = _useless("few_blocks", "few blocks agree", more)
         return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 

@@ -17,6 +17,7 @@ from .._intervals import StandardErrors
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
+from .._silence.suppress_output import relayed_signals
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._clients import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds
@@ -207,6 +208,7 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
 
     @with_callbacks
     @row_guard
+    @relayed_signals()  # Ctrl-C while a client is asked ends the fit
     def fit(
         self,
         X: ArrayLike,
@@ -250,6 +252,7 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
 
     @with_callbacks
     @row_guard
+    @relayed_signals()  # Ctrl-C while a client is asked ends the fit
     def fit_clients(
         self,
         clients: Iterable[Any] | Mapping[Any, Any] | Any,

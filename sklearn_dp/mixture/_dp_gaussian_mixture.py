@@ -307,7 +307,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
 
     def _no_days(self):
         if isinstance(self.method, str) and self.method not in ("auto", "coreset"):
-            return f"with method={self.method!r}"
+            return f"with method={self.method!r}. Use method='auto'."
         if self.bounds is None:
             return WITHOUT_BOUNDS
         return None

@@ -37,7 +37,8 @@ from ..preprocessing import DPOneHotEncoder, PublicEncoder, PublicScaler
 
 MOST_CANDIDATES = 10_000
 NOT_PRIVATE = (
-    "estimator must be a private estimator of sklearn_dp, or a Pipeline that ends with one."
+    "estimator must be a private estimator of sklearn_dp, or a Pipeline that ends with one: "
+    "privatize makes one of an estimator of scikit-learn."
 )
 
 

@@ -18,6 +18,7 @@ from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
 from .._base import budget_of
+from .._by_name import in_one_order
 from .._costs.accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
 from .._costs.budget import PrivacyBudget
 from .._costs.checks import check_choice, is_real
@@ -332,7 +333,8 @@ def plan_search(
     first = search.estimator
     if isinstance(first, Pipeline):
         first = first.steps[0][1]
-    limits = Limits(search.max_distance, getattr(first, "bounds", None), n_features)
+    bounds = in_one_order(getattr(first, "bounds", None), "bounds")
+    limits = Limits(search.max_distance, bounds, n_features)
     scorer = scorer_of(scoring, limits) if several else None
     gaussian = all(
         releases_are_gaussian(step, target.delta, columns, unit)

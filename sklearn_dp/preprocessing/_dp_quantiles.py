@@ -175,14 +175,14 @@ class DPQuantiles(StandardErrors, BaseWeighted):
     def _judged(self, result: Quantiles, budget: Budget) -> Status:
         """Return the messages about columns that cannot be used."""
         if result.too_few > 1:
-            text = "too few rows for this budget: the ranks are mostly noise"
+            text = f"too few {budget.units} for this budget: the ranks are mostly noise"
             size = result.size if is_known(result.size, result.size_sd) else None
             action = advice(result.too_few, budget, size)
             return Status([Message("few_rows", text, (), action, "all")])
         codes, names = self.column_status_, self._column_names
         noisy, at_bound = codes == "noise", codes == "bound"
         words = "the quantiles of these columns are mostly noise"
-        action = "use tighter bounds or more rows"
+        action = f"use narrower bounds or more {budget.units}"
         status = Status().add_columns("noisy_columns", words, names, noisy, action, "part")
         words = "quantiles of these columns are at a bound, and may lie beyond it"
         action = "use wider bounds, unless no value can lie there"
@@ -333,9 +333,11 @@ messages_, privacy_report_ :
         flat = ~visible & (self.column_status_ == "ok")
         self.column_status_ = np.where(flat, "constant", self.column_status_)
         if not self.messages_:
-            words, action = "all quantiles of these columns are equal", ""
+            words = "all quantiles of these columns are equal"
+            action = "use DPStandardScaler if other values are rare"
             if self.bounds is not None:  # then bins of a wide box may be wider than a column
-                words, action = f"{words}, or too close to tell apart", "use tighter bounds"
+                words = f"{words}, or too close to tell apart"
+                action = f"use narrower bounds, or {action.removeprefix('use ')}"
             about = words, self._column_names, flat, action
             self.messages_ = self.messages_.add_columns("single_value", *about)
         error = np.hypot(result.errors[0], result.errors[2])

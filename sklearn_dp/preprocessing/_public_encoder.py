@@ -233,8 +233,10 @@ def _mismatch(
     name, unknown = str(column.name), float(shares @ column.unknown(points))
     error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
     if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
-        numbers = "check its type: numbers are written as 1234.5"
-        action = "check spelling and spaces" if isinstance(column, _Category) else numbers
+        action = "check its type: numbers are written as 1234.5"
+        if isinstance(column, _Category):
+            pair = len(column.values) == 2 and all(map(is_real, column.values))
+            action = "write a range in parentheses" if pair else "check spelling and spaces"
         text = f"no row had a known value of {name}"
         return Message("unknown_values", text, (name,), action, "part")
     if unknown - _SURELY * error > _MOST:
@@ -535,7 +537,8 @@ def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
         try:
             domain = domain_of(kind, 1)
         except ValueError as error:
-            raise ValueError(f"schema, column {name!r}: {error}") from None
+            words = str(error).replace("bounds:", "in its range,")
+            raise ValueError(f"schema, column {name!r}: {words}") from None
         return _Number(name, weight, float(domain.low[0]), float(domain.high[0]))
     values = kind.tolist() if isinstance(kind, np.ndarray) else kind
     if not isinstance(values, list) or not values:

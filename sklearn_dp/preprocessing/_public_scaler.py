@@ -109,11 +109,14 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         self.min_ = narrowed(start - low / width * (end - start), np.float64)
         return self
 
-    def _ends(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+    def _ends(
+        self, n_features: int | None = None, names: Any = None
+    ) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Low ends and widths (1 for 0) of the columns, and both ends of the range."""
-        n_features, ball = self.n_features_in_, is_real(self.bounds)
-        bounds = by_name(self.bounds, getattr(self, "feature_names_in_", None), "bounds")
-        domain = None if ball else domain_of(bounds, n_features)
+        if n_features is None:
+            n_features, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        bounds = by_name(self.bounds, names, "bounds")
+        domain = None if is_real(bounds) else domain_of(bounds, n_features)
         if domain is None or domain.low is None or domain.high is None:
             raise TypeError("bounds must be a pair (low, high).")
         target = self.feature_range
@@ -131,7 +134,7 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         given: Any = in_memory(X) if source is None else source.columns
         if source is None:
             check_numbers(given)
-        by_name(self.bounds, given.names, "bounds")
+        self._ends(given.n_features, given.names)
         return given
 
     def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:

@@ -40,7 +40,7 @@ from ._shrinkage import CommonStart, share_centers, share_covariances, share_mea
 
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
-_NO_ROWS = "check that keys equal the values: dates in a key do not, unless they are text"
+_NO_ROWS = "check that the keys of the rows are among the values; dates must be text in both"
 _SURE = 1.645  # standard deviations: above `min_size` with 95% confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
@@ -385,14 +385,18 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             raise ValueError(
                 "by: fit takes the key of each row; name a column in DPBySegment(by=...)"
             )
-        if (by is not None) and (self.by is not None or self.values is None):
+        if by is not None and self.by is not None:
             raise ValueError(
-                "by: pass either the key of each row here, with values in DPBySegment, or the "
-                "column of the key in DPBySegment(by=...)."
+                "by: DPBySegment(by=...) names the key already. Leave out one of them."
+            )
+        if by is not None and self.values is None:
+            raise ValueError(
+                "values must list the keys of the segments: DPBySegment(values=[...])."
             )
         if by is None and self.by is None and self.values is not None:
             raise ValueError(
-                "by must hold the key of each row, or name its column, if values are given."
+                "by must be given: pass the key of each row to fit, or name the column of the key "
+                "in DPBySegment(by=...)."
             )
 
     def _fit(self, X, units, session, progress):
@@ -420,7 +424,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             share_means(list(fits.values()))
         if pooled is not None:
             _SHARED[self._pools()](list(fits.values()), self.pooled_)
-        self._keep(fits)
+        self._keep(fits, session.plan.unit)
 
     def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
@@ -440,7 +444,7 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             delattr(estimator, name)
         return estimator.set_params(n_jobs=self._inner().n_jobs)
 
-    def _keep(self, fits):
+    def _keep(self, fits, unit):
         """Keep released values: which segments are suppressed, and the status of all of it."""
         codes, of_each, useless = [], [], 0
         sizes = np.full((2, len(fits)), np.nan)
@@ -469,7 +473,8 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         )
         if hidden:
             text = (
-                f"suppressed, as possibly of fewer than {self.min_size} units: {in_short(hidden)}"
+                f"suppressed because they may have fewer than {self.min_size} {unit}s: "
+                f"{in_short(hidden)}"
             )
             messages.append(Message("suppressed_segments", text, severity="part"))
         partly = [

@@ -50,7 +50,7 @@ def test_what_is_no_number_is_refused_by_name(name, bad):
 
 def test_a_budget_in_epsilon_has_a_delta_that_fits_can_use_or_says_so():
     for missing in ({}, {"delta": None}):
-        with pytest.raises(TypeError, match="needs a delta with epsilon.*1e-5 for ten"):
+        with pytest.raises(TypeError, match="delta must be given with epsilon.*1e-5 for ten"):
             PrivacyBudget(1.0, **missing)
         assert PrivacyBudget(rho=1.0, **missing).delta == 0.0
     assert PrivacyBudget(1.0, 0).delta == 0.0  # of a mechanism that is charged by hand

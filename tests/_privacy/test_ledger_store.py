@@ -44,9 +44,9 @@ def not_a_ledger(name, folder):
     """Make something that is no ledger; returns its path and what the error must say."""
     target = folder / name
     if name == "missing":
-        return target, "does not exist.*new total for the same people.*sklearn_dp.ledger create"
+        return target, "does not exist.*second budget.*sklearn_dp.ledger create"
     if name == "parent/missing":
-        return target, "does not exist.*new total"
+        return target, "does not exist.*second budget"
     if name == "folder":
         target.mkdir()
         return target, "not a file"
@@ -66,7 +66,7 @@ def not_a_ledger(name, folder):
     PrivacyLedger(BUDGET, target)
     if name == "truncated":
         os.truncate(target, 4096)
-        return target, "damaged.*backup.*new total"
+        return target, "damaged.*backup.*second budget"
     with closing(sqlite3.connect(target)) as db:
         db.execute("PRAGMA user_version = 5")
     return target, "format 5"

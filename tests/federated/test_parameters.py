@@ -1,6 +1,7 @@
 """What the parameters of the estimator mean, which are refused, and what the plan costs."""
 
 import itertools
+import signal
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,27 @@ def test_one_row_does_not_decide_whether_rows_are_clients():
         refuse_clients(X)
     with pytest.raises(TypeError, match="fit_clients"):
         refuse_clients([table, table])
+
+
+class Interrupted(Odd):
+    """A client that Ctrl-C is pressed at, or that raises what Ctrl-C would."""
+
+    by_user = True
+
+    def __getattribute__(self, name):
+        if name in ("ndim", "client_id"):
+            if Interrupted.by_user:
+                signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
+        return object.__getattribute__(self, name)
+
+
+def test_the_user_ends_a_fit_and_no_client_does(monkeypatch):
+    for fit in (FederatedDPKMeans(2).fit, FederatedDPKMeans(2).fit_clients):
+        with pytest.raises(KeyboardInterrupt):
+            fit([Interrupted(), Interrupted()])
+    monkeypatch.setattr(Interrupted, "by_user", False)
+    refuse_clients([Interrupted(), Interrupted()])
 
 
 class NotIterated(np.ndarray):

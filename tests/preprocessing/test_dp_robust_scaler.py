@@ -41,7 +41,8 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
         assert ours.column_status_[2] == "constant" and ours.trustworthy_
         (message,) = ours.messages_
         assert message.columns == ("x2",) and message.code == "single_value"
-        assert message.action == ("use tighter bounds" if bounds else "")
+        assert message.action.endswith("DPStandardScaler if other values are rare")
+        assert ("narrower bounds" in message.action) is bool(bounds)
     scaled = ours.transform(X)
     np.testing.assert_allclose(ours.inverse_transform(scaled), X, rtol=1e-9, atol=1e-6)
     np.testing.assert_array_equal(ours.to_sklearn().transform(X), scaled)

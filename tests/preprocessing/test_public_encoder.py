@@ -101,8 +101,8 @@ def test_what_the_schema_does_not_know_shows_in_its_own_row_only(value):
         ({"schema": {}}, ValueError, "schema must have a column"),
         ({"schema": {"age": 3}}, TypeError, "column 'age' must be a pair"),
         ({"schema": {"age": (1, 2, 3)}}, TypeError, "column 'age' must be a pair"),
-        ({"schema": {"age": (2, 1)}}, ValueError, "column 'age': bounds: low must not"),
-        ({"schema": {"age": (0, np.inf)}}, ValueError, "column 'age': bounds: low and high"),
+        ({"schema": {"age": (2, 1)}}, ValueError, "column 'age': in its range, low must not"),
+        ({"schema": {"age": (0, np.inf)}}, ValueError, "column 'age': in its range, low and high"),
         ({"schema": {"age": []}}, TypeError, "column 'age' must be a pair"),
         ({"schema": {"age": ["a", "a"]}}, ValueError, "column 'age': categories"),
         ({"schema": {"age": [[1]]}}, ValueError, "column 'age': categories"),
@@ -203,6 +203,7 @@ def spaced(values):
     [
         ({}, {}, None),
         ({"job": spaced}, {}, "no row had a known value of job; check spelling and spaces"),
+        ({}, {"age": [0, 120]}, "no row had a known value of age; write a range in parentheses"),
         ({"job": lambda v: v.str.upper()}, {}, "no row had a known value of job; check spelling"),
         ({"sex": lambda v: v.map({"Male": 1, "Female": 2})}, {}, "no row had a known value of sex"),
         ({}, {"job": ["Klerk"]}, "no row had a known value of job"),

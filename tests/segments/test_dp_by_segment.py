@@ -232,7 +232,7 @@ def test_small_segments_are_suppressed():
         min_size=250,
         random_state=0,
     )
-    words = "2 of 4 segments .*; suppressed, as possibly of fewer than"
+    words = "2 of 4 segments .*; suppressed because they may have fewer than"
     with pytest.warns(UtilityWarning, match=words):
         model.fit(X)
     assert model.segment_status_.tolist() == ["ok", "ok", "suppressed", "suppressed"]

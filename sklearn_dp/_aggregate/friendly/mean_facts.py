@@ -113,7 +113,7 @@ class FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         action = "use more rows, a larger epsilon or bounds"
-        text = "no place was found that most rows are close to"
+        text = "no region was found that holds most of the rows"
         status = Status([Message("no_location", text, (), action, "all")])
         return cls(
             mean=np.zeros(d),

@@ -316,7 +316,8 @@ def fit_engine(
     context, final, n_leaves, choice, line = found
     measurement = measured(context, final, domain, n_leaves, bounds, line)
     result = build_result(context, final, domain, status, n_leaves, measurement)
-    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
+    unit = context.session.plan.unit
+    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd, unit)
 
 
 class StartOutcome(NamedTuple):

@@ -66,6 +66,8 @@ def gap_choice(
     if limited or _differ(likely, best):
         larger = limited or best == candidates.low or likely > 2 * best
         words = f"two criteria suggest {best} and {likely}"
+        if likely == best:
+            words = f"the noise leaves too few dense regions to show more than {best}"
         return replace(choice, n_clusters=max(best, likely) if larger else best, unclear=words)
     return choice
 

@@ -182,23 +182,24 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> f
 
 
 def missed_in_words(
-    quality: Quality, n: float, light: bool, lost: tuple[float, float] = (0.0, 0.0)
+    quality: Quality, n: float, light: bool, unit: str, lost: tuple[float, float] = (0.0, 0.0)
 ) -> str | None:
-    """Say where far rows are few, seen, and cost a part of what the others do; or where rows so far
-    out are in reach of no center, and cost as much as is `lost`."""
+    """Say where far rows are few, seen, and cost a part of what the others do; or where rows that
+    far from the middle are in reach of no center, and cost as much as is `lost`. `n` is the
+    released number of units, each a row or a group (`unit`)."""
     far, near = quality.far, quality.near
     bar = TUNING.certain_count_sd if light else TUNING.far_sure
     few = bar * far.sd < far.count < TUNING.far_part * n
     if few and far.cost > TUNING.far_part * (near - 2 * quality.near_sd):
         remark = (
-            f"about {plain(far.count)} units are at least {plain(far.distance)} from every center "
-            f"and add at least {plain(far.cost)} to the cost, compared with {plain(near)} for "
-            "all others"
+            f"about {plain(far.count)} {unit}s are at least {plain(far.distance)} from every "
+            f"center and add at least {plain(far.cost)} to the cost, compared with {plain(near)} "
+            "for all others"
         )
     elif lost[1] > TUNING.far_part * (near - lost[1]):
         remark = (
-            f"rows are seen about {plain(lost[0])} or more from the center of all, more than twice "
-            "as far as any cluster reaches"
+            f"some rows are about {plain(lost[0])} or more from the overall center, more than "
+            "twice as far as any cluster reaches"
         )
     else:
         return None

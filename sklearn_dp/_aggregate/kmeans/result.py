@@ -72,7 +72,7 @@ class _Trouble(NamedTuple):
     """A problem of the answer, and remedies other than less noise."""
 
     code: Code
-    text: str
+    text: str  # "{units}" in it are rows or groups
     other: tuple[str, ...] = (_FEWER,)
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
     severity: Severity = "all"
@@ -84,11 +84,12 @@ class _Trouble(NamedTuple):
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
         size = signs.size if self.figure == "about" else None
-        action = advice(times, budget, size, "rows", *other)
-        return Message(self.code, self.text, (), action, self.severity)
+        action = advice(times, budget, size, *other)
+        text = self.text.replace("{units}", budget.units)
+        return Message(self.code, text, (), action, self.severity)
 
 
-_FEW_ROWS = _Trouble("few_rows", "too few rows for this budget: the centers are mostly noise")
+_FEW_ROWS = _Trouble("few_rows", "too few {units} for this budget: the centers are mostly noise")
 _NARROW = _Trouble(
     "mostly_noise", "mostly noise: the clusters are narrower than the noise of their centers"
 )
@@ -115,7 +116,7 @@ def _trouble_of_points(signs: Diagnostics) -> _Trouble | None:
         return _Trouble("no_structure", text)
     doubtful = signs.noise > TUNING.points_noise or n_leaves < 2 * signs.n_clusters
     if signs.signal < TUNING.useless_signal or (faint and doubtful):
-        text = "too few rows for this budget: the points are mostly noise"
+        text = "too few {units} for this budget: the points are mostly noise"
         return _Trouble("few_rows", text)
     if n_leaves < signs.n_clusters:
         text = f"fewer points than n_clusters were released: {n_leaves}"
@@ -182,8 +183,8 @@ def _trouble_of_clusters(signs: Diagnostics, shown: bool) -> _Trouble | None:
         return _empty("missing_clusters", "clusters may be missing", signs)
     if shown and faint and partial and signs.loss > TUNING.doubtful_loss:
         text = (
-            "some clusters may be missing: with so few rows, the centers explain only part of the "
-            "spread"
+            "some clusters may be missing: with so few {units}, the centers explain only part of "
+            "the spread"
         )
         return _Trouble("missing_clusters", text, severity="part")
     return None
@@ -280,7 +281,7 @@ class EngineResult:
         return replace(self, choice=choice, status=Status([*self.status, *choice.told()]))
 
     def bounded(
-        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float
+        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float, unit: str
     ) -> Self:
         """With what a released bound of the rows leaves open; the same for a public one."""
         if norms is None:
@@ -288,7 +289,7 @@ class EngineResult:
         beyond, status = upper_bound_outside(norms, domain.radius, size, size_sd), self.status
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
-            status = clipped_in_words(status, norms, domain.radius, inertia)
+            status = clipped_in_words(status, norms, domain.radius, inertia, unit)
         clips = status != self.status or NO_BOUND in status
         if self.quality is not None and not status:  # which column has the tail is not known
             inertia = self.quality.inertia + self.quality.inertia_sd
@@ -369,7 +370,7 @@ def build_result(
 
 
 def _signs(
-    facts: SizedFacts,
+    facts: Context,
     final: LloydState,
     points: np.ndarray,
     n_leaves: int | None,
@@ -395,6 +396,7 @@ def _signs(
     # far wider than the data: they are close together, or their spread is lost beside it.
     square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
     lost = quality.total < TUNING.certain_count_sd * quality.total_sd
+    unit = facts.session.plan.unit
     return replace(
         signs,
         loss=loss / max(quality.inertia, quality.inertia_sd),
@@ -404,7 +406,7 @@ def _signs(
         uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
-        missed=missed_in_words(quality, facts.size.n, light, measurement.uncovered),
+        missed=missed_in_words(quality, facts.size.n, light, unit, measurement.uncovered),
     )
 
 

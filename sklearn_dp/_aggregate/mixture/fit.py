@@ -304,8 +304,9 @@ def _status(
         share = plain(100 * weights[lost].sum() / weights.sum())
         hidden = f"components too noisy to use: {which} ({share}% of the weight)"
         severity = extent(int(lost.sum()), len(lost))
-        text = f"too few rows for this budget: {hidden}"
-        return Status([Message("few_rows", text, severity=severity)])
+        text = f"too few {budget.units} for this budget: {hidden}"
+        action = f"use fewer components, more {budget.units} or a larger epsilon"
+        return Status([Message("few_rows", text, (), action, severity)])
     found = [e.told("a component", budget, sum(weights.tolist())) for e in ends]
     # What hides a component comes first.
     return min(filter(None, found), key=lambda each: each.trustworthy, default=Status())

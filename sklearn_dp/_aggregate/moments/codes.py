@@ -95,7 +95,9 @@ def status_of_joint(
     hidden = np.isin(codes, ("noise", "variance", "covariance"))
     several = int(np.count_nonzero(codes != "constant"))
     if not end.seen and 2 * np.count_nonzero(hidden) >= several:
-        words = "too few rows for this budget: the covariances of these columns are mostly noise"
+        few = f"too few {budget.units} for this budget"
+        words = f"{few}: the covariances of these columns are mostly noise"
         severity = extent(int(np.count_nonzero(hidden)), several)
-        return Status().add_columns("few_rows", words, names, hidden, severity=severity)
+        action = f"use more {budget.units} or a larger epsilon"
+        return Status().add_columns("few_rows", words, names, hidden, action, severity)
     return told_of_codes(end.told("the rows in some direction", budget), codes, names)

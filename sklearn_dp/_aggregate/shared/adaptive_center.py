@@ -32,12 +32,10 @@ from .noisy_norms import NoisyNorms
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _EXACT = 0.1  # noise of a count, below which all units are within the ball
-_NOT_SEEN = Message(
-    "few_rows", "too few rows for this budget to find the range of the data", severity="all"
-)
-_FEW = Message(
-    "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
-)
+_FEWER = "too few rows for this budget"
+_MORE = "use more rows or a larger epsilon"
+_NOT_SEEN = Message("few_rows", f"{_FEWER} to find the range of the data", (), _MORE, "all")
+_FEW = Message("few_rows", f"{_FEWER}: the answer is mostly noise", (), _MORE, "all")
 _WORDS = {
     # Sensitivities in words, for the plan; the proofs stand where the numbers are computed:
     # `centering` for the mean and the count, `private_radius` for the histograms.

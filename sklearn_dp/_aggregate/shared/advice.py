@@ -5,8 +5,8 @@ noise is most of it. All of it is made of released values.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,13 +26,17 @@ _MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
-Budget = Callable[[float], str]
-"""The parameter at which noise is so many times smaller, or "" where that would protect hardly
-anybody: `PrivacySession.budget_for`."""
+class Budget(Protocol):
+    """The parameter at which noise is so many times smaller, or "" where that would protect hardly
+    anybody, and what is protected: `PrivacySession.budget_for`."""
+
+    units: str
+
+    def __call__(self, times: float, /) -> str: ...
 
 
 def advice(
-    times: float, budget: Budget, size: float | None = None, units: str = "rows", *other: str
+    times: float, budget: Budget, size: float | None = None, *other: str, units: str = ""
 ) -> str:
     """So many times the units (of `size`, which is all of them), as much more budget, or what
     `other` says: what to do. Only the latter where more than a thousand times is needed,
@@ -42,7 +46,7 @@ def advice(
         times = max(times, 1.1)  # "about 1 times as many" would be no advice
         number = "" if size is None else f" ({plain(times * size)} in all)"
         least = "at least " if size is None else "about "
-        rows = f"{least}{plain(times)} times as many {units}{number}"
+        rows = f"{least}{plain(times)} times as many {units or budget.units}{number}"
         ways = list(filter(None, [rows, budget(times), *ways]))
     return f"use {either(ways)}" if ways else ""
 
@@ -69,7 +73,7 @@ def hidden_in_noise(
     size: float,
     least: float,
     power: float = 1.0,
-    units: str = "rows",
+    units: str = "",
     total: float | None = None,
     columns: Sequence[object] = (),
 ) -> Status:
@@ -82,6 +86,7 @@ def hidden_in_noise(
     where clips follow the noise of earlier steps.
     """
     part, total = error / spread if spread > 0 else math.inf, size if total is None else total
+    units = units or budget.units
     if not least > 0:
         text = f"too few {units} for this budget: even their number is mostly noise"
         # Error times size does not depend on the size as long as it is noise. What an error was
@@ -97,7 +102,7 @@ def hidden_in_noise(
         min(part, part**power) / _ENOUGH,
         budget,
         total if is_known(size, (size - least) / 2) else None,
-        units,
+        units=units,
     )
     names = tuple(map(str, columns))
     return Status([Message("mostly_noise", text, names, more, "part" if names else "all")])

@@ -167,7 +167,9 @@ def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, n
     return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
 
 
-def clipped_in_words(status: Status, norms: NoisyNorms, radius: float, inertia: float) -> Status:
+def clipped_in_words(
+    status: Status, norms: NoisyNorms, radius: float, inertia: float, unit: str
+) -> Status:
     """The status where rows beyond a released radius are seen to cost as much as half of the rest.
 
     Windows of 1, 2, 4, ... bins beyond the radius are compared with their noise: by noise alone,
@@ -191,9 +193,9 @@ def clipped_in_words(status: Status, norms: NoisyNorms, radius: float, inertia: 
     if status or cost <= inertia / 2:
         return status
     text = (
-        f"rows far out: at least {plain(least)} units are {plain(distance, 3)} or more from the "
+        f"rows far out: at least {plain(least)} {unit}s are {plain(distance, 3)} or more from the "
         f"origin, but were clipped to {plain(radius, 3)}; inertia_ leaves out the clipped part, "
         "which would increase it by more than half"
     )
-    action = "pass bounds= that contain these units, or drop them"
+    action = f"pass bounds= that contain these {unit}s, or drop them"
     return status.add(Message("far_rows_clipped", text, (), action, "part"))

@@ -49,8 +49,15 @@ def moments(**columns):
     return replace(found, **{name: np.array(values) for name, values in columns.items()})
 
 
+def budget(times):
+    return f"epsilon = {times:.2g}"
+
+
+budget.units = "rows"
+
+
 def told(found, codes):
-    return str(status_of(found, codes, NAMES, lambda times: f"epsilon = {times:.2g}"))
+    return str(status_of(found, codes, NAMES, budget))
 
 
 def test_errors_are_compared_with_the_spread_that_is_seen():

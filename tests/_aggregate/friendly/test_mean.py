@@ -58,6 +58,6 @@ def test_too_few_points_have_a_public_answer(n, options):
     X = np.random.default_rng(n).normal(size=(n, 4)) + 100
     for seed in range(3):
         found = fit(X, PrivacyBudget(epsilon=0.5, delta=1e-6), seed, **options)
-        text = "no place was found that most rows are close to; use more rows"
+        text = "no region was found that holds most of the rows; use more rows"
         assert str(found.status).startswith(text)
         assert np.array_equal(found.mean, np.zeros(4)) and found.radius == math.inf

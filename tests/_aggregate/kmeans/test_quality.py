@@ -148,9 +148,11 @@ def test_sums_of_very_many_rows_never_wrap():
     ],
 )
 def test_what_is_said(count, near, light, told):
-    words = missed_in_words(Quality(*near, 0.0, 0.0, FarRows(count, 40.0, 0.3)), 10_000.0, light)
+    words = missed_in_words(
+        Quality(*near, 0.0, 0.0, FarRows(count, 40.0, 0.3)), 10_000.0, light, "group"
+    )
     assert (words is not None) == told
-    assert words is None or words.startswith(f"clusters may be missing: about {count:.0f} units")
+    assert words is None or words.startswith(f"clusters may be missing: about {count:.0f} groups")
 
 
 def test_a_missed_cluster_is_told_and_a_long_tail_is_not():

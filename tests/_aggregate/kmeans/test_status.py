@@ -32,6 +32,9 @@ def budget(times):
     return f"epsilon = {plain(times)}"
 
 
+budget.units = "rows"
+
+
 def status(signs, known=()):
     return str(format_status(signs, Status(known), budget))
 

@@ -54,7 +54,7 @@ def test_components_of_many_small_days(form):
 
 def test_what_has_no_days_says_so():
     for options, words in (
-        ({"bounds": None}, "without bounds"),
+        ({"bounds": None}, "without public bounds"),
         ({"method": "partition"}, "with method='partition'"),
         ({"method": "k_tuples"}, "with method='k_tuples'"),
     ):

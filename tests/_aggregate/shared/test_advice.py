@@ -20,13 +20,7 @@ from sklearn_dp import (
     FriendlyMean,
     privatize,
 )
-from sklearn_dp._aggregate.shared.advice import plain
 from sklearn_dp._compositions import private_steps, steps_of
-
-
-def budget(times):
-    return f"epsilon = {plain(times)}"
-
 
 STATED = re.compile(
     r"(?:about|at least) ([\d.]+) times .*?(epsilon|rho) = ([\d.]+)( in privatize)?"
@@ -120,6 +114,15 @@ def test_numbers_of_rows_are_those_of_all(model, n):
             found.append(float(match[2].replace(",", "")) / float(match[1]) / n)
     assert all(0.7 < ratio < 1.4 for ratio in found)
     assert found or isinstance(model, DPStandardScaler | DPPCA | FriendlyMean)
+
+
+@pytest.mark.parametrize("model", [DPKMeans(20, bounds=4.0), FriendlyMean(bounds=(-100, 100))])
+def test_groups_are_asked_for_where_they_are_protected(model):
+    """More rows of the same groups would not help."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(500, 3)).clip(-3, 3), np.arange(500) // 5
+    message = clone(model).set_params(epsilon=0.3, random_state=0).fit(X, groups=groups).messages_
+    assert re.search(r"use (about|at least) [\d.,]+ (times as many )?groups", str(message))
 
 
 @pytest.mark.parametrize("kind", [FriendlyMean, DPStandardScaler])

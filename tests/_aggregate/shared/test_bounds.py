@@ -129,7 +129,8 @@ def test_rows_far_out_are_told_only_where_noise_hardly_ever_looks_like_them():
     for high, told in ((5.0, False), (8.0, True)):
         counts = np.zeros(401)
         counts[300] = 20 * high
-        status = clipped_in_words(Status(), NoisyNorms(counts, EDGES, 20.0), EDGES[210], 1e3)
+        norms = NoisyNorms(counts, EDGES, 20.0)
+        status = clipped_in_words(Status(), norms, EDGES[210], 1e3, "row")
         assert bool(status) == told
 
 
