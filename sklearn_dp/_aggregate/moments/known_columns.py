@@ -40,7 +40,6 @@ from ..columns.moments import (
     located,
     measured,
     rho_entries,
-    together,
 )
 from ..shared.advice import Budget
 from ..shared.narrow_bounds import at_bounds, told_of_cuts
@@ -91,13 +90,37 @@ def known_moments(
         variance = first.variance, first.variance_noise
         place = Place.known(first.ends, first.mean, first.spread, *variance)
         second = measured(session, table, count, first.ends, keep=_JOINT, place=place)
-        both = together(first, second)
-        # Tails that have been seen are as long where noise hides them from the second release.
-        long = (first.fourth > _HEAVY) & (first.fourth > second.fourth)
-        error = np.where(long, np.maximum(both.spread_error, first.spread_error), both.spread_error)
-        return replace(both, spread_error=error)
+        return together(first, second)
 
     return first, again
+
+
+def together(first: Moments, second: Moments) -> Moments:
+    """Two releases of the same rows between the same ends, the second one about what the first has
+    shown, with its variances in its own: means by the inverse squares of what noise and clips make
+    of them, all else of the second one."""
+    known = np.isfinite(first.error) & np.isfinite(second.error) & ~second.single
+    noises, biases, errors = (
+        [np.where(known, getattr(each, name), 1.0) for each in (first, second)]
+        for name in ("noise", "bias", "error")
+    )
+    off, other = (np.square(n) + np.square(b) for n, b in zip(noises, biases, strict=True))
+    part = np.where(known, other / np.maximum(off + other, 1e-300), 0.0)
+    noise = np.hypot(part * noises[0], (1 - part) * noises[1])
+    bias = part * biases[0] + (1 - part) * biases[1]
+    drawn = np.maximum(np.square(errors[1]) - other, 0.0)  # about the same in both
+    # Tails that have been seen are as long where noise hides them from the second release.
+    longer = np.where(known, np.maximum(first.fourth - second.fourth, 0.0), 0.0)
+    hidden = longer / max(second.size, 1.0) * second.weights.square
+    return replace(
+        second,
+        mean=second.mean + part * (first.mean - second.mean),
+        noise=np.where(known, noise, second.noise),
+        bias=np.where(known, bias, second.bias),
+        error=np.where(known, np.sqrt(noise**2 + bias**2 + drawn), second.error),
+        spread_error=np.hypot(second.spread_error, second.spread * np.sqrt(hidden) / 2),
+        least=np.minimum(np.maximum(first.least, second.least), second.spread),
+    )
 
 
 def may_be_normal(moments: Moments) -> bool:
