@@ -52,6 +52,7 @@ _LOOK = {True: 0.08, False: 0.25}  # of the budget, to find columns in a box or 
 _FAR = 6.5  # standard deviations from the mean, that rows are kept up to
 _COSTS = 0.01  # of a variance, that the noise of rows so far out may be: they are kept, too
 _LEAST = 0.5  # of a variance, that rounds may narrow a column to
+_WIDENED = 0.25  # of the variance of a column: what each direction has at least
 _SURE = 0.1  # of a standard deviation, that its error is at most: rounds may not narrow the column
 _SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all there may be
 # That noise alone makes any column differ.
@@ -255,6 +256,20 @@ class KnownColumns:
         center = np.rint(-domain.center / rows.unit)
         square = normal_quantile(_START, d)
         return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
+
+    def shape(self, guess: Ellipsoid, rows: GridRows) -> np.ndarray:
+        """The covariance of a component, in units of the table."""
+        factor = guess.factor * (rows.unit * self.scale)[:, None]
+        return factor @ factor.T
+
+    def shaped(self, start: Ellipsoid, covariance: np.ndarray, rows: GridRows) -> Ellipsoid:
+        """The start, with a shape that rounds have shown, in units of the table. Clips of a normal
+        law may have bitten off a direction of it: none is narrower than half of the start."""
+        unit = rows.unit * np.where(self.unseen, 1.0, self.scale)
+        shape = covariance / np.outer(unit, unit)
+        shape += _WIDENED * (np.diag(np.square(start.scales)) - shape)
+        wide = Ellipsoid.of_covariance(start.center, shape, start.weight, rows.ball)
+        return replace(start, axes=wide.axes, scales=wide.scales)
 
     def nothing(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """A point: no column has a spread."""
