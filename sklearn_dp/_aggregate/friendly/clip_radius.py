@@ -14,6 +14,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries.grid_ranks import LengthRanks
 from ..._queries.handles import GridRows
 from ..._queries.ranks import prefix_noise
+from ..columns.tail import UPPER, at_most, heaviest
 from ..columns.vectors import Beyond
 from .mean_facts import Candidate, PublicFacts
 
@@ -69,15 +70,18 @@ class Distances(NamedTuple):
         points were clipped on other days, if this is smaller."""
         sd, n, d = np.sqrt(self.variance), facts.total, facts.d
         known = Beyond(self.edges, self.beyond, sd)
-        if sd[0] > n / _FEWEST or known.laws is None:
+        laws, edges = known.laws, self.edges
+        if sd[0] > n / _FEWEST or laws is None:
             return Clip.whole(candidate)
         # Rows that are far out in one column or another pull a mean in directions at right angles,
         # so by the root of their number less than they are far out. What the error says allows for
         # rows that are far out in a single one.
         radius = known.radius(d, n, 1 / math.sqrt(2 * rho), 1 / d, whole_bounds(candidate, facts))
-        _, most = known.taken(min(radius, earlier))
+        least, upper = min(radius, earlier), self.beyond + UPPER * sd
+        most = min(heaviest(laws.heavy, upper, edges, least, 1), at_most(upper, edges, least, 1))
+        most = max(most, float(laws.likely.excess(least)))  # noise may be far below zero
         hidden = n - float(self.beyond[0]) - _SURELY * float(sd[0])
-        square = known.square(known.laws.likely.start, n) / n
+        square = known.square(laws.likely.start, n) / n
         return Clip(min(radius, candidate.ball), square, most / n, max(hidden / n, 0.0))
 
 

@@ -209,7 +209,7 @@ def fit_friendly_mean(
         # It was found for whole points: the weighted mean, which is among them too, may be up to a
         # diameter away.
         candidate = replace(candidate, variance=candidate.variance + diameter**2 / facts.d)
-    for _ in range(route.steps - route.first):
+    for _ in range(route.steps):
         candidate = approach(session, points, candidate, facts, route.share)
     end = refine(session, points, candidate, facts)
     result = answer(session, end, known, columns, facts)
