@@ -140,3 +140,32 @@ def test_looks_leave_enough_for_what_they_look_for():
     low, high = np.zeros(40), np.append(np.inf, np.full(39, 1e6))
     model = FriendlyCovariance(rho=500.0, bounds=(low, high), random_state=0).fit(X)
     assert model.status_ == "ok" and np.all(np.abs(model.location_ - X.mean(axis=0)) < 0.1)
+
+
+def test_noise_of_distances_is_no_tail_of_many_rows():
+    """Where noise is next to nothing, the last clip is far out by itself. This noise differs by
+    3.9 deviations from none: rows were taken for others, and the narrow direction was lost, with
+    an error of 4 in the root mean square."""
+    rng = np.random.default_rng(3)
+    turn, _ = np.linalg.qr(rng.normal(size=(2, 2)))
+    root = (turn * [1.0, 1000.0]) @ turn.T
+    X = rng.normal(size=(100_000, 2)) @ root.T
+    model = FriendlyCovariance(epsilon=5.0, random_state=3).fit(X)
+    white = np.linalg.solve(root, np.linalg.solve(root, model.covariance_).T)
+    assert model.path_ == "whiten" and np.linalg.norm(white - np.eye(2)) < 0.05
+
+
+def test_correlations_are_those_of_whitened_rows():
+    """Of lognormal columns that go together: of 12 tables the median error was .024 where rows were
+    as they come, and is .013."""
+    off = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(20_000, 4)) @ np.linalg.cholesky(0.3 * np.eye(4) + 0.7).T
+        X = np.exp(z / 2)
+        model = FriendlyCovariance(random_state=seed).fit(X)
+        assert model.path_ == "columns"
+        spread = np.sqrt(np.diag(model.covariance_))
+        like = model.covariance_ / np.outer(spread, spread)
+        off.append(np.sqrt(np.mean(np.square(like - np.corrcoef(X.T)))))
+    assert np.median(off) < 0.018

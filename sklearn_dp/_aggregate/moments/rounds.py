@@ -73,6 +73,7 @@ _NARROWER = 0.1  # of the logarithm of a volume, that a round takes away
 HIDDEN = 0.1, 0.01
 """Part of the noise, and variance, that the answer has at least in each direction."""
 _LONGER = 1.7  # times the clip of normal laws: beyond, rows are of another
+_BITTEN = 0.01  # of a variance, that clips of a normal law take, and all is well
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
 
 
@@ -115,8 +116,14 @@ class Explored(NamedTuple):
 
     def normal(self, clips: Clips) -> bool:
         """Whether rows may be of a normal law: else its clips have bitten, and what the rounds made
-        of rows may be far too narrow."""
-        return clips.moments <= _LONGER * self.radius
+        of rows may be far too narrow. Where noise is next to nothing, the last clip is far out by
+        itself: what counts is how much of a variance a clip of a normal law would take."""
+        (tail,) = clips.tails or [None]
+        if tail is None or clips.moments <= _LONGER * self.radius:
+            return True
+        near = tail.beyond * max(tail.start**2 - self.radius**2, 0.0)
+        beyond = near + float(tail.excess(max(self.radius, tail.start), 2))
+        return beyond <= _BITTEN * self.taken[0].weight
 
     def ended(self, rounds: "MomentRounds", clips: Clips) -> tuple[list[Ellipsoid], np.ndarray]:
         """The last round."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtr, chdtri, ndtri
+from scipy.special import chdtr, chdtri
 
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
@@ -27,7 +27,7 @@ _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the f
 _FARTHEST = 32.0  # times the last of them
 _FEWEST = 40.0  # rows of a component, in standard deviations of a count, or counts do not help
 _WINDOWS, _STARTS = (1, 2, 3, 4, 8), slice(2, 6)  # bins of distances together, and the first ones
-_CHANCE = 1e-4  # that noise alone makes distances of a normal law differ from it
+_SURELY = 3.0  # standard deviations from a normal law
 _HEAVIER = np.array([-0.5, 0.5, 1.0, 1.0, 0.7])  # of the bins after the first, where tails are long
 _DOUBT = 1.2, 2.5  # the same, of these together: of a table, of days (whose noise adds up)
 _INEXACT = 0.02  # of the rows of a normal law, that whitening moves in them
@@ -261,13 +261,11 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
     """True if noisy counts of distances can be those of a normal law, of any scale."""
     expected = _normal_counts(counts, edges, d)
     like = _LIKE * (1 - 2 / (3 * d))
-    # Of all windows, and on both sides.
-    surely = -float(ndtri(_CHANCE / (2 * len(_WINDOWS) * (_STARTS.stop - _STARTS.start))))
     for width in _WINDOWS:
         ones = np.ones(width)
         counted, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
         noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
-        if np.any(np.abs(counted - normal) > surely * noise):
+        if np.any(np.abs(counted - normal) > _SURELY * noise):
             return False
     return True
 
