@@ -145,7 +145,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
 
             found = explored(rounds, [start], pool=True, repair=repair)
             clips = found.clips(rounds)
-            if found.normal(clips):
+            if found.may_be_normal(clips):
                 ((end,), _) = found.ended(rounds, clips)
             else:
                 guess = known.shape(found.taken[0], rows)

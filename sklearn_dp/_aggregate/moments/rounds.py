@@ -114,8 +114,8 @@ class Explored(NamedTuple):
             session, rows, self.taken, self.radius, rounds.form, budget, extra=rounds.extra
         )
 
-    def normal(self, clips: Clips) -> bool:
-        """Whether rows may be of a normal law: else its clips have bitten, and what the rounds made
+    def may_be_normal(self, clips: Clips) -> bool:
+        """True if rows may be of a normal law: else its clips have bitten, and what the rounds made
         of rows may be far too narrow. Where noise is next to nothing, the last clip is far out by
         itself: what counts is how much of a variance a clip of a normal law would take."""
         (tail,) = clips.tails or [None]
