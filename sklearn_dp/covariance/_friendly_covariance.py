@@ -33,8 +33,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     first, as by `DPStandardScaler`. Then rows in these units are whitened by what has been released
     so far, clipped in the whitened norm, and released again, until no direction is mostly noise:
     the noise is then proportional to the covariance itself, in every direction. The effect of
-    clipping is corrected for as if the data were normal, and variances are combined with those of
-    the columns by themselves.
+    clipping is corrected for as if the data were normal.
 
     Where the released values show that the rows have no normal law, as those of flags, shares and
     amounts have none, clips of such a law are not used. Means, variances, their errors and the
