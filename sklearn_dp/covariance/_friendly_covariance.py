@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
@@ -20,6 +19,7 @@ from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS
 from .._dropin import Replacing
 from .._intervals import StandardErrors
+from .._published.covariance_core import BLOCK_LIMIT
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 

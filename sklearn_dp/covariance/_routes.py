@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.known_columns import (
@@ -31,6 +30,7 @@ from .._aggregate.moments.rounds import (
 from .._aggregate.shared.centering import noise_sd
 from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
+from .._published.covariance_core import core_stage
 from .._status import Message, Status
 
 _CORE_SHARE = 0.35  # of rho, for the friendly core
