@@ -24,7 +24,6 @@ SPLITS = np.geomspace(1e-3, 0.5, 20)  # of rho, for the oracle's count
 SIZES = {
     "cells": (120, 150, 180, 210, 240, 280, 330, 400),
     "basic": (350, 400, 450, 500, 550, 600, 700, 800),
-    "zcdp": (1300, 1500, 1600, 1700, 1800, 2000, 2200, 2500),
 }
 
 
@@ -111,7 +110,7 @@ def known_diameter_rows(runs):
 def locator_rows(runs):
     for d in (50, 200, 1000):
         options = {"rho": RHO, "delta": DELTA, "diameter": diameter_of(800, d)}
-        models = {name: FriendlyMean(locate=name, **options) for name in ("zcdp", "basic", "cells")}
+        models = {name: FriendlyMean(locate=name, **options) for name in ("basic", "cells")}
         error, oracle, _, seconds = experiment(models, runs, 800, d, 1e4)
         yield (
             d,
@@ -235,7 +234,7 @@ FriendlyMean chooses its clipping radius from noisy counts, so it can be ahead o
     parts.append(
         table(
             "How the location is found: error over the oracle's, n = 800, R = 1e4",
-            ("d", "zcdp", "basic", "cells", "zcdp (s)", "basic (s)", "cells (s)"),
+            ("d", "basic", "cells", "basic (s)", "cells (s)"),
             locator_rows(runs),
         )
     )

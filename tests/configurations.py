@@ -253,8 +253,7 @@ TABLE = {
     "FriendlyMean": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *MADE)),
-        ({"rho": 8.0, "locate": "zcdp"}, (*PATH, "mutants", *MADE)),
-        ({"rho": 8.0, "locate": "basic"}, (*PATH, *MADE)),
+        ({"rho": 8.0, "locate": "basic"}, (*PATH, "mutants", *MADE)),
         ({"rho": 8.0, "refine": False}, (*PATH, *MADE)),
         ({"epsilon": 20.0, "bounds": 20.0}, PATH),
         ({"epsilon": 20.0, "bounds": (-20.0, 30.0)}, PATH),

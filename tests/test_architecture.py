@@ -65,6 +65,7 @@ ARROWS = {
 # imports what that room may; test_published.py says who may import it.
 WINGS = {
     "_published": "_aggregate.mixture",
+    "_published.covariance_core": "_aggregate.moments",
     "_published.easy_instances": "_aggregate.tuples",
     "_published.easy_instances.k_tuple_mixture": "_aggregate.mixture",
     "_published.feddp_kmeans": "federated",

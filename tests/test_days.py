@@ -500,7 +500,7 @@ def test_means_of_days(bounds):
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 8.0}, {"epsilon": None, "rho": 2.0}])
-@pytest.mark.parametrize("locate", ["auto", "zcdp", "basic", "cells"])
+@pytest.mark.parametrize("locate", ["auto", "basic", "cells"])
 def test_failures_of_days_add_up(budget, locate):
     """A day has its own part of delta, and what the other days may fail with is not for it."""
     X = np.random.default_rng(0).normal(size=(3000, 2))

@@ -57,7 +57,7 @@ MODELS = {
     "aggregate of targets": LINE,
     "mean": FriendlyMean(),
     "mean of cells": FriendlyMean(diameter=4.0, locate="cells"),
-    "mean of a core": FriendlyMean(rho=40.0, delta=1e-3, locate="zcdp"),
+    "mean of a core": FriendlyMean(rho=40.0, delta=1e-3, locate="basic"),
     "ball": DPOneCluster(0.2, sample_size=SAMPLE),
     "balls": DPOneClusterKMeans(2, sample_size=SAMPLE),
     "screen": DPOutlierScreen(sample_size=SAMPLE),

@@ -11,6 +11,8 @@ OPTION_HOLDERS = {
     "_aggregate.one_cluster.search",
     "cluster._interior",
     "cluster._k_tuples",
+    "covariance._friendly_covariance",
+    "covariance._routes",
     "federated._learn",
     "federated._parameters",
     "mean._friendly_mean",

@@ -75,7 +75,6 @@ SETTINGS = [
     (WeighedCovariance, CORE),
     (WeighedMean, {"bounds": 9.0, "diameter": 9.0}),
     (WeighedMean, {"diameter": 6.0}),
-    (WeighedMean, {"rho": 40.0, "diameter": 9.0, "locate": "zcdp", "delta": 0.1}),
     (WeighedMean, {"rho": 40.0, "diameter": 9.0, "locate": "basic", "delta": 0.1}),
     (WeighedMean, {"rho": 2000.0, "diameter": 9.0, "refine": False, "delta": 0.1}),
     (WeighedKTuples, TUPLES),

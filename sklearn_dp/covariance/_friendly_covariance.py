@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
@@ -15,6 +14,7 @@ from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS
 from .._dropin import Replacing
 from .._intervals import StandardErrors
+from .._published.covariance_core import BLOCK_LIMIT
 from ._released import BaseReleasedCovariance, check_bools
 from ._routes import BaseRoutes
 
@@ -28,8 +28,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     first, as by `DPStandardScaler`. Then rows in these units are whitened by what has been released
     so far, clipped in the whitened norm, and released again, until no direction is mostly noise:
     the noise is then proportional to the covariance itself, in every direction. The effect of
-    clipping is corrected for as if the data were normal, and variances are combined with those of
-    the columns by themselves.
+    clipping is corrected for as if the data were normal.
 
     Where the released values show that the rows have no normal law, as those of flags, shares and
     amounts have none, clips of such a law are not used. Means, variances, their errors and the

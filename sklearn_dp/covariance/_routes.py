@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.known_columns import (
@@ -19,15 +18,16 @@ from .._aggregate.moments.known_columns import (
 )
 from .._aggregate.moments.rounds import (
     MomentRounds,
+    explored,
     fit_gram,
     measured_once,
     refine,
-    refine_normal,
     rows_in_bounds,
 )
 from .._aggregate.shared.centering import noise_sd
 from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
+from .._published.covariance_core import core_stage
 from .._status import Message, Status
 
 _CORE_SHARE = 0.35  # of rho, for the friendly core
@@ -131,17 +131,29 @@ class BaseRoutes(OpenBounds, BaseByDays):
             self.messages_ = Status([] if moments.single.all() else [_NOTHING])
             return known, known.nothing(ball, rows), rows, ball.center
         square = moments.weights.square
-        end = None
+        end, guess = None, None
         if may_be_normal(moments):
             start = self._start(session, known.start(ball, rows), rows, centered)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
-            end = refine_normal(rounds, start, partial(known.as_wide, rows=rows))
+
+            def repair(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
+                return [known.as_wide(each, rows) for each in guesses]
+
+            found = explored(rounds, [start], pool=True, repair=repair)
+            clips = found.clips(rounds)
+            if found.may_be_normal(clips):
+                ((end,), _) = found.ended(rounds, clips)
+            else:
+                guess = known.shape(found.taken[0], rows)
         progress("core")
         if end is None:
             known = KnownColumns(again(), centered, domain)
             ball, rows = self._read(known, table, session)
             rounds = MomentRounds(session, rows, centered=centered, square=square)
-            end = measured_once(rounds, known.start(ball, rows))
+            start = known.start(ball, rows)
+            end = measured_once(
+                rounds, start if guess is None else known.shaped(start, guess, rows)
+            )
         elif known.agree(end, rows):
             known = replace(known, adds="all")
         assert end.errors is not None

@@ -69,9 +69,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     refine : bool, default=True
         False: release the friendly average as published, with about three times the noise.
-    locate : {"auto", "zcdp", "basic", "cells"}, default="auto"
-        How the location is found without bounds: a friendly core by the zCDP filter or by the basic
-        filter, or the heaviest cell of a random grid. "auto": with `rho` the one with the smallest
+    locate : {"auto", "basic", "cells"}, default="auto"
+        How the location is found without bounds: a friendly core by the basic filter, or the
+        heaviest cell of a random grid. "auto": with `rho` the one with the smallest
         predicted error at the released size; with `epsilon` cells, whose noise is accounted for
         exactly. With another value than "auto" columns are not scaled.
     n_jobs : int, optional

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
 from .._aggregate.moments.codes import told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
+from .._aggregate.shared.column_codes import told_of_single
 from .._base import (
     BaseDPEstimator,
     RandomStateLike,
@@ -71,6 +72,9 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             known = self.weights_, self.means_, spreads, self._column_names
             status = result.margins.told_of_gaps(status, *known)
             self.messages_ = result.margins.told(status, self._column_names)
+        else:  # rows with other values would have no density
+            names = self._column_names
+            self.messages_ = told_of_single(self.messages_, self.column_status_, names)
         self.messages_ = told_of_beyond(self.messages_, shares, self._column_names)
         words = "double precision cannot resolve the spread of such large values in these columns"
         action, names = "subtract a constant from them", self._column_names

@@ -79,7 +79,7 @@ def test_a_replay_goes_the_way_of_the_recording_on_all_neighbors():
 
 
 def test_what_concerns_single_units_follows_them():
-    mean = FriendlyMean(rho=8.0, locate="zcdp")
+    mean = FriendlyMean(rho=8.0, locate="basic")
     with record_releases() as recorded:
         first = mean.fit(X).mean_
     (pair,) = neighboring_pairs(X, 0, kinds=["remove_first"])

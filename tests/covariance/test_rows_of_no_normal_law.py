@@ -1,9 +1,15 @@
 """FriendlyCovariance of flags, shares and amounts: columns by themselves, and correlations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sklearn_dp import DPStandardScaler, FriendlyCovariance
+from sklearn_dp._aggregate.columns.ends import Ends
+from sklearn_dp._aggregate.columns.moments import Count, _nothing
+from sklearn_dp._aggregate.moments.known_columns import together
+from sklearn_dp._aggregate.shared.centering import Weights
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import replay_audit
 
@@ -44,6 +50,34 @@ def test_rare_flags_narrow_no_direction(bounds):
         error = np.diag(model.covariance_std_error_)
         assert np.all(np.abs(spread**2 - true)[known] < 4 * error[known])
     assert missed < 9
+
+
+def test_two_releases_together():
+    """Means by what noise and clips make of them; what is drawn stays in both errors. A mean that
+    is known of one alone is that of the second; a tail that one shows is in the error of both."""
+    d, nothing = 4, np.zeros(4)
+    ends = Ends.public(nothing, np.full(d, 100.0))
+    both = [
+        replace(
+            _nothing(ends, Count(2000.0, 2000.0, 1.0, Weights(), 2000.0)),
+            noise=np.full(d, noise),
+            bias=np.array([0.0, 0.0, bias, 0.0]),
+            error=np.sqrt([noise**2 + each**2 + 0.25 for each in (0.0, 0.0, bias, 0.0)]),
+            mean=np.full(d, mean),
+            spread=np.full(d, 10.0),
+            spread_error=np.full(d, 3.0),
+        )
+        for noise, bias, mean in ((0.3, 0.4, 0.0), (0.4, 0.0, 1.0))
+    ]
+    both[0].noise[1] = both[0].error[1] = np.inf
+    both[0].fourth[3] = 5120.0
+    found = together(*both)
+    part = np.array([0.64, 0.0, 0.16 / 0.41, 0.64])
+    np.testing.assert_allclose(found.mean, 1 - part)
+    np.testing.assert_allclose(found.noise, np.hypot(0.3 * part, 0.4 * (1 - part)))
+    np.testing.assert_allclose(found.bias, 0.4 * part * [0, 0, 1, 0])
+    np.testing.assert_allclose(found.error, np.sqrt(found.noise**2 + found.bias**2 + 0.25))
+    np.testing.assert_allclose(found.spread_error, np.hypot(3.0, [0, 0, 0, 8.0]))
 
 
 def test_variances_are_those_of_columns():
@@ -106,3 +140,32 @@ def test_looks_leave_enough_for_what_they_look_for():
     low, high = np.zeros(40), np.append(np.inf, np.full(39, 1e6))
     model = FriendlyCovariance(rho=500.0, bounds=(low, high), random_state=0).fit(X)
     assert model.status_ == "ok" and np.all(np.abs(model.location_ - X.mean(axis=0)) < 0.1)
+
+
+def test_noise_of_distances_is_no_tail_of_many_rows():
+    """Where noise is next to nothing, the last clip is far out by itself. This noise differs by
+    3.9 deviations from none: rows were taken for others, and the narrow direction was lost, with
+    an error of 4 in the root mean square."""
+    rng = np.random.default_rng(3)
+    turn, _ = np.linalg.qr(rng.normal(size=(2, 2)))
+    root = (turn * [1.0, 1000.0]) @ turn.T
+    X = rng.normal(size=(100_000, 2)) @ root.T
+    model = FriendlyCovariance(epsilon=5.0, random_state=3).fit(X)
+    white = np.linalg.solve(root, np.linalg.solve(root, model.covariance_).T)
+    assert model.path_ == "whiten" and np.linalg.norm(white - np.eye(2)) < 0.05
+
+
+def test_correlations_are_those_of_whitened_rows():
+    """Of lognormal columns that go together: of 12 tables the median error was .024 where rows were
+    as they come, and is .013."""
+    off = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(20_000, 4)) @ np.linalg.cholesky(0.3 * np.eye(4) + 0.7).T
+        X = np.exp(z / 2)
+        model = FriendlyCovariance(random_state=seed).fit(X)
+        assert model.path_ == "columns"
+        spread = np.sqrt(np.diag(model.covariance_))
+        like = model.covariance_ / np.outer(spread, spread)
+        off.append(np.sqrt(np.mean(np.square(like - np.corrcoef(X.T)))))
+    assert np.median(off) < 0.018

@@ -133,3 +133,16 @@ def test_components_that_reach_over_gaps_are_told(bounded):
     assert "gaps" not in str(alone.messages_)
     X, truth = clusters("0/1")
     assert "gaps" not in str(DPGaussianMixture(3, random_state=0).fit(X).messages_)
+
+
+def test_a_column_of_one_value_is_told_whatever_else_is_wrong():
+    """Rows with another value have no density, and the score of a table with a few of these is one
+    of billions: who reads only of a noisy component does not know why."""
+    rng = np.random.default_rng(5)
+    truth = rng.choice(3, 6000, p=[0.5, 0.47, 0.03])
+    X = rng.normal(size=(6000, 2)) + np.array([[0, 0], [8, 0], [0, 8.0]])[truth]
+    X = np.column_stack([X, np.full(6000, 3.0)])
+    for seed in range(4):
+        model = DPGaussianMixture(3, bounds=(-15.0, 15.0), random_state=seed).fit(X)
+        codes = {each.code: each.columns for each in model.messages_}
+        assert "few_rows" in codes and codes["single_value"] == ("x2",)

@@ -141,28 +141,6 @@ def fit_moments(
     return measured(session, table, count, ends, spreads=spreads)
 
 
-def together(first: Moments, second: Moments) -> Moments:
-    """Combine two releases of the same rows between the same ends, the second one about what the
-    first has shown: means by the inverse variances of their noise, all else of the second one,
-    whose variances have those of the first in them."""
-    known = np.isfinite(first.noise) & np.isfinite(second.noise) & ~second.single
-    (one, of_one), (other, of_other) = (
-        (np.where(known, np.maximum(each.noise, 1e-150), 1.0), np.where(known, each.error, 1.0))
-        for each in (first, second)
-    )
-    noise = 1 / np.hypot(1 / one, 1 / other)
-    part = np.where(known, np.square(noise / one), 0.0)
-    # Sampling and clips are about the same in both.
-    rest = np.where(part > 0.5, of_one**2 - one**2, of_other**2 - other**2)
-    return replace(
-        second,
-        mean=second.mean + part * (first.mean - second.mean),
-        noise=np.where(known, noise, second.noise),
-        error=np.where(known, np.sqrt(noise**2 + np.maximum(rest, 0.0)), second.error),
-        least=np.minimum(np.maximum(first.least, second.least), second.spread),
-    )
-
-
 class Count(NamedTuple):
     """The released number of units."""
 

@@ -50,12 +50,9 @@ class Tail(NamedTuple):
     """The tail beyond the farthest distance where points stand out from the noise."""
 
     start: float
-    open: bool  # whether the numbers allow for a heavier one than the heavy one
     spike: bool  # whether nearly all points are in one bin: they tell of no law
     likely: PowerLaw
     heavy: PowerLaw
-    likely_squares: PowerLaw  # with a third moment
-    heavy_squares: PowerLaw  # with less
 
 
 class Laws(NamedTuple):
@@ -113,10 +110,10 @@ def tail_of(beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray) -> Tail | Non
 
     heavy = min(octave, half, allowed(_HEAVY))
     likely = min(octave + bent, _STEEPER * half, allowed(_LIKELY))
-    powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
+    powers = (likely, 2.0), (heavy, _LEAST)
     laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
     spike = float(np.max(-np.diff(fallen), initial=0.0)) > _SPIKE * float(fallen[0])
-    return Tail(start, heavy < _LEAST, spike, *laws)
+    return Tail(start, spike, *laws)
 
 
 def heaviest(

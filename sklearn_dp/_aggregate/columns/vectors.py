@@ -63,11 +63,11 @@ def clipped_mean(
     longer = (session.release("distances", answer, rho=counts) @ decode.T)[0, ::-1]
     sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * counts)
     sd = (sigma * np.linalg.norm(decode, axis=1))[::-1]
-    beyond, noise = _Beyond(np.append(0.0, edges), longer, sd), 1 / math.sqrt(2 * rho)
-    laws = laws_of(beyond.numbers, beyond.sd, beyond.edges)
-    radius = _radius(beyond, laws, vectors, size, noise, likely)
+    beyond = Beyond(np.append(0.0, edges), longer, sd)
+    alone = float(np.linalg.norm(vectors.weights))
+    radius = beyond.radius(d, size, 1 / math.sqrt(2 * rho), likely, alone)
     found = summed(session, table, vectors, size, entry, rho, radius)
-    lost, most = _taken(beyond, laws, radius)
+    lost, most = beyond.taken(radius)
     return found._replace(lost=lost / size, most=most / size)
 
 
@@ -95,49 +95,51 @@ def summed(
     return Clipped(parts, [sd / weight for weight in weights], beyond, beyond_sd, radius, 0.0)
 
 
-class _Beyond(NamedTuple):
+class Beyond(NamedTuple):
     """Noisy numbers of vectors that are longer than edges, and scales of their noise."""
 
     edges: np.ndarray
     numbers: np.ndarray
     sd: np.ndarray
 
+    @property
+    def laws(self) -> Laws | None:
+        """What they tell of the tail."""
+        return laws_of(self.numbers, self.sd, self.edges)
 
-def _radius(
-    beyond: _Beyond,
-    laws: Laws | None,
-    vectors: Vectors,
-    size: float,
-    noise: float,
-    likely: float,
-) -> float:
-    """A radius by noisy numbers beyond edges. Where nearly all vectors are of one length, no law
-    tells what else there is: none is clipped that is far out in a single column."""
-    edges, numbers, _ = beyond
-    if laws is None:
-        return float(edges[-1])
-    law, d = laws.likely, len(vectors.low)
-    counts, middles = -np.diff(numbers, append=0.0)[:-1], (edges[1:] + edges[:-1]) / 2
-    seen = edges[1:] <= math.sqrt(2) * law.start
-    square = max(float(counts[seen] @ np.square(middles[seen])), _LEAST * size * law.start**2)
-    choices = edges[edges >= law.start]
-    costs = np.square(noise * choices) + np.square(likely * law.excess(choices))
-    near = math.sqrt(square / size) * (1 + 1 / math.sqrt(d))
-    alone = float(np.linalg.norm(vectors.weights)) if laws.spike else 0.0
-    best = max(float(choices[np.argmin(costs)]), near, FREE * math.sqrt(square / d) / noise, alone)
-    return min(best, float(edges[-1]))
+    def square(self, start: float, size: float) -> float:
+        """The sum of squares of the lengths near and below the start of the tail."""
+        counts = -np.diff(self.numbers, append=0.0)[: len(self.edges) - 1]
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        seen = self.edges[1:] <= math.sqrt(2) * start
+        return max(float(counts[seen] @ np.square(middles[seen])), _LEAST * size * start**2)
 
+    def radius(self, d: int, size: float, noise: float, likely: float, alone: float) -> float:
+        """The radius with the least noise, of so much in each of d sums for a radius of one, and
+        loss, `likely` of what all vectors lose. Where nearly all are of one length, no law tells
+        what else there is: none is clipped that is as long as one may be `alone`."""
+        edges, laws = self.edges, self.laws
+        if laws is None:
+            return float(edges[-1])
+        law, seen = laws.likely, laws.heavy
+        square, choices = self.square(law.start, size), edges[edges >= seen.start]
+        lost = law.excess(choices) + seen.beyond * np.maximum(law.start - choices, 0.0)
+        costs = np.square(noise * choices) + np.square(likely * lost)
+        near = math.sqrt(square / size) * (1 + 1 / math.sqrt(d))
+        least = alone if laws.spike else 0.0
+        free = FREE * math.sqrt(square / d) / noise
+        return min(max(float(choices[np.argmin(costs)]), near, free, least), float(edges[-1]))
 
-def _taken(beyond: _Beyond, laws: Laws | None, radius: float) -> tuple[float, float]:
-    """How much a clip takes of the lengths of all vectors, by the likely law if there is one, and
-    how much that is at most."""
-    edges, numbers, sd = beyond
-    if laws is None:
-        return 0.0, 0.0
-    lost, upper = float(laws.likely.excess(radius)), numbers + UPPER * sd
-    seen = at_most(numbers[:-1], edges, radius, 1)
-    most = at_most(upper[:-1], edges, radius, 1)
-    if laws.spike:
-        return max(lost, seen), max(lost, seen, most)
-    most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
-    return lost, max(lost, seen, most)
+    def taken(self, radius: float) -> tuple[float, float]:
+        """How much a clip takes of the lengths of all vectors, by the likely law if there is one,
+        and how much that is at most."""
+        (edges, numbers, sd), laws = self, self.laws
+        if laws is None:
+            return 0.0, 0.0
+        lost, upper = float(laws.likely.excess(radius)), numbers + UPPER * sd
+        inner = len(edges) - 1
+        seen, most = (at_most(each[:inner], edges, radius, 1) for each in (numbers, upper))
+        if laws.spike:
+            return max(lost, seen), max(lost, seen, most)
+        most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
+        return lost, max(lost, seen, most)

@@ -23,7 +23,7 @@ from ..._queries.coordinates import Columns
 from ..._queries.vectors import UnitTotals
 from ..columns.tail import tail_shares
 from ..shared.centering import Weights
-from .clip_radius import Clip, Distances, clip_of_days
+from .clip_radius import Clip, Distances, distances_about
 from .days import alone
 from .mean_answer import answer
 from .mean_facts import Candidate, FriendlyMeanResult, PointFacts, PublicFacts
@@ -236,9 +236,11 @@ def later_day(
     rows, miss = rows_about(points, candidate), facts.spread * math.sqrt(candidate.variance)
     # The noise of so many days is, in their mean, that of one release for a part of the budget.
     counted = replace(facts, size=max(float(new.totals[0]), 2.0), rho=rho / new.later)
-    past = old.distances, unit * old.radius
-    clip, distances = clip_of_days(session, rows, candidate, counted, *past)
-    excess, middle = clip.excess / unit, about_middle(candidate, clip, facts)
+    past = old.distances or distances_about(facts.diameter, facts, facts.diameter)
+    distances = past.and_one(session, rows, session.remaining("distances"))
+    clip = distances.clip(candidate, counted, counted.rho, unit * old.radius)
+    excess = math.inf if clip == Clip.whole(candidate) else clip.excess / unit
+    middle = about_middle(candidate, clip, facts)
     if middle is not None:
         miss += float(np.linalg.norm(candidate.center))
         candidate, clip = middle
@@ -278,8 +280,7 @@ def _tails(known: Offsets, pooled: float) -> np.ndarray:
 def _refined(days: MeanDays, clip: Clip, pooled: float, weights: Weights, unit: float) -> Refined:
     """The mean of all days, with what is to be said of it."""
     known = days.offsets
-    hidden_tail = clip.likely_excess / unit**2 * _tails(known, pooled)
-    wide = _spreads(known, pooled) + hidden_tail
+    wide = _spreads(known, pooled)
     error = np.sqrt(known.error(weights.square * wide) + np.square(days.bias))
     return Refined(
         mean=unit * days.center,

@@ -167,7 +167,7 @@ def fit_friendly_mean(
     """Private mean of points by locate, approach and refine.
 
     Columns between public `ends` are measured one by one, about the mean of days `before` in a box,
-    unless all ends are missing and the noise hides half of the columns. The public `diameter` is
+    unless all ends are missing and the noise hides all columns. The public `diameter` is
     one that nearly all points are within of each other; `radii` is the public grid to look for it
     on, 1e-6 to 1e12 in factors of 1.5 by default. The origin where a step finds nothing: later
     releases are skipped then.
@@ -175,7 +175,7 @@ def fit_friendly_mean(
     count, columns, units = counted(session, points.rows), points.columns, points.rows.units
     if ends is not None:
         ends = ends.looked_at(session, points.rows, count.size, ~ends.known)
-        if np.isfinite(ends.outer).any() or 2 * np.count_nonzero(ends.told) >= points.n_features:
+        if np.isfinite(ends.outer).any() or ends.told.any():
             place = None if before is None else Place.known(ends, before.mean, before.spread)
             moments = measured(session, points.rows, count, ends, spreads=False, place=place)
             return of_columns(moments, names, session.budget_for)
@@ -209,7 +209,7 @@ def fit_friendly_mean(
         # It was found for whole points: the weighted mean, which is among them too, may be up to a
         # diameter away.
         candidate = replace(candidate, variance=candidate.variance + diameter**2 / facts.d)
-    for _ in range(route.steps - route.first):
+    for _ in range(route.steps):
         candidate = approach(session, points, candidate, facts, route.share)
     end = refine(session, points, candidate, facts)
     result = answer(session, end, known, columns, facts)

@@ -155,10 +155,4 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
             "radius, and standard errors allow for this"
         )
         return [Message("long_tails", text, action="use medians (DPQuantiles) to avoid it")]
-    if not end.open:
-        return []
-    text = (
-        "the noise hides how long tails are, and rows far out may shift means by more than "
-        "standard errors allow for"
-    )
-    return [Message("long_tails", text, action="use bounds or medians (DPQuantiles) to avoid this")]
+    return []

@@ -1,15 +1,14 @@
 """Ways to a first center for the mean of points of unknown location.
 
 * :class:`Bounds`: the center of public bounds. Nothing is released.
-* :class:`ZCDPCore` and :class:`BasicCore`: the average of a friendly core
-  (:mod:`..._queries.averages`). Points are friends within the diameter of the data.
+* :class:`BasicCore`: the average of a friendly core (:mod:`..._queries.averages`). Points are
+  friends within the diameter of the data.
 * :class:`HeaviestCell`: the cell of a random grid that holds most points.
 
 Each predicts from public and released facts what it costs and how large the first ball will be, and
 :func:`choose_route` takes the one with the smallest predicted error: that of the mean at the end,
-which is refined from the center. Roughly: cells need the fewest points (240 at epsilon = 1, against
-500 for the basic filter and thousands for the zCDP filter) but leave a wide first ball; the zCDP
-filter leaves the smallest one, and pays where there are points enough
+which is refined from the center. Cells need the fewest points (240 at epsilon = 1, against 500),
+but leave a wide first ball, which takes more steps in many dimensions
 (``doc/benchmarks/mean.md``). What they release is about the points within one diameter of most
 others, wherever these are, so the distance to the origin has no part in it.
 
@@ -24,13 +23,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.stability import release_names
-from ..._queries.averages import Average, basic_average_budget
+from ..._queries.averages import basic_average_budget
 from ..._queries.boxes import WideBoxes, box_of
-from ..._queries.point_pairs import Share, average_of_basic_core, average_of_core
+from ..._queries.point_pairs import Share, average_of_basic_core
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -44,8 +43,6 @@ class Route:
     candidates of itself for some facts (`routes`), of which the choice takes one."""
 
     name: ClassVar[str]
-    first: ClassVar[int] = 0
-    """How many of the approach steps the location takes itself."""
     fixed: float  # rho, before the first mean
     start: float  # predicted radius of the first ball; inf where the route cannot succeed
     error: float = math.inf  # predicted, of the refined mean
@@ -71,63 +68,10 @@ class Bounds(Route):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZCDPCore(Route):
-    """A friendly core by the zCDP filter; its average is the first approach step. The size of the
-    sample, which the noise of the filter is made for; the core's size and average."""
-
-    name: ClassVar[str] = "zcdp"
-    first: ClassVar[int] = 1
-    core: float  # rho of the filter
-    size: float  # rho of the size of the sample, and again of that of the core
-
-    @classmethod
-    def routes(cls, facts: PublicFacts) -> list[ZCDPCore]:
-        """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93. A larger
-        margin, in sd, over the threshold costs more and makes the average less noisy."""
-        return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
-
-    @classmethod
-    def _with_margin(cls, facts: PublicFacts, margin: float) -> ZCDPCore:
-        """Return the cost of the filter for a margin, and the first ball that its average leads to.
-
-        Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
-        the average has noise for that, times the points there are over those sure to be kept: a
-        share Phi(margin) less a tenth, by which the released size may fall short.
-        """
-        n = facts.sampled
-        # Noise of sd sqrt(n / (8 rho)) on centered counts of 0.47 n, a threshold at the quantile of
-        # delta / 4n, and `margin` standard deviations above it.
-        level = margin - float(ndtri(facts.delta / 4 / (n + 1)))
-        core = (level / 0.47) ** 2 / (8 * n)
-        # The lower bound of the size of the core is then about n / 10 below it.
-        size = (float(ndtri(facts.delta / 2)) / (0.1 * n)) ** 2 / 2
-        start = 2 * facts.diameter * facts.size / (n * (float(ndtr(margin)) - 0.1))
-        if core + 2 * size > 0.6 * facts.rho:
-            core, size, start = 0.4 * facts.rho, 0.05 * facts.rho, math.inf
-        return cls(fixed=core + 2 * size, start=start, core=core, size=size)
-
-    def locate(
-        self, session: PrivacySession, points: Points, facts: PublicFacts
-    ) -> Candidate | None:
-        compared, delta = points.pairs(session, facts.size).compared, facts.delta / 2
-        average = average_of_core(
-            session,
-            compared,
-            facts.diameter,
-            number=Share("location", self.size),
-            core=Share("location", self.core, delta),
-            size=Share("location", self.size, delta),
-            mean=Share("location", self.share),
-        )
-        return _candidate(average, facts)
-
-
-@dataclass(frozen=True, kw_only=True)
 class BasicCore(Route):
     """A friendly core by the basic filter.
 
-    It needs a few hundred points where the zCDP filter needs thousands, as it draws no noise; but
-    the average has to be several times as private as the whole
+    It draws no noise, but the average has to be several times as private as the whole
     (:func:`..._queries.averages.basic_average_budget`).
     """
 
@@ -170,14 +114,9 @@ class BasicCore(Route):
             size=Share("location", self.part * inner, delta),
             mean=Share("location", (1 - self.part) * inner * (1 - 1e-9)),
         )
-        return _candidate(average, facts)
-
-
-def _candidate(average: Average | None, facts: PublicFacts) -> Candidate | None:
-    """The average of a core and a ball about it."""
-    if average is None:
-        return None
-    return Candidate.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
+        if average is None:
+            return None
+        return Candidate.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +172,7 @@ class HeaviestCell(Route):
         return Candidate(center, ball, ball, width**2 / 12)
 
 
-ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCell)}
+ROUTES = {route.name: route.routes for route in (BasicCore, HeaviestCell)}
 """By name, what makes the candidates of a route for some facts."""
 
 
@@ -272,7 +211,7 @@ def _predict(facts: PublicFacts, route: Route) -> Route:
     if not math.isfinite(route.start):
         return best
     spends = 0.5 * rest * np.geomspace(1e-3, 1, 40)
-    for steps in range(route.first, _MOST_APPROACHES + 1):
+    for steps in range(_MOST_APPROACHES + 1):
         clip = np.full(len(spends), float(route.start))
         for _ in range(steps):
             miss = facts.spread * clip * np.sqrt(noise * steps / spends)

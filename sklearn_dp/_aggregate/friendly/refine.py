@@ -47,7 +47,6 @@ class Refined:
     bias: np.ndarray  # (d,), the part of the errors that clips may be the cause of
     variance: np.ndarray  # released ones of columns, as noisy as they are
     variance_noise: float
-    open: bool = False  # whether no release tells how far rows may be
 
 
 def rows_about(points: Points, candidate: Candidate) -> GridRows:
@@ -158,9 +157,6 @@ def refine(
     powers = (SQUARES, FOURTHS)[: facts.d]
     clip = clip_radius(session, rows, candidate, facts)
     miss = facts.spread * math.sqrt(candidate.variance)
-    if clip.holds_all:  # a grid for a ball that holds no more is finer
-        candidate = replace(candidate, ball=clip.radius)
-        rows = rows_about(points, candidate)
     middle = about_middle(candidate, clip, facts)
     if middle is not None:
         miss += float(np.linalg.norm(candidate.center))
@@ -182,20 +178,19 @@ def refine(
     fourths = np.clip(fourths, np.square(own_squares / area), own_squares / area)
     fourths_noise = 1 / (n * math.sqrt(2 * rho * powers[-1]))
     longest = tail_shares(fourths, fourths_noise)
-    bias, wide = BIAS * clip.excess * longest, own_squares + clip.likely_excess * longest
-    variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
+    bias = BIAS * clip.excess * longest
+    variance = end.variance + own_squares * drawn + np.square(offset * number_sd) + np.square(bias)
     return Refined(
         mean=end.center,
         clip=clip.radius,
         std_error=np.sqrt(variance),
-        spread=np.sqrt(wide),
+        spread=np.sqrt(own_squares),
         size=end.size,
         least=end.least,
         hidden=clip.hidden,
         bias=bias,
         variance=squares - offset**2,
         variance_noise=noise,
-        open=clip.open and facts.reach is None,
     )
 
 
@@ -215,7 +210,7 @@ def about_middle(
     if facts.reach is None or whole_bounds(candidate, facts) >= clip.radius:
         return None
     middle, most = np.zeros(facts.d), facts.reach
-    whole = Clip(most, clip.square, 0.0, 0.0)
+    whole = Clip(most, clip.square)
     return Candidate(middle, most, most, most**2), whole
 
 

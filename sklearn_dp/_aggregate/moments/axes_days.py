@@ -111,7 +111,13 @@ class AxesDays:
         # What the day itself shows must not weigh it: a long tail would count less.
         sampling = with_sampling(0.0, size, 1.0) * (1 - guess.hidden / rows.n_features)
         new, old = math.hypot(noise, sampling), self.level / math.sqrt(keep)
-        second, share, before = averaged((self.by, self.second), guess, second, new, old)
+        whole = np.eye(rows.n_features)
+        known = (self.by, self.second), guess, second, new * whole, old * whole
+        second, shares, _ = averaged(*known)
+        # By the spectral norm; noise before as whitened by the guess.
+        share = float(((1 + whole) * shares).mean(axis=0).max())
+        share = min(share * len(whole) / (len(whole) + 1), 1.0)
+        before = new * math.sqrt(share / max(1 - share, 1e-12))
         wider = (1 - share) * before / old  # what the noise of earlier days is multiplied by
         part = self.part.and_one(release, share)
         taken, unseen = _by_clips(clips, rows.n_features - guess.hidden)

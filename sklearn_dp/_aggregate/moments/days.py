@@ -20,7 +20,7 @@ import numpy as np
 from ..friendly.days import DayMean, Means
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
 from .estimates import noise_norm, unclip, within
-from .joined import LIKE, DivisorRatio, averaged_entries, stretch, with_sampling
+from .joined import LIKE, DivisorRatio, averaged, stretch, with_sampling
 from .moment_releases import DISTANCES, MOMENTS, MomentRelease, products
 from .rounds import HIDDEN, MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
@@ -228,7 +228,7 @@ class _Day:
         more = float(np.mean(_taken(errors) - days.taken))
         new = math.hypot(noise, max(more, 0.0)) * np.eye(d)
         old = of_past + max(-more, 0.0) * np.eye(d)
-        second, shares, across = averaged_entries(
+        second, shares, across = averaged(
             (days.source.by, days.source.second), guess, second, new, old
         )
         share = float(shares.mean())

@@ -99,7 +99,6 @@ def pooled(
     ellipsoid: Ellipsoid,
     second: np.ndarray,
     noise: float,
-    drift: float = _DRIFT,
 ) -> tuple[np.ndarray, float]:
     """Average of the second moments of all rounds, in the whitened coordinates of this one.
 
@@ -115,7 +114,7 @@ def pooled(
         cross = b @ b.T
         level = max(level, 1e-140)  # its square is a normal float
         spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
-        own_precision = 2 / (spread + (0.0 if then is ellipsoid else drift**2))
+        own_precision = 2 / (spread + (0.0 if then is ellipsoid else _DRIFT**2))
         total += own_precision * (b @ moment @ b.T)
         weight += own_precision
     return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))

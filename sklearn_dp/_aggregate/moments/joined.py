@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from .ellipsoid import Ellipsoid
-from .estimates import pooled
 from .moment_releases import MomentRelease
 
 # By how much whitened distances may change for counts of several days to be added up: of a normal
@@ -53,29 +52,12 @@ def averaged(
     before: tuple[Ellipsoid, np.ndarray],
     guess: Ellipsoid,
     second: np.ndarray,
-    new: float,
-    old: float,
-) -> tuple[np.ndarray, float, float]:
-    """Second moments about the center of `guess`, of all days: of a new one, whitened by it, with
-    the noise `new` of an entry, and of those `before` as whitened by another, with the noise `old`
-    there. With the share of the new day, and the noise of the days before as whitened by it."""
-    earlier: list[Any] = [(*before, old)]
-    second, level = pooled(earlier, guess, second, new, drift=0.0)
-    # The level is that of the norm: of a day alone, the noise times the root of (d + 1) / d.
-    d = len(second)
-    share = min((level / new) ** 2 * d / (d + 1), 1.0)
-    return second, share, new * math.sqrt(share / max(1 - share, 1e-12))
-
-
-def averaged_entries(
-    before: tuple[Ellipsoid, np.ndarray],
-    guess: Ellipsoid,
-    second: np.ndarray,
     new: np.ndarray,
     old: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Average second moments with noises (d, d) as in :class:`.days.MomentDays`, each entry by its
-    own: with the shares (d, d) of the new day, and the map from the coordinates there were."""
+    """Second moments about the center of `guess`, of all days: of a new one, whitened by it, and of
+    those `before` as whitened by another, with noises (d, d) as in :class:`.days.MomentDays`, each
+    entry by its own; the shares (d, d) of the new day, and the map from the coordinates before."""
     across = (guess.axes / guess.scales).T @ before[0].factor
     old = across @ old @ across.T
     of_old, of_new = (

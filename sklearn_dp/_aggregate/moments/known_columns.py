@@ -5,10 +5,8 @@ Rows are then read in standard deviations from the means, so that joint moments 
 covariance with a diagonal that is known, and a far value of one column costs the others nothing.
 
 Rounds believe in a normal law. If columns may have one (:func:`may_be_normal`), distances are those
-of one (:func:`.rounds.refine_normal`), and variances :meth:`~KnownColumns.agree`, the joint moments
-and the columns are weighted by the inverse variances of their noise. That of joint moments is in
-proportion to the covariance in every direction, so a variance that is known better moves all
-entries that go with it, and no direction loses its scale.
+of one (:meth:`.rounds.Explored.may_be_normal`), and variances :meth:`~KnownColumns.agree`, all is
+that of the joint moments: their noise is in proportion to the covariance in every direction.
 
 All other rows have means, variances, errors and a status that are those of their columns, measured
 again, and one release of joint moments, of which the correlations are taken: what clips take of
@@ -40,7 +38,6 @@ from ..columns.moments import (
     located,
     measured,
     rho_entries,
-    together,
 )
 from ..shared.advice import Budget
 from ..shared.narrow_bounds import at_bounds, told_of_cuts
@@ -53,6 +50,7 @@ _LOOK = {True: 0.08, False: 0.25}  # of the budget, to find columns in a box or 
 _FAR = 6.5  # standard deviations from the mean, that rows are kept up to
 _COSTS = 0.01  # of a variance, that the noise of rows so far out may be: they are kept, too
 _LEAST = 0.5  # of a variance, that rounds may narrow a column to
+_WIDENED = 0.25  # of the variance of a column: what each direction has at least
 _SURE = 0.1  # of a standard deviation, that its error is at most: rounds may not narrow the column
 _SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all there may be
 # That noise alone makes any column differ.
@@ -91,13 +89,37 @@ def known_moments(
         variance = first.variance, first.variance_noise
         place = Place.known(first.ends, first.mean, first.spread, *variance)
         second = measured(session, table, count, first.ends, keep=_JOINT, place=place)
-        both = together(first, second)
-        # Tails that have been seen are as long where noise hides them from the second release.
-        long = (first.fourth > _HEAVY) & (first.fourth > second.fourth)
-        error = np.where(long, np.maximum(both.spread_error, first.spread_error), both.spread_error)
-        return replace(both, spread_error=error)
+        return together(first, second)
 
     return first, again
+
+
+def together(first: Moments, second: Moments) -> Moments:
+    """Two releases of the same rows between the same ends, the second one about what the first has
+    shown, with its variances in its own: means by the inverse squares of what noise and clips make
+    of them, all else of the second one."""
+    known = np.isfinite(first.error) & np.isfinite(second.error) & ~second.single
+    noises, biases, errors = (
+        [np.where(known, getattr(each, name), 1.0) for each in (first, second)]
+        for name in ("noise", "bias", "error")
+    )
+    off, other = (np.square(n) + np.square(b) for n, b in zip(noises, biases, strict=True))
+    part = np.where(known, other / np.maximum(off + other, 1e-300), 0.0)
+    noise = np.hypot(part * noises[0], (1 - part) * noises[1])
+    bias = part * biases[0] + (1 - part) * biases[1]
+    drawn = np.maximum(np.square(errors[1]) - other, 0.0)  # about the same in both
+    # Tails that have been seen are as long where noise hides them from the second release.
+    longer = np.where(known, np.maximum(first.fourth - second.fourth, 0.0), 0.0)
+    hidden = longer / max(second.size, 1.0) * second.weights.square
+    return replace(
+        second,
+        mean=second.mean + part * (first.mean - second.mean),
+        noise=np.where(known, noise, second.noise),
+        bias=np.where(known, bias, second.bias),
+        error=np.where(known, np.sqrt(noise**2 + bias**2 + drawn), second.error),
+        spread_error=np.hypot(second.spread_error, second.spread * np.sqrt(hidden) / 2),
+        least=np.minimum(np.maximum(first.least, second.least), second.spread),
+    )
 
 
 def may_be_normal(moments: Moments) -> bool:
@@ -233,6 +255,20 @@ class KnownColumns:
         square = normal_quantile(_START, d)
         return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
 
+    def shape(self, guess: Ellipsoid, rows: GridRows) -> np.ndarray:
+        """The covariance of a component, in units of the table."""
+        factor = guess.factor * (rows.unit * self.scale)[:, None]
+        return factor @ factor.T
+
+    def shaped(self, start: Ellipsoid, covariance: np.ndarray, rows: GridRows) -> Ellipsoid:
+        """The start, with a shape that rounds have shown, in units of the table. Clips of a normal
+        law may have bitten off a direction of it: none is narrower than half of the start."""
+        unit = rows.unit * np.where(self.unseen, 1.0, self.scale)
+        shape = covariance / np.outer(unit, unit)
+        shape += _WIDENED * (np.diag(np.square(start.scales)) - shape)
+        wide = Ellipsoid.of_covariance(start.center, shape, start.weight, rows.ball)
+        return replace(start, axes=wide.axes, scales=wide.scales)
+
     def nothing(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """A point: no column has a spread."""
         errors = Errors.unknown(len(self.scale), self.moments.size_sd)
@@ -254,16 +290,12 @@ class KnownColumns:
         wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
         return replace(guess, axes=wide.axes, scales=wide.scales)
 
-    def _wider(self, end: Ellipsoid, rows: GridRows) -> np.ndarray:
-        """By how much more than noise joint moments of columns are wider: above 1, surely."""
-        away = 2 * np.log(end.deviations * rows.unit)
-        surely = -float(ndtri(_CHANCE / len(away))) * np.hypot(self.error, _noise(end))
-        return np.where(self.unseen, 0.0, away / surely)
-
     def agree(self, end: Ellipsoid, rows: GridRows) -> bool:
         """True if no variance of a column is surely larger than that of joint moments: clips make
         variances smaller, so the larger one is right."""
-        return bool(np.all(self._wider(end, rows) > -1))
+        away = 2 * np.log(end.deviations * rows.unit)
+        surely = -float(ndtri(_CHANCE / len(away))) * np.hypot(self.error, _noise(end))
+        return bool(np.all(self.unseen | (away > -surely)))
 
     def joined(self, end: Ellipsoid, rows: GridRows, origin: np.ndarray) -> Joined:
         """Joint moments and those of columns."""
@@ -274,11 +306,7 @@ class KnownColumns:
         of_mean, unseen = errors.mean * _widths(factor), np.zeros(len(mean))
         joint = _Joint(factor, white, mean, of_mean, errors.second, unseen)
         if self.adds == "all":
-            at = np.flatnonzero(
-                ~self.unseen & np.isfinite(joint.second) & (self._wider(end, rows) < 1)
-            )
-            sampled = moments.weights.square / max(end.weight, 1.0)
-            joint = self._weighed(joint, _noise(end), sampled, at) if len(at) else joint
+            joint = self._limited(end, joint)
         elif self.adds == "correlations":
             joint = self._alone(joint)
         nothing, of_joint = np.where(self.unseen, math.inf, 0.0), errors.second
@@ -300,33 +328,18 @@ class KnownColumns:
         whitening = joint.whitening / scale[:, None]
         return Joined(covariance, whitening, mean, of_mean, codes, end, matrix)
 
-    def _weighed(
-        self, joint: "_Joint", noise: np.ndarray, sampled: float, at: np.ndarray
-    ) -> "_Joint":
-        """Joint moments of normal rows and those of columns `at` some places, by the inverse
-        variances of their noise; `sampled` is the variance of a mean, in variances."""
-        moments, scale = self.moments, self.scale
-        factor, whitening, mean, of_mean, second, unseen = (each.copy() for each in joint)
-        rows, deviations = factor[at], _widths(factor)[at]
-        like = rows @ rows.T / np.outer(deviations, deviations)
-        spread, prior, given = np.square([deviations, noise[at], self.error[at]])
-        # Tails that noise may hide are at most as long as the column is known to be wide.
-        hidden = np.maximum(np.square(second[at]) - prior, 0.0)
-        seen = self.error[at] < _SEEN
-        unseen[at] = np.sqrt(np.where(seen, 0.0, np.maximum(hidden - 2 * sampled, 0.0)))
-        hidden = np.where(seen, np.minimum(hidden, given), hidden)
-        change, after = _weighted(np.square(like), prior, given, -np.log(spread))
-        second[at] = np.sqrt(after + np.maximum(hidden, 2 * sampled))
-        # Along the whitened directions of columns, by the exponential: it stays definite.
-        values, vectors = np.linalg.eigh((rows.T * (change / spread)) @ rows)
-        factor = (factor @ vectors) * np.exp(values / 2)
-        whitening = (whitening @ vectors) * np.exp(-values / 2)
-        prior = np.maximum(np.square(of_mean[at] / deviations) - sampled, 0.0)
-        given = (np.square(moments.noise) + np.square(moments.bias))[at] / np.square(scale[at])
-        change, after = _weighted(like, prior, given / spread, -mean[at] / deviations)
-        mean[at] += deviations * (like @ change)
-        of_mean[at] = deviations * np.sqrt(after + sampled)
-        return _Joint(factor, whitening, mean, of_mean, second, unseen)
+    def _limited(self, end: Ellipsoid, joint: "_Joint") -> "_Joint":
+        """Joint moments of normal rows: tails that noise may hide from them are at most as long as
+        columns are known to be wide."""
+        noise, drawn = _noise(end), 2 * self.moments.weights.square / max(end.weight, 1.0)
+        known = ~self.unseen & np.isfinite(joint.second) & np.isfinite(noise)
+        noise = np.where(known, noise, 0.0)
+        hidden = np.maximum(np.square(np.where(known, joint.second, 0.0)) - noise**2, 0.0)
+        seen = self.error < _SEEN
+        unseen = np.sqrt(np.where(seen, 0.0, np.maximum(hidden - drawn, 0.0)))
+        hidden = np.maximum(np.where(seen, np.minimum(hidden, self.error**2), hidden), drawn)
+        second = np.where(known, np.hypot(noise, np.sqrt(hidden)), joint.second)
+        return joint._replace(second=second, unseen=np.where(known, unseen, joint.unseen))
 
     def _alone(self, joint: "_Joint") -> "_Joint":
         """Means and variances of columns, with the correlations of joint moments. Where noise hides
@@ -418,17 +431,3 @@ def _noise(end: Ellipsoid) -> np.ndarray:
     """Return the relative noise of the variances of columns in joint moments."""
     assert end.errors is not None
     return np.minimum(end.errors.second, math.inf if end.source is None else end.source.noise)
-
-
-def _weighted(
-    like: np.ndarray, prior: np.ndarray, given: np.ndarray, away: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return changes (d,) of numbers, and their variances after it. The numbers have variances
-    `prior`, their errors correlate as in `like` (d, d), and other numbers of variances `given`
-    differ from them by `away`."""
-    level = float(np.median(prior))
-    noise = level * like
-    np.fill_diagonal(noise, prior)
-    inverse = np.linalg.inv(noise + np.diag(np.maximum(given, 1e-12)))
-    after = prior - np.einsum("ij,jk,ki->i", noise, inverse, noise)
-    return prior * (inverse @ away), np.maximum(after, 0.0)

@@ -17,9 +17,9 @@ covariance everywhere [1]_. A round of :func:`refine`
 Rounds end when no direction is hidden or when 0.6 of the budget is gone; the last one spends the
 rest. Before it, noisy counts of whitened distances tell whether the rows can be those of a normal
 law (:mod:`.tails`). If not, the last round clips farther out, and counts what the clip may take
-into the errors; if they are far from it, a covariance gives up the rounds
-(:func:`refine_normal`), for one release in the units of columns (:func:`measured_once`). These
-errors hardly depend on the condition number (``doc/benchmarks/covariance.md``).
+into the errors; if they are far from it, a covariance is that of one more release about what the
+rounds have shown (:func:`measured_once`). Errors hardly depend on the condition number
+(``doc/benchmarks/covariance.md``).
 
 References
 ----------
@@ -73,52 +73,21 @@ _NARROWER = 0.1  # of the logarithm of a volume, that a round takes away
 HIDDEN = 0.1, 0.01
 """Part of the noise, and variance, that the answer has at least in each direction."""
 _LONGER = 1.7  # times the clip of normal laws: beyond, rows are of another
+_BITTEN = 0.01  # of a variance, that clips of a normal law take, and all is well
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
 
 
 def refine(
-    rounds: "MomentRounds",
-    ellipsoids: list[Ellipsoid],
-    *,
-    labeled: bool = False,
-    pool: bool = False,
-    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
-    least_rounds: int = 1,
-    most_rounds: int = _MOST_ROUNDS,
-    tails: bool = True,
+    rounds: "MomentRounds", ellipsoids: list[Ellipsoid], *, tails: bool = True, **options: Any
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Improve released components by rounds of whitened, clipped moments, with all of the plan.
 
-    With the ellipsoids, whether each stood out of the noise in all directions. `labeled`: the first
-    round takes the labels of the parts for weights in components. `pool`: second moments, of "full"
-    components whose rows stay the same, are averaged with those of earlier rounds.
-    ``repair(ellipsoids, round)`` gives those that the round takes instead. There are more rounds
-    than `least_rounds` (before the last one) as long as directions are hidden in the noise and may
-    come out of it. Without `tails`, rows are taken to be normal.
+    With the ellipsoids, whether each stood out of the noise in all directions. `options` are those
+    of :func:`explored`. Without `tails`, rows are taken to be normal.
     """
-    repair = repair or (lambda guesses, number: guesses)
-    explored = _explored(rounds, ellipsoids, labeled, pool, repair, least_rounds, most_rounds)
-    clips = explored.clips(rounds) if tails else same_clips(explored.radius, explored.taken)
-    return explored.ended(rounds, clips)
-
-
-def refine_normal(
-    rounds: "MomentRounds",
-    start: Ellipsoid,
-    repair: Callable[[Ellipsoid], Ellipsoid],
-) -> Ellipsoid | None:
-    """One component whose rows are of a normal law, by the same rounds. None where the distances
-    before the last one tell that they are not, so that clips of such a law have bitten: what the
-    rounds made of it may be far too narrow."""
-
-    def repaired(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
-        return [repair(guess) for guess in guesses]
-
-    explored = _explored(rounds, [start], False, True, repaired, 1, _MOST_ROUNDS)
-    clips = explored.clips(rounds)
-    if clips.moments > _LONGER * explored.radius:
-        return None
-    return explored.ended(rounds, clips)[0][0]
+    found = explored(rounds, ellipsoids, **options)
+    clips = found.clips(rounds) if tails else same_clips(found.radius, found.taken)
+    return found.ended(rounds, clips)
 
 
 def measured_once(rounds: "MomentRounds", guess: Ellipsoid) -> Ellipsoid:
@@ -126,11 +95,11 @@ def measured_once(rounds: "MomentRounds", guess: Ellipsoid) -> Ellipsoid:
     clipped where the distances tell."""
     budget = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
     radius = last_radius([guess], rounds.rows.n_features, budget, np.ones(1))
-    once = _Explored([guess], radius, [None])
+    once = Explored([guess], radius, [None])
     return once.ended(rounds, once.clips(rounds))[0][0]
 
 
-class _Explored(NamedTuple):
+class Explored(NamedTuple):
     """The result of the rounds before the last one."""
 
     taken: list[Ellipsoid]
@@ -145,22 +114,38 @@ class _Explored(NamedTuple):
             session, rows, self.taken, self.radius, rounds.form, budget, extra=rounds.extra
         )
 
+    def may_be_normal(self, clips: Clips) -> bool:
+        """True if rows may be of a normal law: else its clips have bitten, and what the rounds made
+        of rows may be far too narrow. Where noise is next to nothing, the last clip is far out by
+        itself: what counts is how much of a variance a clip of a normal law would take."""
+        (tail,) = clips.tails or [None]
+        if tail is None or clips.moments <= _LONGER * self.radius:
+            return True
+        near = tail.beyond * max(tail.start**2 - self.radius**2, 0.0)
+        beyond = near + float(tail.excess(max(self.radius, tail.start), 2))
+        return beyond <= _BITTEN * self.taken[0].weight
+
     def ended(self, rounds: "MomentRounds", clips: Clips) -> tuple[list[Ellipsoid], np.ndarray]:
         """The last round."""
         budget = rounds.session.remaining(MOMENTS) * (1 - 1e-9)
         return rounds.round(self.taken, clips, budget, self.pasts, last=True)[:2]
 
 
-def _explored(
+def explored(
     rounds: "MomentRounds",
     ellipsoids: list[Ellipsoid],
-    labeled: bool,
-    pool: bool,
-    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]],
-    least_rounds: int,
-    most_rounds: int,
-) -> _Explored:
-    """The rounds before the last one, as :func:`refine` says."""
+    *,
+    labeled: bool = False,
+    pool: bool = False,
+    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] = lambda guesses, _: guesses,
+    least_rounds: int = 1,
+    most_rounds: int = _MOST_ROUNDS,
+) -> Explored:
+    """The rounds before the last one. `labeled`: the first one takes the labels of the parts for
+    weights in components. `pool`: second moments, of "full" components whose rows stay the same,
+    are averaged with those of earlier rounds. ``repair(ellipsoids, round)`` gives those that the
+    round takes instead. There are more rounds than `least_rounds` as long as directions are hidden
+    in the noise and may come out of it."""
     session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = rest = session.remaining(MOMENTS)
     pasts: list[Any] = [[] if pool else None for _ in ellipsoids]
@@ -180,7 +165,7 @@ def _explored(
         if number + 1 >= least_rounds and not open_.any() or rest < (1 - _MOST_EXPLORED) * budget:
             break
     radius = last_radius(ellipsoids, rows.n_features, rest, visible)
-    return _Explored(repair(ellipsoids, number + 1), radius, pasts)
+    return Explored(repair(ellipsoids, number + 1), radius, pasts)
 
 
 def same_clips(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:

@@ -1,7 +1,5 @@
 """Means and standard deviations of columns: in a box, a wide one, half of one, and without any."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from sklearn_dp._aggregate.columns.moments import (
     fit_moments,
     measured,
     moment_entries,
-    together,
 )
 from sklearn_dp._bounds import column_ends
 from sklearn_dp._costs.budget import PrivacyBudget
@@ -156,21 +153,6 @@ def test_no_mean_of_few_rows_in_a_wide_box_is_ok_that_is_not():
         wrong += np.count_nonzero(off & (model.column_status_ == "ok"))
         assert model.trustworthy_ == (model.column_status_ == "ok").all()
     assert wrong == 0
-
-
-def test_two_releases_together():
-    """Means by inverse variances of noise; what else is in both errors stays. A mean that is known
-    of one alone is that of the second."""
-    X = np.random.default_rng(0).normal(40, 10, size=(3000, 3))
-    both = [replace(fit(X, (0.0, 100.0))[0], noise=np.full(3, noise)) for noise in (0.3, 0.4)]
-    for number, each in enumerate(both):
-        error, mean = np.hypot(each.noise, 0.5), each.mean + number
-        both[number] = replace(each, error=error, mean=mean)
-    both[0].noise[2] = np.inf
-    found = together(*both)
-    np.testing.assert_allclose(found.mean, both[1].mean - np.array([0.64, 0.64, 0.0]))
-    np.testing.assert_allclose(found.noise, [0.24, 0.24, 0.4])
-    np.testing.assert_allclose(found.error, np.hypot(found.noise, 0.5))
 
 
 @pytest.mark.parametrize("hidden", [False, True])

@@ -1,5 +1,5 @@
-"""A covariance of any scale and shape from a friendly core (:mod:`..._queries.matrix_cores`), as a
-start for :mod:`.rounds`.
+"""A covariance of any scale and shape from a friendly core (:mod:`.._queries.matrix_cores`), as a
+start for :mod:`.._aggregate.moments.rounds`.
 
 No bound and no whitening is needed, but many rows: :meth:`CoreStage.rows` says about how many. All
 of the plan (the number of blocks, the distance of friends, the shares) is a function of the budget
@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._costs.plan import Mechanism, PlanEntry
-from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
-from ..._queries.matrix_cores import covariance_of_core, noise_of_core
-from .ellipsoid import Ellipsoid, normal_quantile
+from .._aggregate.moments.ellipsoid import Ellipsoid, normal_quantile
+from .._costs.plan import Mechanism, PlanEntry
+from .._privacy._session import PrivacySession
+from .._queries.handles import GridRows
+from .._queries.matrix_cores import covariance_of_core, noise_of_core
 
 BLOCK_LIMIT = 2000
 """Number of blocks up to which comparing all pairs is a matter of seconds."""
