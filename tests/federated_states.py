@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
@@ -109,20 +108,7 @@ def rows(n, seed=0):
     return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, 4))
 
 
-SERVER = np.vstack([rows(15, 5), rows(3, 5), np.zeros((1, 4))])  # with duplicates
-
-
-class WithServer(FederatedDPKMeans):
-    """Always has the same public points, so that the audit tools can fit it."""
-
-    def fit(self, X, y=None, *, groups=None):
-        return super().fit(X, groups=groups, X_server=SERVER)
-
-    def privacy_plan(self, n_features, *, unit="row"):
-        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
-
-
-def replayed(fits, d, unit, server=SERVER):
+def replayed(fits, d, unit, server):
     """Violations of pairs of fits to neighbors, and the largest distances over the claims.
 
     `fits` are two functions that fit, and the numbers of the units that both have.
@@ -142,13 +128,6 @@ def replayed(fits, d, unit, server=SERVER):
         for name, ratio in replay.ratios.items():
             ratios[name] = max(ratios.get(name, 0.0), ratio)
     return violations, ratios
-
-
-def clusters(seed, k=4, n=4000, d=6, spread=0.2):
-    rng = np.random.default_rng(seed)
-    means = 3 * rng.uniform(-1, 1, size=(k, d))
-    server = np.repeat(means, 10, axis=0) + spread * rng.normal(size=(10 * k, d))
-    return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
 
 
 def mixture(seed=0, n=6000, d=12, k=4):

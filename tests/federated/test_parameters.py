@@ -1,15 +1,12 @@
 """What the parameters of the estimator mean, which are refused, and what the plan costs."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
-from federated_states import Odd, mixture
+from federated_states import Odd
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import FederatedOptions
@@ -206,62 +203,3 @@ def test_bad_parameters(options, match):
 def test_bad_server_data(server, match):
     with pytest.raises(ValueError, match=match):
         FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
-
-
-LAPLACE = FederatedOptions(count_noise="laplace")
-
-
-# A quarter of them in the normal suite: whatever two of the settings have in common is there.
-OPTIONS = [
-    pytest.param(
-        *case,
-        marks=()
-        if ((case[0]["bounds"] is None) + case[1] + case[2]) % 2
-        and (number // 2 + case[1] + case[4] // 9) % 2
-        else pytest.mark.slow,
-    )
-    for number, case in enumerate(
-        itertools.product(
-            ({"bounds": 4.0}, {"bounds": None}),
-            (True, False),
-            (True, False),
-            (
-                {},
-                {"n_lloyd": 1},
-                {"n_lloyd": 5},
-                {"method": "paper"},
-                {"method": "paper", "options": LAPLACE, "n_lloyd": 1},
-                {"method": "sphere_packing"},
-                {"relation": "replace", "n_lloyd": 1},
-            ),
-            (3, 9),
-        )
-    )
-]
-
-
-@pytest.mark.quick("*-9")
-@pytest.mark.parametrize(("bounds", "with_server", "told", "options", "k"), OPTIONS)
-def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
-    bounds, with_server, told, options, k
-):
-    X, _, server, clients = mixture(n=30, d=6)
-    model = FederatedDPKMeans(k, epsilon=0.7, random_state=0, **bounds, **options)
-    extra = {"X_server": server} if with_server else {}
-    plan = model.privacy_plan(6, unit="group" if told else "row", **extra)
-    model.fit(X, groups=clients if told else None, **extra)
-    report = model.privacy_report_
-    assert plan.epsilon == report.epsilon <= 0.7
-    assert report.unit == plan.unit == ("group" if told else "row")
-    mu_squared = sum(
-        (row["sensitivity"] / row["sigma"]) ** 2
-        for row in report.releases
-        if row["mechanism"] == "gaussian"
-    )
-    if plan.gaussian:
-        assert mu_squared == pytest.approx(2 * plan.rho, rel=1e-6)
-        assert accounting.gaussian_epsilon(np.sqrt(2 * plan.rho), 1e-6) <= 0.7
-    assert report.spent_rho == pytest.approx(plan.rho, rel=1e-6)
-    assert [row["release"] for row in report.releases].count("second moment") == (
-        1 if options.get("method") != "sphere_packing" and (k < 6 or not with_server) else 0
-    )
