@@ -130,6 +130,13 @@ def replayed(fits, d, unit, server):
     return violations, ratios
 
 
+def clusters(seed, k=4, n=4000, d=6, spread=0.2):
+    rng = np.random.default_rng(seed)
+    means = 3 * rng.uniform(-1, 1, size=(k, d))
+    server = np.repeat(means, 10, axis=0) + spread * rng.normal(size=(10 * k, d))
+    return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
+
+
 def mixture(seed=0, n=6000, d=12, k=4):
     """Separated clusters, their clients, and a few public points near them and elsewhere."""
     rng = np.random.default_rng(seed)
