@@ -100,7 +100,9 @@ TABLE = {
     "DPBySegment": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
-        ({"rho": 8.0}, ("mutants", *MADE)),
+        ({"rho": 8.0}, MADE),
+        # In so small a budget a center of all rows is refined column by column.
+        ({"estimator": DPKMeans(1, bounds=(-9.0, 8.0)), "rho": 8.0}, ("mutants",)),
         ({"estimator": FriendlyMean(diameter_range=(0.1, 100.0)), "epsilon": 30.0}, MADE),
         ({"estimator": FriendlyMean(diameter=10.0), "rho": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),

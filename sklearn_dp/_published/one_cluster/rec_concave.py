@@ -16,7 +16,7 @@ rows in a small ball at epsilon = 1 it finds no radius at all, so the search sta
 domain, as ``center_method="clip"`` does at once: balls of 1.06 and 1.01 of the planted radius in 2
 and 10 features, the same as by default (``doc/benchmarks/one_cluster.md``). Where it does find
 something it is never better than the exponential mechanism
-(``tests/_aggregate/one_cluster/test_laws.py::test_rec_concave_on_a_million_candidates``).
+(``tests/_published/one_cluster/test_rec_concave.py::test_rec_concave_on_a_million_candidates``).
 
 References
 ----------

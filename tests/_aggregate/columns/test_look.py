@@ -75,12 +75,3 @@ def test_a_noisy_size_of_zero_is_no_error(n):
         session = open_session(*column_entries(25.0), rho=25.0, random_state=seed)
         found = look_at_columns(session, TableRows.in_memory(X, Units(n)))
         assert np.isfinite(found.center).all() and np.isfinite(found.ends(1.0)).all()
-
-
-def test_weights_and_groups_count_as_units():
-    """A unit of many rows far away is one unit: it does not widen the column."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(50, 5, size=(4000, 1)), np.full((4000, 1), 1e9)])
-    groups = np.concatenate([np.arange(4000), np.full(4000, 4000)])
-    found = look(X, RHO, units=Units(8000, groups), size=4001)
-    assert 3 < found.spread[0] < 10 and abs(found.center[0] - 50) < 3

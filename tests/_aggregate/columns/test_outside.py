@@ -24,33 +24,6 @@ def clusters(dtype=np.float64, n=20_000):
     return np.clip(X, [-6, -6, -12], [12, 12, 12]).astype(dtype)
 
 
-@pytest.mark.quick(but=("0.0-balls", "0.12-balls", "0.5-balls"))
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("part", [0.0, 0.12, 0.26, 0.5])
-def test_rows_beyond_bounds_are_told(name, part):
-    """A quarter is not ok for anyone, and an eighth is not for means of components."""
-    X = clusters()
-    high = np.array([12.0, 12.0, np.quantile(X[:, 2], 1 - part)])
-    bounds = ([-6, -6, -12], high)
-    model = ESTIMATORS[name](bounds=bounds, random_state=0).fit(X)
-    told = f"beyond the bounds and are clipped to them: x2 (at least {100 * part:.0f}%)"
-    assert (told in str(model.messages_)) == (part > 0)
-    moments = isinstance(model, DPGaussianMixture)
-    wrong = part > 0.25 or (moments and part > 0)
-    assert model.trustworthy_ == (not wrong)
-    if name != "coreset":
-        assert model.column_status_.tolist() == ["ok", "ok", "bound" if part else "ok"]
-
-
-@pytest.mark.quick(but=("balls",))
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_rows_beyond_a_ball_are_told(name):
-    X = clusters()
-    radius = float(np.quantile(np.linalg.norm(X, axis=1), 0.6))
-    model = ESTIMATORS[name](bounds=radius, random_state=0).fit(X)
-    assert "beyond the bounds and are clipped to them: 40%" in str(model.messages_)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["full", "coreset"])
 def test_rows_at_a_bound_are_not_beyond_it(name, dtype):
@@ -82,22 +55,3 @@ def test_how_serious_rows_beyond_bounds_are(share, most, severity):
     assert (found.severity, found.columns) == (severity, ())
     (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
     assert (found.severity, found.columns) == (severity, ("pay",))
-
-
-@pytest.mark.quick("full-*", "coreset-20")
-@pytest.mark.parametrize("d", [2, 20])
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_all_rows_beyond_many_columns_are_not_taken_for_a_few(name, d):
-    """They count less in each column the more there are: 22% in each of twenty were a caution."""
-    X = np.random.default_rng(0).normal(5.0, size=(5000, d))
-    model = ESTIMATORS[name](bounds=(0.0, 1.0), epsilon=3.0, random_state=0).fit(X)
-    (found,) = (each for each in model.messages_ if each.code == "rows_beyond_bounds")
-    assert (found.severity, model.status_) == ("all", "unusable")
-
-
-def test_rows_beyond_bounds_on_an_earlier_day_are_still_told():
-    X = clusters()
-    high = [12.0, 12.0, np.quantile(X[:, 2], 0.7)]
-    model = DPGaussianMixture(3, bounds=([-6, -6, -12], high), random_state=0)
-    model.partial_fit(X[:10_000]).partial_fit(np.minimum(X[10_000:], high))
-    assert "the bounds and are clipped to them: x2 (at least 15%)" in str(model.messages_)

@@ -57,22 +57,6 @@ def measured(
     )
 
 
-def squares(X, centers):
-    return np.square(X[:, None] - centers).sum(axis=2).min(axis=1)
-
-
-def test_both_sums_are_those_of_the_rows():
-    found = measured(X)
-    assert found.inertia == pytest.approx(squares(X, CENTERS).sum(), rel=1e-4)
-    assert found.total == pytest.approx(np.square(X).sum(), rel=1e-4)
-    assert found.explained == pytest.approx(1 - found.inertia / found.total)
-
-
-def test_a_group_counts_once():
-    groups = np.repeat(np.arange(1000), 2)
-    assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
-
-
 @pytest.mark.parametrize("bounds", [5.0, (-3.0, 5.0), ([-9.0, -9.0], [9.0, 5.0])])
 def test_rows_beyond_the_bounds_are_counted(bounds):
     """Some 40 of 2,040 rows, in 20 groups beside 100 others; rows at a bound are not beyond it."""
