@@ -411,9 +411,7 @@ def survivors(name, bugs, verdicts=None):
     (setting,) = configurations("mutants", name)
     verdicts = {} if verdicts is None else verdicts
     killed = {
-        bug.name: killer(bug, setting.estimator, verdicts)
-        for bug in bugs
-        if harmful(bug, setting)
+        bug.name: killer(bug, setting.estimator, verdicts) for bug in bugs if harmful(bug, setting)
     }
     return (
         [bug for bug, check in killed.items() if check is None],
@@ -449,8 +447,8 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
 
 @pytest.mark.slow
 def test_every_mutant_is_reached_where_it_does_harm():
-    """By an estimator at least, which has to kill it below, or here. No estimator calls what three are of:
-    the toy of `tests/audit/test_mutants.py` does, and kills them there."""
+    """By an estimator at least, which has to kill it below or here. No estimator calls what three
+    are of: the toy of `tests/audit/test_mutants.py` does, and kills them there."""
     left = set(MUTANTS)
     for setting in configurations("mutants"):
         left -= {*reached([bug for bug in left if harmful(bug, setting)], setting.estimator)}

@@ -9,8 +9,6 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans
-from sklearn_dp._aggregate.friendly import mean as friendly
-from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._fit import _labels_of_part
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._queries.samples import ByPart
@@ -233,9 +231,6 @@ def test_no_value_of_a_row_travels(name):
                 assert not sizes & set(np.shape(value))
 
 
-# --- audits ---------------------------------------------------------------------------------------
-
-
 # --- means, whose points are compared within a sample ---------------------------------------------
 
 MEANS = {
@@ -249,28 +244,3 @@ MEANS = {
 
 def mean(name):
     return FriendlyMean(random_state=0, max_weight=1.5, **MEANS[name])
-
-
-@pytest.fixture
-def few_pairs(monkeypatch):
-    """Half of the rows or so are in a sample."""
-    for module in (mean_facts, points, friendly):
-        monkeypatch.setattr(module, "most_pairs", lambda d: 170)
-
-
-def sampled(name, X=WIDE, **options):
-    found = in_memory(mean(name), X, **options)
-    assert {each.code for each in found.messages_ if each.severity == "part"} <= {"weights_cut"}
-    assert found.status_ != "unusable"
-    return released(found)
-
-
-@pytest.mark.parametrize("name", ["epsilon", "zcdp"])
-def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
-    known, weighted = sampled(name), sampled(name, sample_weight=WEIGHTS)
-    for places in (cuts(7), cuts(50)):
-        assert released(fitted(mean(name), WIDE, places, engine=LocalEngine)[0]) == known
-    found, engine = fitted(mean(name), WIDE, cuts(7), weights=WEIGHTS)
-    assert released(found) == weighted
-    threads = clone(mean(name)).set_params(n_jobs=3)
-    assert released(in_memory(threads, WIDE)) == known

@@ -6,13 +6,11 @@ from grid_tools import raw_table
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy import _unit_draws
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries.halves import in_first, in_second
-from sklearn_dp._queries.samples import ByPart, numbered, unit_draws
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries.samples import ByPart, numbered
 from sklearn_dp._rows.table import ROWS, LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units
 
@@ -56,25 +54,6 @@ def test_each_unit_is_in_one_half():
 
 
 CUTS = ([], [7, 7, 20, 41], [1, 2])
-
-
-@pytest.mark.parametrize("groups", [None, GROUPS, np.arange(N) % 20])
-@pytest.mark.parametrize("within", [None, domain_of(40.0, 2)])
-def test_the_second_half_of_parts_is_that_of_one_array(groups, within):
-    units = Units(N, groups)
-    coins = in_second(_unit_draws.unit_draws(session(), units.size))
-    there = units.spread(coins)
-    expected = np.minimum(X[there], 40.0) if within is not None else X[there]
-    memory = [Table.in_memory(X, units), Table.in_memory(X, units, 3)]
-    cuts = (np.split(np.arange(N), cut) for cut in CUTS)
-    for table in [*memory, *(table_of(places, groups, Elsewhere) for places in cuts)]:
-        context = context_of(session(), table, 100.0, known=within)
-        numbers = numbered(TableRows(table))
-        half = context.second_half(numbers, unit_draws(context.session, numbers))
-        rows, weights = all_rows(half.rows)
-        assert np.allclose(rows, expected, atol=half.rows.unit)
-        assert (weights == (1 if groups is None else units.weights[there])).all()
-        assert half.known is None and len(all_rows(context.rows)[0]) == N
 
 
 @pytest.mark.parametrize("groups", [GROUPS, np.arange(N) % 20])

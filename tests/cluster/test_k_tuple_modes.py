@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from joblib import parallel_backend
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
@@ -128,13 +126,6 @@ def audit(mode, n_pairs, seed=0):
     return violations, paths, voided
 
 
-@pytest.mark.quick("averages", "core*")
-@pytest.mark.parametrize("mode", MODES)
-def test_replays(mode):
-    violations, paths, voided = audit(mode, 6)
-    assert violations == [] and voided <= 3 and "coreset" not in paths
-
-
 # -- data in pieces, on disk, elsewhere -------------------------------------------------------
 
 
@@ -173,10 +164,3 @@ def test_the_ledger_is_asked_before_the_second_piece():
     with pytest.raises(BudgetExceededError):
         model(ledger=ledger, **MODES["core"]).fit_blocks(pieces())
     assert seen == [0]
-
-
-def test_threads_and_processes_give_the_same_bits():
-    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
-    alone = clone(estimator).fit(X).cluster_centers_
-    with parallel_backend("threading", n_jobs=2):
-        assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)

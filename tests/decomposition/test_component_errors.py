@@ -84,17 +84,3 @@ def test_what_clips_take_of_a_variance_is_in_its_error_or_told(law, n):
         assert "long tails may lie beyond radius_" in str(model.messages_) and error > 0.2
         assert off > 0.25 * model.explained_variance_[0] or law == "rare"
         assert law == "lognormal" or not model.trustworthy_
-
-
-def test_rows_beyond_bounds_are_told():
-    """Of each column, as they are counted with its mean: a status was ok with an eighth of them."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(45, 12, 5000), rng.lognormal(10, 0.5, 5000)])
-    high = [120, np.quantile(X[:, 1], 0.88)]
-    for seed in range(3):
-        model = DPPCA(bounds=([0, 0], high), random_state=seed).fit(X)
-        assert model.column_status_.tolist() == ["ok", "bound"]
-        assert "beyond the bounds" in str(model.messages_) and model.status_ != "ok"
-        assert np.all(
-            np.abs(model.mean_ - X.clip(0, high).mean(axis=0)) < 5 * model.mean_std_error_
-        )

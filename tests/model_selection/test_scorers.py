@@ -24,7 +24,6 @@ from sklearn_dp import (
     PrivacyLedger,
     SampleAndAggregate,
 )
-from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 from sklearn_dp.model_selection._candidates import Fitted, transformed
 from sklearn_dp.model_selection._scorers import scorer_of
@@ -191,27 +190,3 @@ def test_log_densities_of_rows_do_not_depend_on_others():
     assert whole == pytest.approx(mixture.score_samples(X[:, :3]), rel=1e-9)
     for i in (0, 1, 99, 100):
         assert fitted.log_density(X[i : i + 1, :3]).tobytes() == whole[i : i + 1].tobytes()
-
-
-def leaves(model, x, y):
-    """A score that changes its row, and ends the process at a row far out."""
-    if np.abs(x).max() > 1e5:
-        raise SystemExit("7319")
-    x[:] = 0
-    return 0.5
-
-
-@pytest.mark.parametrize("step", [centered, None], ids=["a function of all rows", "an exit"])
-def test_replay(step):
-    """Before, one row moved the sums by 70 times the claim, or decided on its candidate."""
-    options = {"epsilon": 20.0, "random_state": 0}
-    if step is None:
-        estimator, grid = DPKMeans(bounds=9.0), {"n_clusters": [2, 3]}
-        options["scoring"] = PrivateScorer(leaves, 0.0, 1.0)
-    else:
-        estimator = make_pipeline(FunctionTransformer(step), DPKMeans(bounds=9.0))
-        grid = {"dpkmeans__n_clusters": [2, 3]}
-    rows = 3 * X[:40, :3]
-    pairs = neighboring_pairs(rows, 0, kinds=["random", "far", "remove"])
-    result = replay_audit(DPGridSearch(estimator, grid, **options), rows, pairs, strangers=False)
-    assert result.violations == [] and result.n_pairs == 3

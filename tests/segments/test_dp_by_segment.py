@@ -22,13 +22,12 @@ from sklearn_dp import (
     SampleAndAggregate,
 )
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
-from sklearn_dp._privacy._units import Units, code_groups
+from sklearn_dp._privacy._units import code_groups
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments._rows import (
-    UnitsBySegment,
     checked_values,
     segment_of_rows,
     units_in_one_segment,
@@ -142,30 +141,6 @@ of_each_segment = pytest.mark.parametrize(
     ],
     ids=repr,
 )
-
-
-@pytest.mark.slow
-@of_each_segment
-def test_replays_of_rows_and_groups(estimator):
-    X = near_and_far()
-    model = DPBySegment(estimator, values=[0, 1, 2, 7], by=0, epsilon=50.0, min_size=None)
-    groups = X[:, 0] * 100 + np.arange(len(X)) // 8
-    for options in ({}, {"groups": groups, "neighbors": other_groups(X, groups)}):
-        result = replay_audit(model, X, **options)
-        assert result.violations == [] and max(result.ratios.values()) > 0.5
-
-
-@pytest.mark.slow
-def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
-    """The mutant: the rows of the first segment are in the second one too."""
-
-    def wider(self, X, number=None):
-        inside = (self.segment == number) | (self.segment == 0)
-        return X[inside], Units(int(inside.sum()))
-
-    monkeypatch.setattr(UnitsBySegment, "of", wider)
-    model = DPBySegment(FriendlyMean(bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
-    assert replay_audit(model, near_and_far()).violations
 
 
 @pytest.mark.parametrize(
@@ -292,26 +267,6 @@ def test_what_is_wrong_is_refused_before_the_charge(options, error, words):
     with pytest.raises(error, match=words):
         DPBySegment(ledger=ledger, **options).fit(np.zeros((4, 2)), by=list("abab"))
     assert not ledger.entries
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-@pytest.mark.parametrize(
-    "inner", [FriendlyMean, FriendlyCovariance, DPGaussianMixture, lambda **o: DPKMeans(2, **o)]
-)
-@pytest.mark.parametrize("share", [0.12, 0.26, 0.5])
-def test_rows_beyond_bounds_are_told_of_segments(inner, share):
-    """Those of means were told, of the others they were "ok", and limits of segments were lost."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(45, 12, 20_000), rng.lognormal(10.8, 0.6, 20_000)])
-    bounds = ([0, 0], [120, np.quantile(X[:, 1], 1 - share)])
-    by = rng.integers(2, size=len(X))
-    alone = inner(bounds=bounds).set_params(random_state=0).fit(X)
-    model = DPBySegment(inner(bounds=bounds), values=[0, 1], random_state=0).fit(X, by=by)
-    for each in (alone, model):
-        limit = isinstance(alone, DPGaussianMixture)  # which counts no rows: there it is "ok, but"
-        assert share < 0.2 or limit or not each.trustworthy_
-        if share > 0.2 or isinstance(alone, FriendlyMean | DPKMeans):
-            assert "bound" in str(each.messages_) and "x1" in str(each.messages_)
 
 
 class Odd:
