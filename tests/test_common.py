@@ -284,24 +284,6 @@ def test_rows_that_are_not_clipped_are_seen_beside_their_statuses(name, change):
         _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("setting", "check"),
-    [
-        case
-        for case in PRIVACY_CASES
-        if case.values[0].name != REPLAYED_TWICE
-        and case.values[1].__name__
-        in ("check_replay", "check_replay_of_hard_groups", "check_noise_law")
-        and not case.marks
-    ],
-)
-def test_privacy_checks_with_all_rounds(setting, check, monkeypatch):
-    """Those that have fewer rounds in the normal suite."""
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
-    check(setting.estimator)
-
-
 # -- the registry ----------------------------------------------------------------------------------
 
 

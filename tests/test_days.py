@@ -11,8 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from day_tools import CENTERS, STREAMS, evening, pairs, problems, recorded, rows_of
-from second_replay import CLOSE, NOISY, drawn_as_told, total
+from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
 from sklearn.base import clone
 
 from sklearn_dp import (
@@ -25,10 +24,11 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._days import BaseByDays
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._checks import Watched
+from sklearn_dp.audit._laws import law_of
+from sklearn_dp.audit._recount import paid, rho_of
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -429,74 +429,14 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(state, name):
 def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
     model, _, days = recorded(estimator, [rows_of(day) for day in range(3)], **STREAMS[name])
     for events in days:
-        own = [event for event in events if event.entry != "other days of a unit"]
-        assert all(drawn_as_told(event) for event in own if event.kind in NOISY)
-        assert 0.5 * model.days_.cost[2] < total(own) <= CLOSE * model.days_.cost[2]
-
-
-def rows_are_kept(original):
-    """The rows of the day before are fitted once more."""
-
-    def fit_validated(self, X, *rest):
-        old, self._old = getattr(self, "_old", X[:0]), X
-        return original(self, np.vstack([old, X]), *rest)
-
-    return fit_validated
-
-
-def shows_its_rows(original):
-    """What is kept from day to day holds a count that was never released."""
-
-    def fit_validated(self, X, *rest):
-        original(self, X, *rest)
-        if self._later:
-            self._today.state.radius += 1e-9 * len(X)
-        return self
-
-    return fit_validated
-
-
-def test_planted_bugs_of_streams_are_seen(monkeypatch):
-    estimator = kmeans(epsilon=8.0)
-    for bug in (rows_are_kept, shows_its_rows):
-        with monkeypatch.context() as patch:
-            patch.setattr(BaseByDays, "_fit_validated", bug(BaseByDays._fit_validated))
-            days, day, pair = next(each for each in pairs(0) if each[1] == 1)
-            recording = recorded(estimator, days)
-            assert problems(estimator, days, recording, day, pair) != []
-
-
-def test_a_budget_that_is_not_divided_is_seen(monkeypatch):
-    monkeypatch.setattr(BaseByDays, "_others", lambda self, plan, n_days: plan)
-    model = kmeans().partial_fit(rows_of(0), n_days=7)
-    assert 7 * model.days_.cost[2] > sum(line["rho"] for line in model.privacy_report_.releases)
-
-
-def test_state_is_released_values(monkeypatch):
-    """No array that a model keeps is as long as the rows are many."""
-    model = stream(kmeans(), 3)
-    state = pickle.dumps(model)
-    assert len(state) < 30_000
-    assert all(300 not in np.shape(value) for value in vars(model.days_.state.state).values())
+        own = [event for event in paid(events) if event.entry != "other days of a unit"]
+        assert all(np.array_equal(each.draws[0].scale, each.scale) for each in own)
+        assert not [wrong for each in own for wrong in law_of(each).claims(each)]
+        cost = sum(map(rho_of, own))
+        assert 0.5 * model.days_.cost[2] < cost <= (1 + 1e-9) * model.days_.cost[2]
 
 
 # -- means ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bounds", [None, 10.0])
-def test_means_of_days(bounds):
-    rng = np.random.default_rng(0)
-    model = FriendlyMean(bounds=bounds, random_state=0)
-    for day in range(8):
-        model.partial_fit(rng.normal([3.0, -1.0], [1.0, 0.5], size=(800, 2)), day=day)
-        if not day:
-            first = model.mean_std_error_
-    assert (np.abs(model.mean_ - [3.0, -1.0]) < 5 * model.mean_std_error_).all()
-    # Later days allow for tails beyond what the first one has looked at. Without bounds each day
-    # allows for rows beyond the ends that it has found, which other days do not average out.
-    assert (model.mean_std_error_ < first / (1.0 if bounds else 1.3)).all()
-    assert model.status_ == "ok" and np.abs(model.mean_ - [3.0, -1.0]).max() < 0.06
-    assert abs(model.size_ - 6400) < 5 * model.size_std_error_
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 8.0}, {"epsilon": None, "rho": 2.0}])

@@ -45,7 +45,6 @@ LADDER = (
     *(1.0, 1e3, 1e9, 1e20, 1e50, 9e99, 1e101, 9e139, 1e141, 1e160, 1e300),
 )
 WIDEST = (1e-139, 1e139)  # about the smallest and the largest length that bounds may have
-THIN = (1e99, 1.0000001e99)  # a box far from the origin, over its width
 N = 24
 IN_STEPS = ("gaussian", "laplace")
 PAIRS = ("diameter_range", "bounds", "output_bounds")
@@ -157,23 +156,6 @@ def test_the_smallest_and_the_largest_number_that_is_taken(name, parameter):
     for values in (LADDER[::2], LADDER[::-2]):
         value, model = next(accepted(name, parameter, values))
         check(model, value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds", [None, *WIDEST, THIN], ids=str)
-@pytest.mark.parametrize(("name", "parameter"), CASES)
-def test_every_number_in_ratio_to_bounds_and_rows(name, parameter, bounds):
-    if bounds is not None and (parameter == "bounds" or name in UNBOUNDED):
-        pytest.skip("there are no two of them, or none")
-    tried = 0
-    known = {None: 1.0, THIN: THIN[0]}.get(bounds, bounds)
-    options = {} if name in UNBOUNDED else {"bounds": bounds}
-    for value, model in accepted(name, parameter, LADDER, **options):
-        for size in sorted({1.0, value, known}):
-            check(model, size)
-            tried += 1
-    # Radii are at least 1e-100, and no longer than the bounds.
-    assert tried >= 8 or (parameter, bounds) == ("min_radius", WIDEST[0])
 
 
 # -- what is no fit of an estimator in memory ------------------------------------------------------

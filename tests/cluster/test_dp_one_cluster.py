@@ -57,20 +57,6 @@ def test_one_of_two_minorities():
         assert model.n_points_target_ == pytest.approx(750, abs=30)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [2.0, 4.0])
-def test_minorities_are_found_in_nine_runs_of_ten(epsilon):
-    """one_cluster:26: two clusters of 20% each, t = 0.15 n; 40 runs."""
-    good = 0
-    for seed in range(40):
-        X, centers, radius = planted(5000, 2000, places=2, seed=100 + seed)
-        model, miss, _ = found(
-            X, centers, radius, n_points=0.15, epsilon=epsilon, random_state=seed, sample_size=2500
-        )
-        good += miss < 3 and model.predict(X).sum() >= 500
-    assert good >= 36
-
-
 def test_copies_of_a_point_are_a_ball_of_radius_zero():
     rng = np.random.default_rng(0)
     X = rng.random((1000, 2))

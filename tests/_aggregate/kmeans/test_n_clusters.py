@@ -35,6 +35,13 @@ def test_the_plan_follows_from_public_numbers(d, criterion):
     assert sum(entry.rho for entry in one) <= 1.0
 
 
+def test_the_number_of_clusters_is_found():
+    for d in (2, 10):
+        model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
+        assert model.n_clusters_ == len(model.cluster_centers_) == 3
+        assert set(model.n_clusters_criterion_) <= set(range(1, 7))
+
+
 def test_a_sketch_that_is_not_charged_is_refused(monkeypatch):
     """Its releases have entries of their own; without them the session refuses."""
     monkeypatch.setattr(
