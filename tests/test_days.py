@@ -215,15 +215,6 @@ def test_a_budget_too_small_for_the_days_is_refused_before_the_charge(estimator,
     assert taken < 10**4 and len(ledger.entries) == (taken > 1)
 
 
-def test_a_pickle_goes_on_where_the_model_was():
-    model = stream(kmeans(), 4)
-    other = kmeans()
-    for day in range(4):
-        other = evening(other.partial_fit(rows_of(day)))
-    assert np.array_equal(model.cluster_centers_, other.cluster_centers_)
-    assert not hasattr(clone(model), "days_")
-
-
 def test_no_day_is_fitted_twice():
     model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
     centers = model.cluster_centers_
@@ -268,20 +259,6 @@ def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
     with pytest.raises(ValueError, match="^day must be"):  # its rows have been looked at
         model.partial_fit(rows_of(1), day=2)
     assert model.partial_fit(rows_of(1), day=3).days_.number == 2
-
-
-def test_a_crash_between_charge_and_release_leaves_the_charge(monkeypatch):
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
-
-    def crash(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(DPKMeans, "_fit_table", crash)
-    model = kmeans(ledger=ledger)
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(rows_of(0))
-    assert len(ledger.entries) == 1 and not hasattr(model, "days_")
-    assert not hasattr(model, "n_features_in_") and "_today" not in vars(model)
 
 
 def test_columns_are_those_of_the_first_day():

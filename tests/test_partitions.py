@@ -197,16 +197,6 @@ SETTINGS = {  # of the same passes
 }
 
 
-@pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
-def test_threads_change_no_bits(name):
-    """Each thread has a part of its own; groups go across them."""
-    model, X = MODELS[name]
-    known = in_memory(model, X, groups=ACROSS)
-    found = in_memory(clone(model).set_params(n_jobs=3), X, groups=ACROSS)
-    assert released(found) == released(known)
-    assert np.array_equal(getattr(found, "labels_", 0), getattr(known, "labels_", 0))
-
-
 def test_labels_stay_in_the_order_of_the_rows():
     model, X = MODELS["k-means"]
     assert np.array_equal(fitted(model, X, cuts(7))[0].labels_, in_memory(model, X).labels_)

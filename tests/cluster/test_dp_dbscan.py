@@ -9,7 +9,7 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPDBSCAN, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate.density import dense_cells, grid_over, nearest_cluster
+from sklearn_dp._aggregate.density import dense_cells, grid_over
 from sklearn_dp.inspection import utility_curve
 
 BOX = ([-1.6, -1.1], [2.6, 1.6])
@@ -161,14 +161,3 @@ def test_a_utility_curve_does_not_scale_rows():
     model = DPDBSCAN(0.1, rho=1.0, epsilon=None, bounds=BOX)
     with pytest.raises(ValueError, match="does not scale with the number of rows"):
         utility_curve(model, MOONS[:99], n_units=8000, metric=lambda model, X: 0.0)
-
-
-def test_without_noise_a_dense_cell_is_as_dbscan_says():
-    """All cells within reach are one cluster, and an empty strip parts it."""
-    grid = grid_over(np.zeros(2), np.array([2.0, 1.0]), 0.2, sd=100.0, min_samples=20)
-    counts = np.full(tuple(grid.shape), 5.0)
-    counts[9:12] = 0.0
-    found = dense_cells(grid, counts.ravel(), 1e-9, 0.2, 20.0)
-    assert found.n_clusters == 2 and found.least == 20.0
-    assert found.sizes.sum() == pytest.approx(counts.sum())
-    assert (nearest_cluster(np.array([[9.0, 9.0]]), found.centers, found.labels, 0.2) == -1).all()

@@ -1,7 +1,6 @@
 """K-tuples on data of every kind: many clusters, many features, few values, unequal sizes."""
 
 import numpy as np
-import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKTupleKMeans
@@ -18,14 +17,6 @@ def blobs(centers, n, sd, shares=None, seed=0):
     return centers[labels] + sd * rng.normal(size=(n, centers.shape[1])), labels
 
 
-def farthest(centers, found):
-    """Distance from a center to the nearest one found, at most."""
-    return max(np.linalg.norm(found - center, axis=1).min() for center in centers)
-
-
-CORNERS = np.array([[0.6, 0.0], [-0.3, 0.5], [-0.3, -0.5], [0.0, 0.0]])
-
-
 def test_more_clusters_than_dimensions_and_more_dimensions_than_rows_of_a_cluster():
     rng = np.random.default_rng(1)
     centers = rng.normal(size=(5, 500))
@@ -36,15 +27,3 @@ def test_more_clusters_than_dimensions_and_more_dimensions_than_rows_of_a_cluste
     line, labels = blobs(np.linspace(-0.9, 0.9, 7)[:, None], 12_000, 0.01)
     fitted = model(7).fit(line)
     assert fitted.path_ == "tuples" and adjusted_rand_score(labels, fitted.labels_) > 0.99
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.repeat(CORNERS, 1_500, axis=0),  # as many values as clusters
-        np.repeat(blobs(CORNERS, 600, 0.02)[0], 10, axis=0),
-    ],
-)
-def test_duplicates(rows):
-    fitted = model(4).fit(rows)
-    assert fitted.path_ == "tuples" and farthest(CORNERS, fitted.cluster_centers_) < 0.012

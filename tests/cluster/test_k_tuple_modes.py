@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 
-from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import FarBallsOptions
-from sklearn_dp.exceptions import BudgetExceededError, PartError
+from sklearn_dp.exceptions import PartError
 
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
 ONE_COPY = np.uint64(int(0.75 * 2**64))  # between 0.607 and 0.910 of the range: one copy
@@ -150,17 +150,3 @@ def test_pieces_give_what_a_fit_gives(monkeypatch):
         clone(estimator).fit_blocks([])
     with pytest.raises(TypeError, match="pieces must be an iterable"):
         clone(estimator).fit_blocks(X)
-
-
-def test_the_ledger_is_asked_before_the_second_piece():
-    seen = []
-
-    def pieces():
-        for number in range(3):
-            seen.append(number)
-            yield blobs(500, seed=number)
-
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1e-6, delta=1e-9))
-    with pytest.raises(BudgetExceededError):
-        model(ledger=ledger, **MODES["core"]).fit_blocks(pieces())
-    assert seen == [0]

@@ -1,11 +1,9 @@
 """What clients compute: exact sensitivities and invariances, rows that count, refused answers."""
 
 import math
-import warnings
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from federated_states import CLIENT_STATES, ROW_STATES, D, all_kinds, clients, data, states
 
@@ -75,64 +73,6 @@ def test_whatever_numpy_is_told_to_raise_a_row_does_not_take_its_client_with_it(
 
 
 ROWS = data(3, 8)
-
-
-class Breaking:
-    """An entry whose conversion dies of anything."""
-
-    def __float__(self):
-        raise RuntimeError("secret")
-
-
-ODD = {
-    "missing": pd.NA,
-    "none": None,
-    "text": "secret",
-    "too large": 10**400,
-    "complex": 1j,
-    "numpy's complex": np.complex128(1),
-    "an array": np.ones(2),
-    "breaks": Breaking(),
-    "a dict": {},
-}
-HOLDERS = {
-    "list": list,
-    "tuple": tuple,
-    "arrays in a list": lambda rows: [*map(np.asarray, rows[:2]), *rows[2:]],
-    "objects": lambda rows: pd.DataFrame(rows, dtype=object).to_numpy(),
-    "frame": lambda rows: pd.DataFrame(rows),
-    "missing in a frame": lambda rows: pd.DataFrame(rows).convert_dtypes(),
-}
-
-
-@pytest.mark.parametrize("held", HOLDERS.values(), ids=HOLDERS)
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_row_that_is_no_row_of_numbers_takes_no_other_with_it(odd, held, request):
-    rows = ROWS.tolist()
-    rows.insert(3, [odd, *ROWS[0, 1:].tolist()])
-    if isinstance(odd, complex) and "frame" in request.node.name:
-        rows[0][0] = str(rows[0][0])  # a column of objects: one of complex numbers is public
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            rows = held(rows)
-        except OverflowError:
-            pytest.skip("a data frame of this pandas does not hold such an integer")
-        assert np.array_equal(usable_rows(rows, D), ROWS)
-        answer = client_update("moment", ROW_STATES[0].message, rows)
-    plain = client_update("moment", ROW_STATES[0].message, ROWS)
-    assert all(np.array_equal(answer[name], value) for name, value in plain.items())
-
-
-@pytest.mark.parametrize(
-    "row",
-    [ROWS[0, 1:].tolist(), 3.0, [ROWS[0].tolist()], [np.array(1 + 2j), *ROWS[0, 1:].tolist()]],
-)
-def test_a_wrong_row_of_a_list_counts_for_nothing_whatever_is_beside_it(row):
-    """Alone, with another wrong row, and with right ones."""
-    for others in ([], [[1.0]], ROWS.tolist()):
-        found = usable_rows([*others, row], D)
-        assert np.array_equal(found, ROWS if len(others) == len(ROWS) else np.empty((0, D)))
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,12 @@ from sklearn.base import clone
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
-from sklearn_dp.federated import FederatedOptions, client_update
+from sklearn_dp.federated import client_update
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
-
-LAPLACE = FederatedOptions(count_noise="laplace")
 
 
 def gap(fitted, means):
@@ -44,42 +42,6 @@ def test_it_finds_the_clusters():
         assert fitted.server_weights_.shape == (len(fitted.server_points_),)
         assert (np.diff(fitted.cluster_weights_) <= 0).all()
     assert fitted.cluster_weights_.sum() == pytest.approx(60, rel=0.3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_lloyd": 2},
-        {"method": "paper"},
-        {"method": "paper", "options": LAPLACE},
-        {"method": "kmeans++", "n_lloyd": 3},
-        {"method": "lloyd"},
-    ],
-)
-def test_variants_find_clusters(options):
-    X, means, server, clients = mixture()
-    fitted = FederatedDPKMeans(4, epsilon=5.0, random_state=0, **options).fit(X, X_server=server)
-    assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.3)
-    fitted = FederatedDPKMeans(4, epsilon=400.0, random_state=0, **options).fit(
-        X, groups=clients, X_server=server
-    )
-    # Clipping local means about the public center pulls the paper's centers toward it.
-    assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.8)
-
-
-def test_who_holds_a_row_has_no_effect_at_row_level():
-    X, _, server, clients = mixture(n=800)
-    model = FederatedDPKMeans(4, privacy_unit="row", random_state=3)
-    one = model.fit(X, X_server=server).cluster_centers_
-    order = np.random.default_rng(0).permutation(len(X))
-    for groups in (clients, np.arange(len(X)) // 300, np.zeros(len(X))):
-        assert np.array_equal(
-            clone(model).fit(X, groups=groups, X_server=server).cluster_centers_, one
-        )
-    assert np.array_equal(clone(model).fit(X[order], X_server=server).cluster_centers_, one)
-    parts = [X[clients == j] for j in range(60)]
-    assert np.array_equal(clone(model).fit_clients(parts, X_server=server).cluster_centers_, one)
 
 
 @pytest.mark.quick("True-0.001-*", "False-10000.0-*")

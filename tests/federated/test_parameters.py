@@ -34,34 +34,6 @@ def setup(server=SERVER, per_client=False, domain=BALL, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "server", "n_lloyd"),
-    [
-        ({}, SERVER, 0),
-        ({}, None, 2),
-        ({"method": "paper"}, SERVER, 0),
-        ({"method": "lloyd"}, SERVER, 5),
-        ({"method": "sphere_packing"}, None, 5),
-        ({"method": "sphere_packing", "n_lloyd": 1}, None, 1),
-        ({"n_lloyd": 3}, SERVER, 3),
-        ({"n_lloyd": 0}, None, 0),
-    ],
-)
-def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
-    assert setup(server, **options).n_lloyd == n_lloyd
-
-
-@pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
-def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
-    one, other = (setup(method=method).start(BALL) for _ in range(2))
-    assert one.shape == (2, 4) and np.array_equal(one, other)
-    if method == "kmeans++":
-        assert all((center == SERVER).all(axis=1).any() for center in one)
-    if method == "sphere_packing":
-        assert np.abs(one).max() <= BALL.radius
-    assert setup().start is None
-
-
-@pytest.mark.parametrize(
     ("options", "unit", "relation"),
     [
         ({}, "row", "add or remove"),

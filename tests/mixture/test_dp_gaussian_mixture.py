@@ -12,7 +12,6 @@ from sklearn.mixture import GaussianMixture
 
 from sklearn_dp.mixture import (
     DPGaussianMixture,
-    KTupleOptions,
 )
 
 
@@ -112,27 +111,6 @@ def test_spherical_components_in_a_ball():
     apart = np.linalg.norm(means[:, None] - model.means_, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2] and apart.min(axis=1).max() < 0.3
     assert np.abs(model.covariances_ - 1).max() < 0.05
-
-
-@pytest.mark.parametrize("method", ["coreset", "partition", "k_tuples"])
-def test_without_noise_only_clipping_is_left(method):
-    """separated_gaussians:B3: against the moments of the labeled rows; halves of them for
-    k-tuples.
-    """
-    truth = Mixture(3, 2, 12, 20000)
-    options = KTupleOptions(100) if method == "k_tuples" else None
-    model = DPGaussianMixture(
-        3, method=method, rho=1e9, delta=0.01, options=options, random_state=0
-    ).fit(truth.X)
-    half = 1.0 if method != "k_tuples" else 3.0
-    for j, other in enumerate(truth.match(model)):
-        rows = truth.X[truth.labels == j]
-        S = np.cov(rows.T)
-        root = np.linalg.inv(np.linalg.cholesky(S))
-        assert np.linalg.norm(root @ (model.means_[other] - rows.mean(axis=0))) < 0.01 * half
-        C = root @ model.covariances_[other] @ root.T
-        assert np.linalg.norm(C - np.eye(2)) < 0.03 * half
-        assert abs(model.weights_[other] - len(rows) / 20000) < (1e-3 if half == 1 else 0.02)
 
 
 def test_spherical_estimate_far_from_the_origin():

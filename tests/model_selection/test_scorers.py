@@ -5,13 +5,10 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from search_tools import corners
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dp import (
     DPPCA,
@@ -25,9 +22,8 @@ from sklearn_dp import (
     SampleAndAggregate,
 )
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
-from sklearn_dp.model_selection._candidates import Fitted, transformed
+from sklearn_dp.model_selection._candidates import Fitted
 from sklearn_dp.model_selection._scorers import scorer_of
-from sklearn_dp.model_selection._search import _target
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
@@ -43,17 +39,6 @@ def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
     scores = scorer.values(model, X, None)
     assert np.array_equal(scorer.values(model, X[1:], None), scores[1:])
     assert len(np.unique(scores)) == 20
-
-
-@pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)
-def test_one_target_does_not_decide_about_the_accuracy_of_others(odd):
-    """Neither by the type that NumPy finds for all, nor by a comparison that fails."""
-    scorer = scorer_of("accuracy", None)
-    labels = SimpleNamespace(predict=lambda X: np.array([0, 1, 1, 0]))
-    model = SimpleNamespace(final=labels, last=lambda X: X)
-    y = _target([0, 1, 0, odd], 4)
-    assert scorer.values(model, np.zeros((4, 1)), y).tolist() == [1, 1, 0, 0]
-    assert _target([0, 1], 2).dtype == object and _target(np.arange(2), 2).dtype.kind == "i"
 
 
 @pytest.mark.parametrize("cap", [1e-200, 1e200])
@@ -153,34 +138,6 @@ def test_what_no_row_can_be_scored_by_is_refused_before_the_charge(model, scorin
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(101, 17))
-
-
-def centered(rows):
-    """A function of all rows: none of them may be in the place of a step."""
-    return rows - rows.mean(axis=0)
-
-
-def jittered(rows):
-    """Draws from numpy's global generator."""
-    return rows + np.random.normal(size=rows.shape)  # noqa: NPY002
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        PCA(3).fit(X),
-        StandardScaler().fit(X),
-        FunctionTransformer(centered),
-        FunctionTransformer(jittered),
-        SampleAndAggregate(FunctionTransformer(centered), output=("n_features_in_",)).fit(X),
-    ],
-    ids=["PCA", "scaler", "of all rows", "drawn", "of all rows, inside a private step"],
-)
-def test_rows_beside_a_row_do_not_show(step):
-    """The matrix product of PCA rounds the last rows of this table otherwise than alone."""
-    whole = transformed(step, X)
-    for some in (slice(1, None), slice(None, -1), slice(50, 51), slice(0, 0)):
-        assert np.array_equal(transformed(step, X[some]), whole[some])
 
 
 def test_log_densities_of_rows_do_not_depend_on_others():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPCoreset, DPOneClusterKMeans
-from sklearn_dp._aggregate.columns.outside import RowsBeyond, told_of_beyond
-from sklearn_dp._status import Status
+from sklearn_dp._aggregate.columns.outside import RowsBeyond
 from sklearn_dp.mixture import DPGaussianMixture
 
 ESTIMATORS = {
@@ -44,14 +43,3 @@ def test_numbers_of_days_add_up():
 def test_noise_alone_is_not_told():
     """Of 100 rows with noise of 30, 90 that seem to be beyond the bounds are none."""
     assert not RowsBeyond(np.array([90.0, 0.0]), 100.0, 900.0).shares.any()
-
-
-@pytest.mark.parametrize(
-    ("share", "most", "severity"),
-    [(0.3, 0.5, "caution"), (0.3, 0.25, "part"), (0.3, 0.0, "part"), (0.6, 0.25, "all")],
-)
-def test_how_serious_rows_beyond_bounds_are(share, most, severity):
-    (found,) = told_of_beyond(Status(), np.array([share]), ["age", "pay"], most=most)
-    assert (found.severity, found.columns) == (severity, ())
-    (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
-    assert (found.severity, found.columns) == (severity, ("pay",))
