@@ -170,10 +170,10 @@ TABLE = {
         ({"epsilon": 5.0, "n_points": 8}, ("mutants",)),
         *((ball, MADE) for ball in BALLS),
     ],
-    # So do twenty blocks and as many as there are by default.
+    # So do ten blocks and as many as there are by default.
     "SampleAndAggregate": [
         ({}, ("sklearn", "privacy, slow")),
-        ({"n_blocks": 20}, ("privacy",)),
+        ({"n_blocks": 10}, ("privacy",)),
         ({"n_blocks": 20, **GENEROUS}, ("privacy", *MADE)),
         ({"n_blocks": 20, "aggregator": "one_cluster"}, ("privacy",)),
         ({"n_blocks": 20, "aggregator": "friendly_core"}, ("privacy",)),

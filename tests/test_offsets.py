@@ -36,7 +36,7 @@ PLACES = (
 
 def released(kind, by):
     rng = np.random.default_rng(0)
-    z = rng.integers(2, size=10_000)
+    z = rng.integers(2, size=4000)
     X = np.column_stack([6.0 * z, -6.0 * z]) + rng.normal(size=(len(z), 2))
     low, high = np.full(2, by - 20.0), np.full(2, by + 20.0)
     model = kind(epsilon=3.0, bounds=(low, high), random_state=0).fit(X + by)

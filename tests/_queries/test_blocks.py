@@ -147,7 +147,7 @@ def by_blocks(session, groups, rate, dtype=float):
     )
 
 
-@pytest.mark.quick("None-0.5-float64", "groups1-None-float64")
+@pytest.mark.quick("groups1-0.5-float64")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rate", [None, 0.5])
 @pytest.mark.parametrize("groups", [None, GROUPS])
