@@ -16,7 +16,7 @@ from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows import sparse_rows
 from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import QuantizedRows, Rows, moved_entries
+from sklearn_dp._rows.rows import QuantizedRows, Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
 from sklearn_dp._rows.table import ROWS, Part, PartSource
 
@@ -83,16 +83,6 @@ def test_entries_go_to_the_grid_as_rows_do(name, dtype, most, monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-def test_moved_entries_are_those_of_moved_rows():
-    X = table()
-    for domain, within in DOMAINS.values():
-        rows = X if within is None else within.move_rows(X)
-        expected = domain.center_rows(rows)
-        zeros, entries = moved_entries(sparse.csr_array(X), within, domain)
-        assert np.array_equal(entries.data, expected[X != 0])
-        assert np.array_equal(np.broadcast_to(zeros, X.shape)[X == 0], expected[X == 0])
-
-
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])
 def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
     domain, X = domain_of(bounds, D), np.minimum(table(), 1.9)
@@ -104,14 +94,6 @@ def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
     assert np.array_equal(beyond(domain, held, slice(5, 45)), expected[5:45])
     assert np.array_equal(beyond(domain, X, slice(0, N)), expected)
     assert len(set(expected)) == 2
-
-
-def test_entries_stored_several_times_add_up_in_their_order():
-    values = np.array([1.0, 1e16, -1e16, 5.0] * 20)
-    columns = np.array([1, 1, 1, 0] * 20)
-    held = sparse.csr_array((values, columns, np.arange(0, 81, 4)), shape=(20, 90))
-    assert np.array_equal(SparseRows(held)[:], held.toarray())
-    assert not held.has_canonical_format and held.nnz == 80
 
 
 def rows_of(X, origin, domain=DOMAINS["about a center"][0]):

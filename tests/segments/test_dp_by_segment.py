@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import (
@@ -173,25 +172,6 @@ def test_a_group_in_several_segments_is_no_error(estimator):
     model = DPBySegment(estimator, values=[0, 1, 2, 7], by=0, epsilon=50.0, min_size=None)
     result = replay_audit(model, X, groups=groups, neighbors=other_groups(X, groups))
     assert result.violations == [] and result.n_pairs
-
-
-@pytest.mark.slow
-def test_clusters_of_small_regions_start_from_those_of_all():
-    """Twenty regions of 300 rows: alone they cost 2 to 4 times as much as without privacy."""
-    rng = np.random.default_rng(5)
-    centers, costs = rng.uniform(-1, 1, size=(5, 4)), {True: [], False: []}
-    region = np.repeat(np.arange(20), 300)
-    own = centers + 0.1 * rng.normal(size=(20, 5, 4))
-    X = own[region, rng.integers(5, size=6000)] + 0.12 * rng.normal(size=(6000, 4))
-    shared = {"values": range(20), "random_state": 0}
-    for borrow, found in costs.items():
-        model = DPBySegment(DPKMeans(5, bounds=2.5), borrow=borrow, **shared).fit(X, by=region)
-        assert hasattr(model, "pooled_") == borrow
-        for number, fitted in model.estimators_.items():
-            rows = X[region == number]
-            best = KMeans(5, n_init=2, random_state=0).fit(rows).inertia_
-            found.append(-fitted.score(rows) / best)
-    assert np.mean(costs[True]) < 1.8 < np.mean(costs[False]) - 0.5
 
 
 def test_small_segments_are_suppressed():
