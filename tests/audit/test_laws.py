@@ -224,6 +224,13 @@ def test_units_keep_their_fate_and_scores_have_to_be_close():
     assert player.loss == {"a": pytest.approx(3 * (1 / 2) ** 2 / 2)}
 
 
+def test_of_a_fixed_number_of_results_one_is_free_and_the_others_are_close():
+    known = scores([10, 20, 3], fixed=True)
+    for values, ratio in (([90, 20, 3], 0.0), ([90, 21, 3], 1.0), ([90, 22, 4], 2.0)):
+        player, _ = replayed(known, scores(values, fixed=True), [0, 1, 2])
+        assert player.ratios == {"a": ratio}
+
+
 def test_a_bad_unit_that_survives_voids_the_pair():
     """Bad means a score of at most 0 in both data sets."""
     assert replayed(scores([0]), scores([0]), [0])[0].voided == ["a"]

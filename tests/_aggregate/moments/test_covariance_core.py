@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from sklearn_dp._queries.matrix_cores import friend_counts, spread
+from sklearn_dp._bounds import domain_of
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import matrix_cores
+from sklearn_dp._queries.matrix_cores import block_sums, friend_counts, spread
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import add_sums
 
 
 def matrix_distance(one, other):
@@ -84,3 +89,20 @@ def test_a_core_moves_by_no_more_than_is_claimed():
         worst = np.maximum(worst, [more * n / kappa, other * n / kappa])
         assert max(more, other) <= spread(g) / n
     assert worst.max() <= 1 + 1e-9 and worst.min() > 0.95
+
+
+def test_block_matrices_are_exact():
+    """Integers, whichever part the rows of a block are in."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * np.geomspace(1, 1e-3, 4) + 0.5
+    rows, blocks = Rows.quantize(X, domain_of(8.0, 4)), rng.integers(0, 5, size=300)
+    ((_, x),) = rows.chunks()
+    halves = [
+        block_sums(Rows.of(x[half], rows.ball), Units(150), blocks[half], 5)
+        for half in (slice(None, None, 2), slice(1, None, 2))
+    ]
+    found = matrix_cores.block_matrices(*add_sums(*halves), centered=False)
+    for b in range(5):
+        exact = x[blocks == b].astype(np.int64).astype(object)
+        n, total = len(exact), exact.sum(axis=0)
+        assert (found[b] == ((n * (exact.T @ exact) - np.outer(total, total)) << 20) // n**2).all()
