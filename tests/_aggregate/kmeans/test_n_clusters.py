@@ -12,7 +12,6 @@ from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
     surplus_choice,
 )
-from sklearn_dp._costs.plan import PlanError
 
 
 def mixture(n, d, k=3, seed=0):
@@ -40,15 +39,6 @@ def test_the_number_of_clusters_is_found():
         model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
         assert model.n_clusters_ == len(model.cluster_centers_) == 3
         assert set(model.n_clusters_criterion_) <= set(range(1, 7))
-
-
-def test_a_sketch_that_is_not_charged_is_refused(monkeypatch):
-    """Its releases have entries of their own; without them the session refuses."""
-    monkeypatch.setattr(
-        "sklearn_dp._aggregate.kmeans.engine.choice_entries", lambda *others, **options: ()
-    )
-    with pytest.raises(PlanError):
-        DPKMeans("auto", bounds=8.0, random_state=0).fit(mixture(200, 10))
 
 
 # -- acceptance: how often the number is right -----------------------------------------------------
