@@ -1,10 +1,7 @@
 """DPOneCluster: what it finds and what it says; its audits are with the search itself."""
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans
 
@@ -91,14 +88,3 @@ def test_points_that_are_all_far_apart_are_no_error():
         model = DPOneCluster(n_points=500, epsilon=4.0, bounds=(0.0, 1.0), random_state=seed).fit(X)
         assert not model.found_ and model.status_ != "ok"
         assert np.isfinite(model.center_).all() and 0 <= model.radius_ <= 2 * np.sqrt(2)
-
-
-def test_nothing_of_the_size_of_the_data_is_kept():
-    X, _, _ = planted(700, 300)
-    model = DPOneCluster(250, bounds=(0.0, 1.0), random_state=0).fit(X)
-    assert not hasattr(model, "labels_")
-    assert all(
-        np.size(value) <= 2 for name, value in vars(model).items() if isinstance(value, np.ndarray)
-    )
-    assert len(pickle.dumps(model)) < 6000
-    assert clone(model).get_params() == model.get_params()

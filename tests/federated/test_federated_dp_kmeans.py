@@ -70,18 +70,6 @@ def test_centers_are_finite_and_in_the_ball(X, epsilon, told):
         assert fitted.cluster_centers_.shape == (k, 5) and away.max() <= radius * (1 + 1e-9)
 
 
-# -- parameters ------------------------------------------------------------------------------------
-
-
-def test_what_is_not_released_is_not_kept():
-    X, _, server, clients = mixture(n=200)
-    fitted = FederatedDPKMeans(4, random_state=0).fit(X, groups=clients, X_server=server)
-    assert not hasattr(pickle.loads(pickle.dumps(fitted)), "labels_")
-    assert not [name for name, value in vars(fitted).items() if value is server]
-    refit = fitted.fit(X)
-    assert refit.server_weights_ is None
-
-
 # -- clients that fail -----------------------------------------------------------------------------
 
 

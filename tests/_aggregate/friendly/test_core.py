@@ -79,6 +79,20 @@ def test_predicate_is_a_function_of_the_pair(seed, far):
 # -- counts -----------------------------------------------------------------------------------
 
 
+@given(st.integers(0, 10**6), st.integers(0, 25), st.integers(1, 30))
+def test_counts_do_not_depend_on_tiles(seed, n, tile):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    friends = np.array([[np.sum((x - y) ** 2) <= 4 for y in X] for x in X]).reshape(n, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "_TILE", tile)
+        assert np.array_equal(core.friend_counts(X, 2.0), friends.sum(axis=1))
+        radii = np.array([0.5, 2.0, 100.0])
+        pairs = core.non_friend_pairs(X, radii)
+    far = np.linalg.norm(X[:, None] - X[None], axis=2)
+    assert pairs.tolist() == [int((far > r).sum()) for r in radii]
+
+
 @given(st.integers(0, 10**6), st.integers(1, 14))
 def test_scores_move_as_the_proofs_say(seed, n):
     """Half counts 2 W - n: by exactly 1 when an element goes, by at most 2 when one changes."""
