@@ -96,12 +96,6 @@ def test_wrong_parameters_are_refused_before_the_charge(options, words):
     assert not ledger.entries
 
 
-def test_there_are_no_days():
-    assert not hasattr(cosine(), "partial_fit")
-    with pytest.raises(AttributeError, match='has no partial_fit with metric="cosine"'):
-        cosine().partial_fit  # noqa: B018
-
-
 def test_no_remedy_is_a_bound_that_directions_cannot_have():
     X = np.random.default_rng(0).normal(size=(200, 4)) + 50  # a narrow cone
     models = [cosine(random_state=seed).fit(X) for seed in range(5)]
