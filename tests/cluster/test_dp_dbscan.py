@@ -38,14 +38,6 @@ def test_sizes_are_within_their_errors():
     assert abs(model.size_ - len(MOONS)) < 5 * model.size_std_error_
 
 
-def test_a_gap_between_dense_regions_is_no_bridge():
-    """Around the middle of a gap of 1.5 radii are more rows than a core needs, but none in it."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform([0, 0], [1, 1], (20_000, 2))
-    X = X[np.abs(X[:, 0] - 0.5) > 0.075]
-    assert fitted(X, bounds=(0.0, 1.0), min_samples=50).n_clusters_ == 2
-
-
 def test_without_noise_the_labels_are_those_of_dbscan():
     """Tails of three clusters in space that almost touch, and few rows. A fixed grid joined them,
     and lost rows of the second table."""

@@ -41,6 +41,21 @@ def test_the_number_of_clusters_is_found():
         assert set(model.n_clusters_criterion_) <= set(range(1, 7))
 
 
+def test_a_sketch_spends_no_more_than_its_share():
+    """Also in small data, where it may take twice the share."""
+    for n in (60, 4000):
+        model = DPKMeans("auto", bounds=40.0, random_state=0).fit(mixture(n, 10))
+        plan = DPKMeans("auto", bounds=40.0).privacy_plan(10)
+        spent = [
+            line["rho"]
+            for line in model.privacy_report_.releases
+            if line["release"].startswith("sketch/")
+        ]
+        assert len(spent) == 4 and sum(spent) <= plan["sketch/lloyd sums"].cap
+        whole = sum(line["rho"] for line in model.privacy_report_.releases)
+        assert whole <= plan.rho * (1 + 1e-12)  # a sum of floats; the accounts have exact ones
+
+
 # -- acceptance: how often the number is right -----------------------------------------------------
 
 

@@ -62,9 +62,3 @@ def test_a_column_of_one_value_is_told_with_that_value():
             assert found.single.tolist() == [True, False] and found.spread[0] == 0
             off = abs(found.to_table(np.zeros(2))[0] - value)
             assert off <= found.resolution[0] and found.resolution[0] < 1e-3 * max(abs(value), 1)
-
-
-def test_too_few_rows_keep_the_units_of_the_box():
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    found = released(X, ([-9.0, -90.0], [9.0, 90.0]), rho=1e-4)
-    assert found.scale.tolist() == [9.0, 90.0] and not found.extra.any()
