@@ -176,6 +176,13 @@ def test_a_condition_has_to_hold_on_both_sides(before, after):
     assert player.voided == ([] if before and after else ["a"])
 
 
+def test_a_unit_of_several_copies_voids_the_pair():
+    known = event("copies", value=np.array([1, 2]))
+    assert replayed(known, event("copies", value=np.array([1, 2, 2])), [0, 1, -1])[0].voided
+    assert replayed(known, event("copies", value=np.array([1])), [0])[0].voided
+    assert not replayed(known, event("copies", value=np.array([1, 2, 1])), [0, 1, -1])[0].voided
+
+
 def test_only_fits_and_steps_cost_something():
     laws = {kind: law_of(event(kind)) for kind in ("seed", "draws", "order", "condition", "runs")}
     assert all(law.rho is None for law in laws.values())

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from federated_states import Odd
+from federated_states import Odd, mixture
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
@@ -175,3 +175,29 @@ def test_bad_parameters(options, match):
 def test_bad_server_data(server, match):
     with pytest.raises(ValueError, match=match):
         FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
+
+
+@pytest.mark.parametrize(
+    ("options", "server", "n_lloyd"),
+    [
+        ({}, SERVER, 0),
+        ({}, None, 2),
+        ({"method": "paper"}, SERVER, 0),
+        ({"method": "lloyd"}, SERVER, 5),
+        ({"method": "sphere_packing"}, None, 5),
+        ({"method": "sphere_packing", "n_lloyd": 1}, None, 1),
+        ({"n_lloyd": 3}, SERVER, 3),
+        ({"n_lloyd": 0}, None, 0),
+    ],
+)
+def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
+    assert setup(server, **options).n_lloyd == n_lloyd
+
+
+def test_a_fit_with_laplace_counts_spends_its_plan():
+    X, _, server, clients = mixture(n=30, d=6)
+    options = FederatedOptions(count_noise="laplace")
+    model = FederatedDPKMeans(3, method="paper", options=options, n_lloyd=1, random_state=0)
+    plan = model.privacy_plan(6, unit="group", X_server=server)
+    report = model.fit(X, groups=clients, X_server=server).privacy_report_
+    assert report.spent_rho == pytest.approx(plan.rho, rel=1e-6)

@@ -81,3 +81,17 @@ def test_components_that_reach_over_gaps_are_told(bounded):
     assert "gaps" not in str(alone.messages_)
     X, truth = clusters("0/1")
     assert "gaps" not in str(DPGaussianMixture(3, random_state=0).fit(X).messages_)
+
+
+@pytest.mark.parametrize("form", ["diag", "spherical"])
+@pytest.mark.parametrize("offset", [0.0, 2023.0, 1e6, 1e9])
+def test_scikit_learn_gives_the_same_densities_far_from_zero(offset, form):
+    """Its formula for these forms lost all of them at 1e9: components were drawn by lot."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + offset
+    model = DPGaussianMixture(2, covariance_type=form, random_state=0).fit(X)
+    found = model.to_sklearn()
+    assert found.covariance_type == (form if offset < 1e6 else "full")
+    assert np.allclose(found.score_samples(X), model.score_samples(X), atol=1e-3)
+    assert np.allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-3)
+    assert np.allclose(found.sample(4000)[0].mean(axis=0), X.mean(axis=0), rtol=0, atol=1)

@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from search_tools import corners
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -24,6 +25,7 @@ from sklearn_dp import (
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 from sklearn_dp.model_selection._candidates import Fitted
 from sklearn_dp.model_selection._scorers import scorer_of
+from sklearn_dp.model_selection._search import _target
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
@@ -147,3 +149,14 @@ def test_log_densities_of_rows_do_not_depend_on_others():
     assert whole == pytest.approx(mixture.score_samples(X[:, :3]), rel=1e-9)
     for i in (0, 1, 99, 100):
         assert fitted.log_density(X[i : i + 1, :3]).tobytes() == whole[i : i + 1].tobytes()
+
+
+@pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)
+def test_one_target_does_not_decide_about_the_accuracy_of_others(odd):
+    """Neither by the type that NumPy finds for all, nor by a comparison that fails."""
+    scorer = scorer_of("accuracy", None)
+    labels = SimpleNamespace(predict=lambda X: np.array([0, 1, 1, 0]))
+    model = SimpleNamespace(final=labels, last=lambda X: X)
+    y = _target([0, 1, 0, odd], 4)
+    assert scorer.values(model, np.zeros((4, 1)), y).tolist() == [1, 1, 0, 0]
+    assert _target([0, 1], 2).dtype == object and _target(np.arange(2), 2).dtype.kind == "i"

@@ -299,3 +299,21 @@ def test_a_group_is_in_the_segment_of_most_of_its_rows(groups, segment, own):
         rest = [i for i, group in enumerate(groups) if group != gone]
         few = units_in_one_segment([groups[i] for i in rest], segment[rest])[1]
         assert few.tolist() == [own[i] for i in rest]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+@pytest.mark.parametrize("inner", [FriendlyCovariance, DPGaussianMixture])
+@pytest.mark.parametrize("share", [0.12, 0.26])
+def test_rows_beyond_bounds_are_told_of_segments(inner, share):
+    """Those of means were told, of the others they were "ok", and limits of segments were lost."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(45, 12, 6000), rng.lognormal(10.8, 0.6, 6000)])
+    bounds = ([0, 0], [120, np.quantile(X[:, 1], 1 - share)])
+    by = rng.integers(2, size=len(X))
+    alone = inner(bounds=bounds).set_params(random_state=0).fit(X)
+    model = DPBySegment(inner(bounds=bounds), values=[0, 1], random_state=0).fit(X, by=by)
+    for each in (alone, model):
+        limit = isinstance(alone, DPGaussianMixture)  # which counts no rows: there it is "ok, but"
+        assert share < 0.2 or limit or not each.trustworthy_
+        if share > 0.2 or isinstance(alone, FriendlyMean | DPKMeans):
+            assert "bound" in str(each.messages_) and "x1" in str(each.messages_)

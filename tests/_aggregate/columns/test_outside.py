@@ -43,3 +43,14 @@ def test_numbers_of_days_add_up():
 def test_noise_alone_is_not_told():
     """Of 100 rows with noise of 30, 90 that seem to be beyond the bounds are none."""
     assert not RowsBeyond(np.array([90.0, 0.0]), 100.0, 900.0).shares.any()
+
+
+@pytest.mark.quick("full-*", "coreset-20")
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_all_rows_beyond_many_columns_are_not_taken_for_a_few(name, d):
+    """They count less in each column the more there are: 22% in each of twenty were a caution."""
+    X = np.random.default_rng(0).normal(5.0, size=(5000, d))
+    model = ESTIMATORS[name](bounds=(0.0, 1.0), epsilon=3.0, random_state=0).fit(X)
+    (found,) = (each for each in model.messages_ if each.code == "rows_beyond_bounds")
+    assert (found.severity, model.status_) == ("all", "unusable")
