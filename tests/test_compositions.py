@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -344,16 +344,6 @@ def test_lists_of_rows_are_read_entry_by_entry(listed):
     with pytest.raises(ValueError, match="X must be a table: its rows differ in length"):
         twin.fit([*LISTED, [1.0]])
     assert len(ledger.entries) == 1  # which rows there are is no public mistake
-
-
-def test_columns_are_chosen_by_names_and_types():
-    frame = pandas.DataFrame({"a": X[:, 0], "t": "x", "b": X[:, 1]})
-    for choose in (
-        make_column_selector(dtype_include=float),
-        lambda rows: rows.select_dtypes(float).columns,
-    ):
-        twin = privatize(ColumnTransformer([("a", PCA(1), choose)])).fit(frame)
-        assert twin.transform(frame[:5]).shape == (5, 1) and len(twin.transformers_[0][2]) == 2
 
 
 @pytest.mark.parametrize("known", [np.log1p, np.sign, np.clip, np.round, expit, None])

@@ -201,3 +201,14 @@ def test_a_fit_with_laplace_counts_spends_its_plan():
     plan = model.privacy_plan(6, unit="group", X_server=server)
     report = model.fit(X, groups=clients, X_server=server).privacy_report_
     assert report.spent_rho == pytest.approx(plan.rho, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
+def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
+    one, other = (setup(method=method).start(BALL) for _ in range(2))
+    assert one.shape == (2, 4) and np.array_equal(one, other)
+    if method == "kmeans++":
+        assert all((center == SERVER).all(axis=1).any() for center in one)
+    if method == "sphere_packing":
+        assert np.abs(one).max() <= BALL.radius
+    assert setup().start is None

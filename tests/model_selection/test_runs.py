@@ -9,7 +9,6 @@ import pytest
 from kernel_tools import open_session
 from search_tools import GRID, corners, pipeline, search, spending
 
-from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._selection import Geometric, Thin
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
@@ -120,14 +119,6 @@ def test_as_many_tasks_whatever_the_number_of_runs(monkeypatch, drawn):
     monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
     search(selection="best", final="winner", n_jobs=4).fit(corners(90))
     assert tasks == [4]
-
-
-def test_fits_of_one_search_have_noise_of_their_own():
-    """The same candidate twice: other centers, with a seed too."""
-    grid = [{"n_clusters": [3]}, {"n_clusters": [3]}]
-    found = DPGridSearch(DPKMeans(bounds=2.0), grid, epsilon=2.0, random_state=0).fit(corners(300))
-    first, second = (each.cluster_centers_ for each in found.estimators_)
-    assert np.abs(first - second).max() > 1e-6
 
 
 @pytest.mark.parametrize("forgotten", [None, "first steps", "last fit", "candidates"])
