@@ -261,16 +261,6 @@ def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
     assert model.partial_fit(rows_of(1), day=3).days_.number == 2
 
 
-def test_columns_are_those_of_the_first_day():
-    first = pd.DataFrame(rows_of(0), columns=["a", "b", "c"])
-    model = kmeans().partial_fit(first).partial_fit(first)
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="feature names"):
-        model.partial_fit(first.rename(columns={"a": "x"}))
-    with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
-        model.partial_fit(rows_of(1)[:, :2])
-
-
 @pytest.mark.parametrize(
     "change, options",
     [

@@ -25,8 +25,6 @@ from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 
 ESTIMATORS = dict(all_estimators())
-# The bounds of segments are their estimators', and embeddings have length 1.
-UNBOUNDED = {"DPBySegment", "DPOneHotEncoder", "DPTopics"}
 SMALL = {
     "DPKMeans": {"n_clusters": 2},
     "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},
@@ -172,27 +170,6 @@ def one_row_less(call, size):
     assert replay.voided or replay.finish() == []
     assert any(event.kind in IN_STEPS for event in recorder.events)
     in_range(recorder.events, len(X))
-
-
-def in_parts(X):
-    """Parts of which the last one has a single row; without it, none."""
-    return [X[:9], X[9:9], X[9:-1], X[-1:]] if len(X) == N else [X[:9], X[9:9], X[9:], X[:0]]
-
-
-PARTS = [
-    name
-    for name, cls in ESTIMATORS.items()
-    if name not in UNBOUNDED and hasattr(model_of(name, "bounds", 1.0), "fit_partitions")
-]
-
-
-@pytest.mark.quick("DPKMeans*", "FriendlyMean*", "*Mixture*", "DPOneCluster")
-@pytest.mark.parametrize("name", PARTS)
-def test_fits_of_parts_with_the_smallest_and_the_largest_bounds(name):
-    for bounds in WIDEST:
-        for size in (1.0, bounds):
-            model = model_of(name, "bounds", bounds)
-            one_row_less(lambda X, model=model: clone(model).fit_partitions(in_parts(X)), size)
 
 
 SEARCHES = {

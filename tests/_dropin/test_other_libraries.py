@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
@@ -230,6 +231,8 @@ def test_a_sacro_target_is_saved_loaded_and_attacked(fitted, tmp_path):
 
 # -- libraries around clusterers -------------------------------------------------------------------
 
+BOTH = pytest.mark.parametrize("model", [KMeans(3, n_init=1), DPKMeans(3, epsilon=5.0)], ids=str)
+
 
 @pytest.fixture
 def yellowbrick():
@@ -240,3 +243,28 @@ def yellowbrick():
     cluster = pytest.importorskip("yellowbrick.cluster")
     yield cluster
     matplotlib.pyplot.close("all")
+
+
+@BOTH
+def test_yellowbrick_with_forced_models(yellowbrick, model):
+    elbow = yellowbrick.KElbowVisualizer(clone(model), k=(2, 5), timings=False, force_model=True)
+    assert np.all(np.diff(elbow.fit(X).k_scores_[:2]) < 0)
+    colors = ["C0", "C1", "C2"]
+    silhouette = yellowbrick.SilhouetteVisualizer(model, colors=colors, force_model=True)
+    assert 0 < silhouette.fit(X).silhouette_score_ <= 1
+    distances = yellowbrick.InterclusterDistance(model, force_model=True).fit(X)
+    assert distances.cluster_centers_.shape == (3, 2)
+
+
+@BOTH
+def test_imbalanced_learn(model):
+    over = pytest.importorskip("imblearn.over_sampling")
+    under = pytest.importorskip("imblearn.under_sampling")
+    rare = np.random.default_rng(1).normal(size=(200, 2)) + 9
+    rows = np.vstack([X[:1000], rare])
+    y = np.repeat([0, 1], [1000, 200])
+    _, more = over.KMeansSMOTE(kmeans_estimator=model, random_state=0).fit_resample(rows, y)
+    assert np.bincount(more)[1] >= 1000
+    fewer = under.ClusterCentroids(estimator=model, sampling_strategy={0: 9, 1: 9}, voting="soft")
+    centers, labels = fewer.fit_resample(rows, y)
+    assert list(np.bincount(labels)) == [9, 9] and centers.shape == (18, 2)
