@@ -4,7 +4,7 @@
 #   make test     the test suite                 make lint    the checks of .pre-commit-config.yaml
 #   make demo     the main job, on real data     make bench   the benchmarks
 #   make audit    the long privacy audits        make docs    the documentation, in site/, and its tests
-#   make fuzz     100,000 calls with anything
+#   make fuzz     thousands of fits with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
 #   make package  the wheel and the source archive (the same bits in two builds), their bill of
 #                 materials, and the tests with nothing but the wheel

@@ -1,7 +1,6 @@
 """Fits on given blocks of an array, beside those of tables: what a block is to give."""
 
 import numpy as np
-from grid_tools import parts_in_memory
 
 from sklearn_dp._privacy._unit_draws import blocks_of_draws, copies, unit_draws
 from sklearn_dp._privacy._units import Units
@@ -13,7 +12,6 @@ from sklearn_dp._queries.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._queries.grids import ACTIVE
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.threads import in_workers
 
@@ -150,9 +148,3 @@ def results_in_memory(results):
 def tuples_in_memory(tuples):
     """The same of tuples (t, k, d)."""
     return results_in_memory(np.reshape(tuples, (len(tuples), np.prod(np.shape(tuples)[1:]))))
-
-
-def number_that_worked(outputs):
-    """The exact number of blocks that worked, behind the handle of their outputs: for bugs."""
-    (part,) = parts_in_memory(outputs)
-    return np.count_nonzero(part[ACTIVE])

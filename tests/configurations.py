@@ -22,6 +22,7 @@ USES = {
     "privacy, slow": "the same in `make audit`: minutes each",
     "neighbors": "replay audits of a thousand pairs of neighbors",
     "mutants": "seeded bugs that the checks have to catch",
+    "more mutants": "those that no setting of these reaches",
     "releases": "quick replays that together make every release that any option can make",
 }
 
@@ -101,6 +102,8 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"rho": 8.0}, ("mutants", *MADE)),
+        # A center of all rows in a box is refined column by column.
+        ({"estimator": DPKMeans(1, bounds=(-9.0, 8.0)), "rho": 8.0}, ("more mutants",)),
         ({"estimator": FriendlyMean(diameter_range=(0.1, 100.0)), "epsilon": 30.0}, MADE),
         ({"estimator": FriendlyMean(diameter=10.0), "rho": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
@@ -167,10 +170,10 @@ TABLE = {
         ({"epsilon": 5.0, "n_points": 8}, ("mutants",)),
         *((ball, MADE) for ball in BALLS),
     ],
-    # So do twenty blocks and as many as there are by default.
+    # So do ten blocks and as many as there are by default.
     "SampleAndAggregate": [
         ({}, ("sklearn", "privacy, slow")),
-        ({"n_blocks": 20}, ("privacy",)),
+        ({"n_blocks": 10}, ("privacy",)),
         ({"n_blocks": 20, **GENEROUS}, ("privacy", *MADE)),
         ({"n_blocks": 20, "aggregator": "one_cluster"}, ("privacy",)),
         ({"n_blocks": 20, "aggregator": "friendly_core"}, ("privacy",)),

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_dp._privacy._trace import trace
-from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._laws import law_of
 from sklearn_dp.audit._observe import Outcome
 from sklearn_dp.audit._replay import Recorder, Replay, different
@@ -21,14 +20,6 @@ def rows_of(day, n=300):
 
 
 STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
-
-
-def pairs(seed, n_days=3, n=25):
-    """Days of few rows, and neighbors of one of them."""
-    days = [rows_of(day, n) for day in range(n_days)]
-    for day in range(n_days):
-        for pair in neighboring_pairs(days[day], seed + day, points=CENTERS):
-            yield days, day, pair
 
 
 def evening(model):

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
@@ -109,20 +108,7 @@ def rows(n, seed=0):
     return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, 4))
 
 
-SERVER = np.vstack([rows(15, 5), rows(3, 5), np.zeros((1, 4))])  # with duplicates
-
-
-class WithServer(FederatedDPKMeans):
-    """Always has the same public points, so that the audit tools can fit it."""
-
-    def fit(self, X, y=None, *, groups=None):
-        return super().fit(X, groups=groups, X_server=SERVER)
-
-    def privacy_plan(self, n_features, *, unit="row"):
-        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
-
-
-def replayed(fits, d, unit, server=SERVER):
+def replayed(fits, d, unit, server):
     """Violations of pairs of fits to neighbors, and the largest distances over the claims.
 
     `fits` are two functions that fit, and the numbers of the units that both have.

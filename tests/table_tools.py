@@ -1,9 +1,7 @@
 """Tables in every container, and what is no table of numbers, for several test files."""
 
 from collections import deque, namedtuple
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -55,21 +53,6 @@ TABLES = {
     "record batch": pa.RecordBatch.from_pandas(FRAME),
     **{name: make(ROWS) for name, make in LISTS.items()},
 }
-
-
-ODD = {
-    "a text": ["x", 1.0], "a number as text": ["2.5", 1.0], "a huge integer": [2**70, 1],
-    "no float": [10**400, 1.0], "complex": [1j, 1.0], "NumPy's complex": [np.complex128(1), 1],
-    "truth": [True, False], "None": [None, 1.0], "NA": [pd.NA, 1.0], "decimals": [Decimal(1), 1],
-    "fractions": [Fraction(1, 3), 1], "a span": [np.timedelta64(5, "ns"), 1],
-    "a date": [np.datetime64(5, "s"), 1.0],
-    "pandas date": [pd.Timestamp(5), 1.0], "short": [1.0], "long": [1.0, 2.0, 3.0], "empty": [],
-    "nested": [[1.0], 2.0], "a dict": {"a": 1.0, "b": 2.0}, "a set": {1.0, 2.0}, "bytes": b"ab",
-    "a text of two": "ab", "a number": 5.0, "nothing": None, "two axes": np.ones((1, 2)),
-    "a generator": (value for value in (1.0, 2.0)), "complex array": np.array([1j, 2]),
-    "texts": np.array(["a", "b"]), "dates": np.array([1, 2], "M8[s]"), "a class": list,
-}  # fmt: skip
-"""A row more, of any type."""
 
 
 NO_TABLES = {

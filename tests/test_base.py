@@ -17,7 +17,6 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
-from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
 X = np.arange(60.0).reshape(20, 3)
@@ -65,27 +64,6 @@ def ledger(epsilon=1000.0):
 def test_groups_are_units():
     assert Counter().fit(X, groups=np.arange(20) // 2).n_ == pytest.approx(10, abs=3)
     assert Counter().privacy_plan(3, unit="group").unit == "group"
-
-
-def test_the_ledger_is_asked_before_the_data_are_looked_at():
-    bad = np.full((20, 3), np.nan)
-    with pytest.raises(BudgetExceededError):
-        Counter(ledger=ledger(1.0)).fit(bad)
-    book = ledger()
-    with pytest.raises(ValueError, match="X"):
-        Counter(ledger=book).fit(bad)
-    assert len(book.entries) == 1  # whether data are valid is a fact about the data
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [({"n_jobs": 0}, ValueError), ({"bounds": -1.0}, ValueError), ({"delta": 2.0}, ValueError)],
-)
-def test_bad_parameters_cost_nothing(options, error):
-    book = ledger()
-    with pytest.raises(error, match=next(iter(options))):
-        Counter(ledger=book, **options).fit(X)
-    assert book.entries == ()
 
 
 def test_a_fit_that_fails_leaves_nothing_of_the_one_before():

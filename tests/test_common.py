@@ -284,24 +284,6 @@ def test_rows_that_are_not_clipped_are_seen_beside_their_statuses(name, change):
         _checks.check_rows_out_of_bounds_are_clipped(setting.estimator)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("setting", "check"),
-    [
-        case
-        for case in PRIVACY_CASES
-        if case.values[0].name != REPLAYED_TWICE
-        and case.values[1].__name__
-        in ("check_replay", "check_replay_of_hard_groups", "check_noise_law")
-        and not case.marks
-    ],
-)
-def test_privacy_checks_with_all_rounds(setting, check, monkeypatch):
-    """Those that have fewer rounds in the normal suite."""
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
-    check(setting.estimator)
-
-
 # -- the registry ----------------------------------------------------------------------------------
 
 
@@ -402,14 +384,16 @@ def reached(bugs, estimator):
     return [bug for bug, times in zip(bugs, happened, strict=True) if times]
 
 
+def harmful(bug, setting):
+    return bug.name not in HARMLESS.get(setting.name, ())
+
+
 def survivors(name, bugs, verdicts=None):
     """The mutants that no check kills, and how many are killed."""
     (setting,) = configurations("mutants", name)
     verdicts = {} if verdicts is None else verdicts
     killed = {
-        bug.name: killer(bug, setting.estimator, verdicts)
-        for bug in bugs
-        if bug.name not in HARMLESS.get(name, ())
+        bug.name: killer(bug, setting.estimator, verdicts) for bug in bugs if harmful(bug, setting)
     }
     return (
         [bug for bug, check in killed.items() if check is None],
@@ -445,13 +429,15 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
 
 @pytest.mark.slow
 def test_every_mutant_is_reached_where_it_does_harm():
-    """By an estimator at least, which has to kill it below. No estimator calls what three are of:
-    the toy of `tests/audit/test_mutants.py` does, and kills them there."""
+    """By an estimator at least, which has to kill it below or here. No estimator calls what three
+    are of: the toy of `tests/audit/test_mutants.py` does, and kills them there."""
     left = set(MUTANTS)
-    for name in ESTIMATORS:
-        (setting,) = configurations("mutants", name)
-        harmful = [bug for bug in left if bug.name not in HARMLESS.get(name, ())]
-        left -= {*reached(harmful, setting.estimator)}
+    for setting in configurations("mutants"):
+        left -= {*reached([bug for bug in left if harmful(bug, setting)], setting.estimator)}
+    for setting in configurations("more mutants"):
+        found = reached([bug for bug in left if harmful(bug, setting)], setting.estimator)
+        assert found and all(killer(bug, setting.estimator, {}) in bug.killed_by for bug in found)
+        left -= {*found}
     of_the_toy = {"raw count used", "raw histogram used", "clip limit from the data"}
     assert {bug.name for bug in left} == of_the_toy
 

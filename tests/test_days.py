@@ -11,8 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from day_tools import CENTERS, STREAMS, evening, pairs, problems, recorded, rows_of
-from second_replay import CLOSE, NOISY, drawn_as_told, total
+from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
 from sklearn.base import clone
 
 from sklearn_dp import (
@@ -25,10 +24,11 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._days import BaseByDays
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._checks import Watched
+from sklearn_dp.audit._laws import law_of
+from sklearn_dp.audit._recount import paid, rho_of
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -215,15 +215,6 @@ def test_a_budget_too_small_for_the_days_is_refused_before_the_charge(estimator,
     assert taken < 10**4 and len(ledger.entries) == (taken > 1)
 
 
-def test_a_pickle_goes_on_where_the_model_was():
-    model = stream(kmeans(), 4)
-    other = kmeans()
-    for day in range(4):
-        other = evening(other.partial_fit(rows_of(day)))
-    assert np.array_equal(model.cluster_centers_, other.cluster_centers_)
-    assert not hasattr(clone(model), "days_")
-
-
 def test_no_day_is_fitted_twice():
     model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
     centers = model.cluster_centers_
@@ -268,30 +259,6 @@ def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
     with pytest.raises(ValueError, match="^day must be"):  # its rows have been looked at
         model.partial_fit(rows_of(1), day=2)
     assert model.partial_fit(rows_of(1), day=3).days_.number == 2
-
-
-def test_a_crash_between_charge_and_release_leaves_the_charge(monkeypatch):
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
-
-    def crash(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(DPKMeans, "_fit_table", crash)
-    model = kmeans(ledger=ledger)
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(rows_of(0))
-    assert len(ledger.entries) == 1 and not hasattr(model, "days_")
-    assert not hasattr(model, "n_features_in_") and "_today" not in vars(model)
-
-
-def test_columns_are_those_of_the_first_day():
-    first = pd.DataFrame(rows_of(0), columns=["a", "b", "c"])
-    model = kmeans().partial_fit(first).partial_fit(first)
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="feature names"):
-        model.partial_fit(first.rename(columns={"a": "x"}))
-    with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
-        model.partial_fit(rows_of(1)[:, :2])
 
 
 @pytest.mark.parametrize(
@@ -429,55 +396,11 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(state, name):
 def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
     model, _, days = recorded(estimator, [rows_of(day) for day in range(3)], **STREAMS[name])
     for events in days:
-        own = [event for event in events if event.entry != "other days of a unit"]
-        assert all(drawn_as_told(event) for event in own if event.kind in NOISY)
-        assert 0.5 * model.days_.cost[2] < total(own) <= CLOSE * model.days_.cost[2]
-
-
-def rows_are_kept(original):
-    """The rows of the day before are fitted once more."""
-
-    def fit_validated(self, X, *rest):
-        old, self._old = getattr(self, "_old", X[:0]), X
-        return original(self, np.vstack([old, X]), *rest)
-
-    return fit_validated
-
-
-def shows_its_rows(original):
-    """What is kept from day to day holds a count that was never released."""
-
-    def fit_validated(self, X, *rest):
-        original(self, X, *rest)
-        if self._later:
-            self._today.state.radius += 1e-9 * len(X)
-        return self
-
-    return fit_validated
-
-
-def test_planted_bugs_of_streams_are_seen(monkeypatch):
-    estimator = kmeans(epsilon=8.0)
-    for bug in (rows_are_kept, shows_its_rows):
-        with monkeypatch.context() as patch:
-            patch.setattr(BaseByDays, "_fit_validated", bug(BaseByDays._fit_validated))
-            days, day, pair = next(each for each in pairs(0) if each[1] == 1)
-            recording = recorded(estimator, days)
-            assert problems(estimator, days, recording, day, pair) != []
-
-
-def test_a_budget_that_is_not_divided_is_seen(monkeypatch):
-    monkeypatch.setattr(BaseByDays, "_others", lambda self, plan, n_days: plan)
-    model = kmeans().partial_fit(rows_of(0), n_days=7)
-    assert 7 * model.days_.cost[2] > sum(line["rho"] for line in model.privacy_report_.releases)
-
-
-def test_state_is_released_values(monkeypatch):
-    """No array that a model keeps is as long as the rows are many."""
-    model = stream(kmeans(), 3)
-    state = pickle.dumps(model)
-    assert len(state) < 30_000
-    assert all(300 not in np.shape(value) for value in vars(model.days_.state.state).values())
+        own = [event for event in paid(events) if event.entry != "other days of a unit"]
+        assert all(np.array_equal(each.draws[0].scale, each.scale) for each in own)
+        assert not [wrong for each in own for wrong in law_of(each).claims(each)]
+        cost = sum(map(rho_of, own))
+        assert 0.5 * model.days_.cost[2] < cost <= (1 + 1e-9) * model.days_.cost[2]
 
 
 # -- means ---------------------------------------------------------------------------------------

@@ -49,13 +49,3 @@ def test_a_fit_before_days_may_be_left_out():
     model.partial_fit(rng.normal(size=(3000, 2)))
     assert model.messages_[0].code == "days_left_out" and model.status_ == "caution"
     assert "left out" not in str(model.fit(rng.normal(size=(3000, 2))).messages_)
-
-
-def test_covariances_that_have_no_days_say_so():
-    for options, words in (
-        ({}, "without public bounds"),
-        ({"bounds": 1.0, "method": "gram"}, "with method='gram'"),
-        ({"bounds": 1.0, "method": "friendly_core"}, "with method='friendly_core'"),
-    ):
-        with pytest.raises(AttributeError, match=f"has no partial_fit {words}"):
-            FriendlyCovariance(**options).partial_fit  # noqa: B018

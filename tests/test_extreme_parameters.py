@@ -25,8 +25,6 @@ from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 
 ESTIMATORS = dict(all_estimators())
-# The bounds of segments are their estimators', and embeddings have length 1.
-UNBOUNDED = {"DPBySegment", "DPOneHotEncoder", "DPTopics"}
 SMALL = {
     "DPKMeans": {"n_clusters": 2},
     "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},
@@ -45,7 +43,6 @@ LADDER = (
     *(1.0, 1e3, 1e9, 1e20, 1e50, 9e99, 1e101, 9e139, 1e141, 1e160, 1e300),
 )
 WIDEST = (1e-139, 1e139)  # about the smallest and the largest length that bounds may have
-THIN = (1e99, 1.0000001e99)  # a box far from the origin, over its width
 N = 24
 IN_STEPS = ("gaussian", "laplace")
 PAIRS = ("diameter_range", "bounds", "output_bounds")
@@ -159,23 +156,6 @@ def test_the_smallest_and_the_largest_number_that_is_taken(name, parameter):
         check(model, value)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds", [None, *WIDEST, THIN], ids=str)
-@pytest.mark.parametrize(("name", "parameter"), CASES)
-def test_every_number_in_ratio_to_bounds_and_rows(name, parameter, bounds):
-    if bounds is not None and (parameter == "bounds" or name in UNBOUNDED):
-        pytest.skip("there are no two of them, or none")
-    tried = 0
-    known = {None: 1.0, THIN: THIN[0]}.get(bounds, bounds)
-    options = {} if name in UNBOUNDED else {"bounds": bounds}
-    for value, model in accepted(name, parameter, LADDER, **options):
-        for size in sorted({1.0, value, known}):
-            check(model, size)
-            tried += 1
-    # Radii are at least 1e-100, and no longer than the bounds.
-    assert tried >= 8 or (parameter, bounds) == ("min_radius", WIDEST[0])
-
-
 # -- what is no fit of an estimator in memory ------------------------------------------------------
 
 
@@ -190,27 +170,6 @@ def one_row_less(call, size):
     assert replay.voided or replay.finish() == []
     assert any(event.kind in IN_STEPS for event in recorder.events)
     in_range(recorder.events, len(X))
-
-
-def in_parts(X):
-    """Parts of which the last one has a single row; without it, none."""
-    return [X[:9], X[9:9], X[9:-1], X[-1:]] if len(X) == N else [X[:9], X[9:9], X[9:], X[:0]]
-
-
-PARTS = [
-    name
-    for name, cls in ESTIMATORS.items()
-    if name not in UNBOUNDED and hasattr(model_of(name, "bounds", 1.0), "fit_partitions")
-]
-
-
-@pytest.mark.quick("DPKMeans*", "FriendlyMean*", "*Mixture*", "DPOneCluster")
-@pytest.mark.parametrize("name", PARTS)
-def test_fits_of_parts_with_the_smallest_and_the_largest_bounds(name):
-    for bounds in WIDEST:
-        for size in (1.0, bounds):
-            model = model_of(name, "bounds", bounds)
-            one_row_less(lambda X, model=model: clone(model).fit_partitions(in_parts(X)), size)
 
 
 SEARCHES = {

@@ -42,7 +42,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2)) + 5 * RNG.integers(2, size=(400, 1))
 BY = RNG.choice(["n", "s"], size=400)
 FEW = {"n_clusters": [2, 3]}
-MANY = {"n_clusters": list(range(2, 14))}  # of which only the best is released
+MANY = {"n_clusters": [2, 3, 4, 5]}  # of which only the best is released
 
 
 def book(epsilon=1.0, **options):
@@ -99,7 +99,7 @@ def cost(report):
 
 
 @pytest.mark.parametrize(
-    "name, left", [(name, [*LEFT][number % 4]) for number, name in enumerate([*PARTS, *PARTS])]
+    "name, left", [(name, [*LEFT][number % 4]) for number, name in enumerate(PARTS)]
 )
 def test_a_later_day_costs_no_less_than_what_came_before(name, left):
     """(1, 1e-6) became (0.47, 1e-6), and what had been released by the search was gone."""

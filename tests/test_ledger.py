@@ -4,14 +4,11 @@ import json
 import math
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 from ledger_tools import (
     BUDGET,
     QUARTER,
-    ROOT,
     gaussian_fit,
 )
 
@@ -89,11 +86,3 @@ def test_usage_errors(arguments, tmp_path, monkeypatch, capsys):
     assert stopped.value.code == 2
     assert "usage" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
-
-
-def test_the_module_runs_as_a_command(path):
-    command = [sys.executable, "-W", "error", "-m", "sklearn_dp.ledger", "show", path]
-    environment = {**os.environ, "PYTHONPATH": ROOT}
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "remaining" in shown.stdout

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import (
     DPBySegment,
     DPKMeans,
-    DPStandardScaler,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
@@ -115,22 +114,6 @@ def test_a_plan_and_a_ledger_have_pages_too(tmp_path):
     assert content["spent"]["epsilon"] > 0 and "<south>" not in text and "&lt;south&gt;" in text
     with pytest.raises(ValueError, match="path must be"):
         book.save(tmp_path / "ledger.json")
-
-
-def test_who_paid_is_said_of_one_of_several_and_of_no_ledger(tmp_path):
-    def ledger_line(model):
-        privacy_report(model).save(tmp_path / "page.html")
-        text = (tmp_path / "page.html").read_text(encoding="utf-8")
-        texts = Reader(text.removeprefix("<!doctype html>")).texts
-        return texts[texts.index("Ledger") + 1]
-
-    mean = FriendlyMean(bounds=5.0)
-    assert ledger_line(mean.fit(X)) == "none: this was charged to no ledger"
-    steps = make_pipeline(DPStandardScaler(ledger=ledger()), DPKMeans(2, bounds=5.0)).fit(X)
-    scaler, clusters = ledger_line(steps).split("; ")
-    head = steps[0].privacy_report_.paid_by[1]
-    assert scaler.startswith("dpstandardscaler: ledger ") and scaler.endswith(head)
-    assert clusters == "dpkmeans: no ledger"
 
 
 def test_what_has_no_guarantee_says_so_first(tmp_path):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from sklearn_dp import (
-    DPPCA,
-    DPKMeans,
     DPQuantiles,
     DPStandardScaler,
     FriendlyCovariance,
@@ -38,7 +36,7 @@ PLACES = (
 
 def released(kind, by):
     rng = np.random.default_rng(0)
-    z = rng.integers(2, size=10_000)
+    z = rng.integers(2, size=4000)
     X = np.column_stack([6.0 * z, -6.0 * z]) + rng.normal(size=(len(z), 2))
     low, high = np.full(2, by - 20.0), np.full(2, by + 20.0)
     model = kind(epsilon=3.0, bounds=(low, high), random_state=0).fit(X + by)
@@ -100,17 +98,3 @@ def test_offsets_of_many_deviations_cost_little_accuracy(kind, bounded):
             model = kind(epsilon=2.0, bounds=box, random_state=seed).fit(X + by * sd)
             for errors in off(model, X + by * sd):
                 assert np.abs(errors).max() < 0.5, (by, n)
-
-
-@pytest.mark.parametrize("bounded", [False, True])
-def test_axes_and_clusters_are_found_far_from_zero(bounded):
-    X = raw_like(10_000, 0)
-    sd, far = X.std(axis=0), 2 * np.abs(X).max(axis=0)
-    parts, costs = [], []
-    for by in (0.0, 10.0, 2023.0):
-        Y, box = X + by * sd, (by * sd - far, by * sd + far) if bounded else None
-        axes = DPPCA(2, bounds=box, random_state=0).fit(Y).components_
-        parts.append(np.trace(axes @ np.cov(Y.T) @ axes.T))
-        centers = DPKMeans(3, bounds=box, random_state=0).fit(Y).cluster_centers_
-        costs.append(np.square(Y[:, None] - centers).sum(axis=2).min(axis=1).sum())
-    assert min(parts) > 0.98 * max(parts) and max(costs) < 1.25 * costs[0]

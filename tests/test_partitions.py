@@ -5,17 +5,12 @@ import pickle
 import warnings
 
 import numpy as np
-import pytest
 from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans
-from sklearn_dp._aggregate.friendly import mean as friendly
-from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._fit import _labels_of_part
 from sklearn_dp._privacy._units import UnitFacts, unit_of
-from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.table import (
-    CellCounts,
     LocalEngine,
     PartSource,
     Table,
@@ -149,13 +144,6 @@ def in_memory(estimator, X, **options):
         return clone(estimator).fit(X, **options)
 
 
-def released(model):
-    """All that a pickle would hold, but for what validation and reports add."""
-    skipped = {"privacy_report_", "n_features_in_", *model._not_released}
-    values = {k: v for k, v in vars(model).items() if k.endswith("_") and k not in skipped}
-    return {k: v.tobytes() if isinstance(v, np.ndarray) else repr(v) for k, v in values.items()}
-
-
 def cuts(n_parts, n=N):
     """Uneven parts, some of them empty where there are many."""
     return np.split(
@@ -199,41 +187,9 @@ SETTINGS = {  # of the same passes
 }
 
 
-@pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
-def test_threads_change_no_bits(name):
-    """Each thread has a part of its own; groups go across them."""
-    model, X = MODELS[name]
-    known = in_memory(model, X, groups=ACROSS)
-    found = in_memory(clone(model).set_params(n_jobs=3), X, groups=ACROSS)
-    assert released(found) == released(known)
-    assert np.array_equal(getattr(found, "labels_", 0), getattr(known, "labels_", 0))
-
-
 def test_labels_stay_in_the_order_of_the_rows():
     model, X = MODELS["k-means"]
     assert np.array_equal(fitted(model, X, cuts(7))[0].labels_, in_memory(model, X).labels_)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_no_value_of_a_row_travels(name):
-    """Arrays have released shapes; of cells, no more than there are rows, with their counts."""
-    model, X = MODELS[name]
-    sizes = {101, 103, 127}  # of parts: no other length is one of these
-    _, engine = fitted(model, X, np.split(np.arange(N), [101, 204]))
-    assert engine.n_parts == 3 and engine.passes <= 45
-    assert engine.passes == 1 if name == "gram" else engine.passes >= 4
-    for sums in engine.sent:
-        for value in sums:
-            if isinstance(value, CellCounts):
-                assert value.counts.sum() <= 127 and len(value.cells) <= 127
-            elif isinstance(value, ByPart):  # how many rows a part has
-                assert all(isinstance(number, int) for number in value.values.values())
-            else:
-                assert isinstance(value, int) or value.dtype.kind in "iO"
-                assert not sizes & set(np.shape(value))
-
-
-# --- audits ---------------------------------------------------------------------------------------
 
 
 # --- means, whose points are compared within a sample ---------------------------------------------
@@ -248,28 +204,3 @@ MEANS = {
 
 def mean(name):
     return FriendlyMean(random_state=0, max_weight=1.5, **MEANS[name])
-
-
-@pytest.fixture
-def few_pairs(monkeypatch):
-    """Half of the rows or so are in a sample."""
-    for module in (mean_facts, points, friendly):
-        monkeypatch.setattr(module, "most_pairs", lambda d: 170)
-
-
-def sampled(name, X=WIDE, **options):
-    found = in_memory(mean(name), X, **options)
-    assert {each.code for each in found.messages_ if each.severity == "part"} <= {"weights_cut"}
-    assert found.status_ != "unusable"
-    return released(found)
-
-
-@pytest.mark.parametrize("name", ["epsilon", "basic"])
-def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
-    known, weighted = sampled(name), sampled(name, sample_weight=WEIGHTS)
-    for places in (cuts(7), cuts(50)):
-        assert released(fitted(mean(name), WIDE, places, engine=LocalEngine)[0]) == known
-    found, engine = fitted(mean(name), WIDE, cuts(7), weights=WEIGHTS)
-    assert released(found) == weighted
-    threads = clone(mean(name)).set_params(n_jobs=3)
-    assert released(in_memory(threads, WIDE)) == known

@@ -10,20 +10,20 @@ import warnings
 
 import numpy as np
 import pytest
-import test_partitions_blocks as blocks
-import test_partitions_of_balls as balls
-import test_partitions_of_mixtures as mixtures
+from partition_models import AGGREGATES, BALLS, BLOCKS, MIXTURES, PLACES, RADII, mixture
 from sklearn.base import clone
 from test_partitions import ACROSS, MEANS, MODELS, SETTINGS, WEIGHTS, WIDE, WITHIN, cuts, mean
+
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 ALL = {
     **MODELS,
     **SETTINGS,
     **{f"mean, {name}": (mean(name), WIDE) for name in MEANS},
-    **{f"blocks, {name}": case[:2] for name, case in blocks.MODELS.items()},
-    **{f"ball, {name}": case for name, case in {**balls.MODELS, **balls.SETTINGS}.items()},
-    **{f"mixture, {name}": (model, mixtures.X) for name, model in mixtures.SETTINGS.items()},
-    **{f"aggregate, {name}": case for name, case in blocks.AGGREGATES.items()},
+    **{f"blocks, {name}": case[:2] for name, case in BLOCKS.items()},
+    **{f"ball, {name}": case for name, case in {**BALLS, **RADII}.items()},
+    **{f"mixture, {name}": (model, PLACES) for name, model in MIXTURES.items()},
+    **{f"aggregate, {name}": case for name, case in AGGREGATES.items()},
 }
 GROUPS = {"rows": None, "across": ACROSS, "within": WITHIN}
 PARTS = (1, 2, 7, 50)
@@ -110,3 +110,14 @@ def test_parts_have_the_bits_of_one_array(case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_all_parts_have_the_bits_of_one_array(case):
     check(case, PARTS)
+
+
+def test_weights_of_mixtures_are_refused_before_the_charge():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1e4, delta=1e-4))
+    parts, weights = np.array_split(PLACES, 3), np.array_split(np.ones(len(PLACES)), 3)
+    for way in ("joint balls", "tuples"):
+        asked = mixture(way, ledger=ledger)
+        for fit in (asked.fit, asked.fit_partitions):
+            with pytest.raises(ValueError, match="^sample_weight: only method='coreset'"):
+                fit(parts, sample_weight=weights)
+    assert ledger.remaining["epsilon"] == 1e4

@@ -48,7 +48,7 @@ from sklearn_dp import (
 from sklearn_dp._compositions import PrivatePipeline
 from sklearn_dp._steps import SingleRows, problem_of
 from sklearn_dp.accounting import deployment_entry
-from sklearn_dp.exceptions import LedgerError, UtilityWarning
+from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.inspection import BudgetDisplay
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -436,25 +436,6 @@ def test_steps_that_protect_different_units_have_no_report(given):
     ours = PrivatePipeline(pipeline.steps)
     assert "# no guarantee: its parts protect different units" in repr(ours)
     assert "-DP</p>" not in ours._repr_html_()
-
-
-def test_steps_that_were_charged_to_two_values_have_no_report():
-    """They are not charged at all where they are fitted together, in a composition of any kind."""
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
-    region = ledger.disjoint("region", ["n", "s"])
-    first, last = DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"])
-    for whole in (
-        make_pipeline(first, last),
-        make_pipeline(first, make_pipeline(last)),
-        make_union(first, DPPCA(1, ledger=region["s"])),
-        GridSearchCV(last, {"ledger": [region["n"]]}, cv=2, error_score="raise"),
-        make_pipeline(first, search().set_params(ledger=region["s"])),
-    ):
-        with pytest.raises(LedgerError, match="charged to two values of 'region'"):
-            whole.fit(X)
-    assert ledger.entries == ()
-    with pytest.raises(LedgerError, match="charged to two values of 'region'"):
-        privacy_report(make_pipeline(first.fit(X), last.fit(X)))
 
 
 def test_a_function_that_a_search_gave_single_rows_gets_them_for_ever():

@@ -7,7 +7,6 @@ import pytest
 
 from sklearn_dp import (
     DPCoreset,
-    DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
     DPStandardScaler,
@@ -80,25 +79,6 @@ def test_without_bounds_there_is_a_note_and_no_warning(name):
         assert model.set_params(bounds=9.0).fit(X).messages_ == ()
 
 
-@pytest.mark.parametrize("n", [400, 4000])
-def test_a_quarter_of_the_rows_outside_is_no_note_anymore(n):
-    """The noise of a few hundred rows may hide most of them, and centers would be far off."""
-    model = DPKMeans(3, random_state=0).fit(rows(0, n, n_far=0))
-    severity = next(each.severity for each in model.messages_ if each.code == "outside_bound")
-    assert (severity == "note") == (model.rows_beyond_ <= model.size_ / 4) == (n == 4000)
-    assert (model.status_ == "ok") == (n == 4000)
-
-
-def test_no_row_outside_is_no_note():
-    """Days keep to the whole box, which is far wider than the scale of a column of zeros."""
-    X = np.column_stack([np.random.default_rng(0).normal(size=8000), np.zeros(8000)])
-    model = DPGaussianMixture(2, bounds=([-4, 0], [4, 1e5]), epsilon=2.0, random_state=0)
-    for day in np.array_split(X, 2):
-        model.partial_fit(day)
-    assert model.rows_beyond_ == 0.0
-    assert [each.code for each in model.messages_] == ["single_value"]
-
-
 OPEN, WIDE = ([-4.0, -np.inf], [4.0, np.inf]), (-1e9, 1e9)
 
 
@@ -115,14 +95,3 @@ def test_rows_that_no_look_shows_are_a_note(kind, bounds):
         assert ("use narrower bounds" if bounds == WIDE else "pass bounds=") in notes[0].action
     codes = [each.code for each in kind(bounds=4.0, random_state=0).fit(X[:8000]).messages_]
     assert "outside_bound" not in codes
-
-
-@pytest.mark.parametrize("kind", [DPPCA, DPGaussianMixture])
-def test_a_radius_far_inside_of_bounds_is_a_note(kind):
-    """In units of columns, where these are scaled."""
-    X = rows(0, n_far=0) * [1.0, 1.0, 1000.0]
-    for wide, last in ((1e7, True), (12.0, False)):
-        far = np.array([wide, wide, 1000 * wide])
-        model = kind(2, bounds=(-far, far), epsilon=4.0, random_state=0).fit(X)
-        told = [each.action for each in model.messages_ if each.code == "outside_bound"]
-        assert ("use narrower bounds to avoid this" in told) == last

@@ -3,8 +3,6 @@
 `test_weights.py` has what is taken for weights.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
@@ -23,7 +21,6 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 
@@ -177,59 +174,3 @@ def test_no_row_with_a_weight_is_refused_as_no_row_at_all(cls, weight):
         assert (
             not hasattr(model, "status_") and ledger.spent["epsilon"] > 0.99
         )  # charged, then read
-
-
-@settings
-def test_the_bound_is_the_unit_of_weight(cls, options):
-    """Larger weights count as the bound; another bound gives the same integers, in its unit."""
-    X, weights = table()
-    options = {"random_state": 0, **budgeted(options, 5.0)}
-    model = cls(**options).fit(X, sample_weight=2 * weights)
-    other = cls(**options).fit(X, sample_weight=np.minimum(2 * weights, 1))
-    alike = released(model).keys() - {"messages_"}  # which tells of weights that were cut off
-    assert all(released(model)[name] == released(other)[name] for name in alike)
-    other = cls(**{**options, "max_weight": 4.0}).fit(X, sample_weight=8 * weights)
-    name = "size_" if hasattr(model, "size_") else "cluster_weights_"
-    assert np.array_equal(getattr(other, name), 4 * getattr(model, name))
-    for name in (
-        "mean_",
-        "cluster_centers_",
-        "components_",
-        "covariance_",
-        "covariances_",
-        "weights_",
-    ):
-        if hasattr(model, name):
-            assert np.array_equal(getattr(other, name), getattr(model, name))
-    note = "with sample_weight, a unit is a row of weight max_weight=4"
-    assert note in other.privacy_plan(3).notes and note in repr(other.privacy_report_)
-
-
-# -- the guarantee ---------------------------------------------------------------------------------
-
-
-REPLAYED = SETTINGS + SCALERS
-FAST = [next(one for one in REPLAYED if one[0] is cls)
-        for cls in (WeighedPCA, WeighedMean, WeighedScaler)]  # fmt: skip
-IN_GROUPS = FAST[:1]
-REPLAYS = [
-    pytest.param(
-        *case,
-        grouped,
-        marks=() if case in (IN_GROUPS if grouped else FAST) else pytest.mark.slow,
-        id=f"{case[0].__name__}-{case[1]}-{grouped}",
-    )
-    for case, grouped in itertools.product(REPLAYED, [False, True])
-]
-
-
-@pytest.mark.parametrize(("cls", "options", "grouped"), REPLAYS)
-def test_replay_audit(cls, options, grouped):
-    """Of weights that are not clipped, or not divided in a group, that count as parts of their sum,
-    or that a unit has all of, each is a violation."""
-    n = 60 if cls is WeighedKTuples else 40  # enough for two blocks
-    X = np.random.default_rng(1).normal(size=(n, 3)) + [0, 3.0, 0]
-    model = cls(**{**budgeted(options, 30.0), "max_weight": 3.0})
-    result = replay_audit(model, X, groups=np.arange(n) // 3 if grouped else None)
-    assert result.violations == [] and result.n_pairs >= 12
-    assert max(result.ratios.values()) > 0.5  # some pair moves a release by much of the claim

@@ -92,13 +92,13 @@ def grown(folder, number):
 def ledgers(tmp_path_factory):
     """All states of some ledgers, oldest first: path and heads."""
     folder = tmp_path_factory.mktemp("ledgers")
-    return [grown(folder, number) for number in range(35)]
+    return [grown(folder, number) for number in range(12)]
 
 
-def test_a_thousand_honest_ledgers_are_intact(verifier, ledgers):
+def test_hundreds_of_honest_ledgers_are_intact(verifier, ledgers):
     """Each state, with each head that had been published by then."""
     asked = [(path, head) for states in ledgers for path, heads in states for head in heads]
-    assert len(asked) > 1000
+    assert len(asked) > 300
     assert [problem(verifier, *each) for each in asked] == [None] * len(asked)
     for states in ledgers:
         path, heads = states[-1]
@@ -234,11 +234,11 @@ def tampered(path, way, hashes, rng):
     return told
 
 
-def test_a_thousand_tampered_ledgers_are_found(verifier, ledgers, tmp_path):
+def test_hundreds_of_tampered_ledgers_are_found(verifier, ledgers, tmp_path):
     """With the last head that had been published; and without one wherever the chain is broken."""
     rng, found, path = random.Random(0), Counter(), tmp_path / "tampered.sqlite"
     states = [each for several in ledgers for each in several if len(each[1]) > 3]
-    for number in range(1200):
+    for number in range(400):
         way, hashes = WAYS[number % len(WAYS)], HASHES[number // len(WAYS) % len(HASHES)]
         source, heads = rng.choice(states)
         shutil.copyfile(source, path)
@@ -250,11 +250,11 @@ def test_a_thousand_tampered_ledgers_are_found(verifier, ledgers, tmp_path):
             assert main(["verify", str(path), "--head", heads[-1]]) == 1
             assert not told or main(["verify", str(path)]) == 1
         found[way.__name__, hashes, told] += 1
-    assert sum(found.values()) == 1200 and {way for way, *_ in found} == {w.__name__ for w in WAYS}
-    assert sum(number for (*_, told), number in found.items() if told) > 500
+    assert sum(found.values()) == 400 and {way for way, *_ in found} == {w.__name__ for w in WAYS}
+    assert sum(number for (*_, told), number in found.items() if told) > 160
 
 
-def test_a_thousand_ledgers_that_were_set_back_are_found(verifier, ledgers):
+def test_hundreds_of_ledgers_that_were_set_back_are_found(verifier, ledgers):
     """An old copy of the file is intact by itself, and older than what was published."""
     asked = 0
     for states in ledgers:
@@ -263,7 +263,7 @@ def test_a_thousand_ledgers_that_were_set_back_are_found(verifier, ledgers):
                 assert problem(verifier, path, later[-1]) is not None
                 assert problem(verifier, path, heads[-1]) is None
                 asked += 1
-    assert asked > 1000
+    assert asked > 200
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from sklearn_dp._costs.accounting import zcdp_epsilon
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._costs.report import EXACT, total_of, without_guarantee, worst_of
-from sklearn_dp.exceptions import LedgerError
 
 RHO, DELTA = 0.05, 1e-6
 
@@ -100,26 +99,6 @@ def test_other_neighbors_are_refused(options):
             total_of(steps)
         with pytest.raises(ValueError, match="its parts protect different units"):
             worst_of(steps[0][1], steps[1][1])
-
-
-@pytest.mark.parametrize(
-    "first, second, refused",
-    [
-        (("x", "head", ("region", "n"), ""), ("x", "head", ("region", "s"), ""), True),
-        (("x", "head", ("region", "n"), ""), ("x", "head", ("region", "n"), ""), False),
-        (("x", "head", ("region", "n"), ""), ("x", "head", ("", ""), ""), False),
-        (("x", "head", ("region", "n"), ""), ("x", "head", ("age", "s"), ""), False),
-        (("x", "head", ("region", "n"), ""), ("y", "head", ("region", "s"), ""), False),
-        (("x", "head", ("region", "n"), ""), None, False),
-    ],
-)
-def test_two_values_of_a_key_are_refused(first, second, refused):
-    steps = [("a", report(paid_by=first)), ("b", report(paid_by=second))]
-    if refused:
-        with pytest.raises(LedgerError, match="charged to two values of 'region'"):
-            total_of(steps)
-    else:
-        assert total_of(steps).rho == pytest.approx(2 * RHO)
 
 
 @pytest.mark.parametrize("noises", [*permutations(["system", "seeded", "altered", "forced"], 2)])

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sklearn_dp import DPKMeans, FriendlyMean
+from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import _pieces, engine_of
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.exceptions import BudgetExceededError, PartError
+from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -76,44 +76,6 @@ def test_private_scores_of_parts_have_the_bits_of_one_table(grouped, dtype):
         found = fitted.private_score(parts_of(rows, n_parts), random_state=1, **beside)
         assert found == expected
     assert not hasattr(fitted, "feature_names_in_")
-
-
-def test_a_private_score_of_parts_is_charged_before_they_are_read():
-    fitted, calls = model().fit(X), []
-    fitted.ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
-
-    def read():
-        calls.append(1)
-        return X
-
-    with pytest.raises(ValueError, match="X has 2 features"):
-        fitted.private_score([X[:, :2]])
-    fitted.private_score([lambda: X[:9], read], epsilon=1.0)
-    n_calls = len(calls)
-    with pytest.raises(BudgetExceededError):
-        fitted.private_score([lambda: X[:9], read], epsilon=1.0)
-    assert len(calls) == n_calls > 0
-
-
-def test_what_is_known_before_the_charge_is_free_of_it():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    before = ledger.remaining
-    with pytest.raises(TypeError, match="in memory"):
-        FriendlyMean(refine=False, ledger=ledger).fit(parts_of(X, 2), groups=parts_of(X[:, 0], 2))
-    assert ledger.remaining == before
-
-
-def test_a_ledger_is_asked_before_any_part_is_read():
-    calls = []
-
-    def read():
-        calls.append(1)
-        return X
-
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=0.5, delta=1e-5))
-    with pytest.raises(BudgetExceededError):
-        model(ledger=ledger).fit([lambda: X[:0], read])
-    assert not calls
 
 
 IN_PARTS = (

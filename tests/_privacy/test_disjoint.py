@@ -248,6 +248,8 @@ def test_a_value_that_nobody_listed(ledger, region):
     assert "village" not in str(caught.value)
     assert not hasattr(region, "get")  # whose None would be an estimator without a ledger
     assert list(region) == REGIONS and len(region) == 3
+    assert repr(region) == "<DisjointLedgers 'region': 3 values>"
+    assert "region: 3 non-overlapping groups" in ledger._repr_html_()
     forged = type(region)(ledger, "region", ("west",))["west"]
     with pytest.raises(LedgerError, match="region = 'west' is not listed"):
         forged.charge(QUARTER)

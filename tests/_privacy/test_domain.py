@@ -7,27 +7,6 @@ from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain
 
 
-@pytest.mark.parametrize("bounds", [1.0, 1e-140, 1e140, (-1, np.arange(40.0))], ids=str)
-def test_a_clipped_point_does_not_depend_on_the_others(bounds):
-    domain = domain_of(bounds, 40)
-    scales = np.geomspace(1e-3, 1e3, 3000)[:, None] * domain.radius
-    points = np.random.default_rng(0).normal(size=(3000, 40)) * scales
-    together = domain.clip_points(points)
-    wide = np.concatenate([points, np.ones((3000, 3))], axis=1)
-    for laid in (
-        np.asfortranarray(points),
-        points[::-1][::-1],
-        wide[:, :40],
-        points.reshape(100, 30, 40),
-    ):
-        assert np.array_equal(domain.clip_points(laid).reshape(-1, 40), together)
-    assert all(
-        np.array_equal(domain.clip_points(point), place)
-        for point, place in zip(points, together, strict=True)
-    )
-    assert (np.linalg.norm((together - domain.center) / domain.radius, axis=1) <= 1 + 1e-12).all()
-
-
 @pytest.mark.parametrize(
     "bounds, error",
     [
@@ -82,19 +61,6 @@ def test_bad_bounds_are_refused_by_name(bounds, error):
 def test_a_pair_for_each_column_is_refused(bounds):
     with pytest.raises(ValueError, match=r"pair .* for each column; .* \(lows, highs\)"):
         domain_of(bounds, len(bounds))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_what_is_done_to_a_row_does_not_depend_on_where_the_others_are(dtype):
-    """Whether all rows lie inside decides how they are compared, and nothing else."""
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-3, 3, size=(200, 1))).astype(dtype)
-    X[0] = [0.6 * 2, 0.8 * 2, 0.0]  # on the sphere of the ball, or next to it
-    for domain in (domain_of(2.0, 3), domain_of(([-2, -1, 0], [3, 3, 1]), 3)):
-        for function in (domain.center_rows, domain.move_rows):
-            alone = np.concatenate([function(X[i : i + 1]) for i in range(len(X))])
-            assert np.array_equal(function(X), alone)
-            assert function(X[:0]).shape == (0, 3)
 
 
 @pytest.mark.parametrize(

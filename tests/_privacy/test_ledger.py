@@ -39,14 +39,6 @@ def test_only_charges_can_be_charged(ledger):
         ledger.charge(PrivacyBudget(epsilon=0.5, delta=0.0))
 
 
-def test_a_refused_fit_reads_no_data(ledger):
-    fill(ledger)
-    estimator = Fit(ledger)
-    with pytest.raises(BudgetExceededError):
-        estimator.fit(X)
-    assert not hasattr(estimator, "rows_read_")
-
-
 def test_copies_of_a_ledger_are_the_ledger(ledger):
     assert all(twin is ledger for twin in copies_of(ledger))
 

@@ -164,11 +164,6 @@ def test_no_selection_among_gaussian_runs_loses_more_than_the_bound():
     assert 0.5 < worst_ratio(RULES, seed=1, pairs=40) <= 1.0
 
 
-@pytest.mark.slow
-def test_no_selection_of_thousands_loses_more_than_the_bound():
-    assert 0.8 < worst_ratio(RULES, seed=2, pairs=3000) <= 1.0
-
-
 def beside_releases(seed, pairs, *, bound=selection_delta):
     """As `worst_ratio`, where a Gaussian release of 15 cells comes before the choice."""
     rng, worst = np.random.default_rng(seed), 0.0
@@ -197,11 +192,6 @@ def cells_of(rng, mu, n):
 
 def test_releases_before_the_choice_lose_no_more_than_the_bound():
     assert 0.1 < beside_releases(seed=1, pairs=6) <= 1.0
-
-
-@pytest.mark.slow
-def test_releases_before_thousands_of_choices_lose_no_more_than_the_bound():
-    assert 0.6 < beside_releases(seed=2, pairs=1500) <= 1.0
 
 
 def test_a_bound_that_forgets_the_releases_before_is_caught():

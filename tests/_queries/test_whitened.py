@@ -5,18 +5,13 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import whitened
 from sklearn_dp._queries.whitened import (
     WEIGHT_STEPS,
-    WEIGHTS,
-    WhitenedDistances,
-    WhitenedMoments,
     Whitening,
     component_weights,
 )
-from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource, Part
+from sklearn_dp._rows.rows import Rows
 
 
 class Whitened:
@@ -72,34 +67,3 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     assert np.abs(weights[:2000][seen] / WEIGHT_STEPS - expected).max() < 0.01
     assert (weights[:2000][seen].argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.999
     assert (component_weights(len(x), [], parts[:1]) == WEIGHT_STEPS).all()
-
-
-def test_weights_that_are_held_are_those_that_would_be_found():
-    """Sums of moments with and without them; after these, none are held."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 3))
-    parts = tuple(
-        Whitening(np.rint(4e6 * center), np.eye(3), np.full(3, 3e6), 2.0) for center in np.eye(3)
-    )
-    before = Part(ArraySource(X), Units(500), {ROWS: rows_of(X)})
-    held = WhitenedDistances(parts, np.array([0.0, 1.0, 2.0])).on(before)[0]
-    assert len(np.unique(held[WEIGHTS])) > 100
-    asked = WhitenedMoments(parts, (2.0, 2.0))
-    after, found = asked.on(held)
-    assert WEIGHTS not in after.state
-    for one, other in zip(found, asked.on(before)[1], strict=True):
-        assert np.array_equal(one, other)
-
-
-def test_weights_of_rows_multiply_those_of_components():
-    """By hand: a row of weight 1/4 adds a quarter of what a whole one does."""
-    rows = Rows.of(np.array([[2.0, 0.0], [2.0, 0.0]]), 8.0)
-    asked = WhitenedMoments((Whitening(np.zeros(2), np.eye(2), np.full(2, 2.0)),), (2.0, 2.0))
-    found = []
-    for part in (0.25, 1.0):
-        units, _ = Units.weighted(np.array([part, part]), 1.0)
-        found.append(asked.on(Part(None, units, {ROWS: rows}))[1])
-    quarter, whole = found
-    assert whole[0].tolist() == [2 * WEIGHT_STEPS] and quarter[0].tolist() == [WEIGHT_STEPS // 2]
-    for i in (1, 2):
-        assert whole[i].any() and (4 * quarter[i] == whole[i]).all()

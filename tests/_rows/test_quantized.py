@@ -9,16 +9,16 @@ from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._domain import Domain, Sphere
 from sklearn_dp._privacy._grid import NearRows
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.places import NormCounts, SumAndTotals
+from sklearn_dp._queries.places import SumAndTotals
 from sklearn_dp._queries.second_moments import SecondMoment
 from sklearn_dp._rows import rows as quantized
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows import sparse_rows
 from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import QuantizedRows, Rows, moved_entries
+from sklearn_dp._rows.rows import QuantizedRows, Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
-from sklearn_dp._rows.table import ROWS, ArraySource, Part, PartSource
+from sklearn_dp._rows.table import ROWS, Part, PartSource
 
 N, D = 300, 130
 CENTER = np.random.default_rng(5).normal(size=D)
@@ -83,34 +83,6 @@ def test_entries_go_to_the_grid_as_rows_do(name, dtype, most, monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize("name", [None, *DOMAINS])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_norms_are_counted_where_those_of_dense_rows_are(name, dtype, monkeypatch):
-    """Also next to the edges of bins, where a few rows are made dense."""
-    center, within = (None, None) if name is None else DOMAINS[name]
-    X = table(dtype)
-    base = np.zeros(D) if center is None else center.center
-    X[100:140] = base + np.eye(D)[:40] * 2.0 ** np.arange(-20, 20)[:, None]  # about on the edges
-    X[140:150], X[150, 0] = base, np.nextafter(dtype(2.0), dtype(3.0))
-    X[60:90, 0] = 2.0 ** np.arange(-15, 15)
-    units = Units(N)
-    expected = NormCounts(center, within).on(Part(ArraySource(X), units))[1][0]
-    monkeypatch.setattr(sparse_rows, "_FEW", 1)
-    held = Part(ArraySource(SparseRows(sparse.csr_array(X))), units)
-    monkeypatch.delattr(SparseRows, "__getitem__")
-    assert np.array_equal(NormCounts(center, within).on(held)[1][0], expected)
-
-
-def test_moved_entries_are_those_of_moved_rows():
-    X = table()
-    for domain, within in DOMAINS.values():
-        rows = X if within is None else within.move_rows(X)
-        expected = domain.center_rows(rows)
-        zeros, entries = moved_entries(sparse.csr_array(X), within, domain)
-        assert np.array_equal(entries.data, expected[X != 0])
-        assert np.array_equal(np.broadcast_to(zeros, X.shape)[X == 0], expected[X == 0])
-
-
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])
 def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
     domain, X = domain_of(bounds, D), np.minimum(table(), 1.9)
@@ -122,14 +94,6 @@ def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
     assert np.array_equal(beyond(domain, held, slice(5, 45)), expected[5:45])
     assert np.array_equal(beyond(domain, X, slice(0, N)), expected)
     assert len(set(expected)) == 2
-
-
-def test_entries_stored_several_times_add_up_in_their_order():
-    values = np.array([1.0, 1e16, -1e16, 5.0] * 20)
-    columns = np.array([1, 1, 1, 0] * 20)
-    held = sparse.csr_array((values, columns, np.arange(0, 81, 4)), shape=(20, 90))
-    assert np.array_equal(SparseRows(held)[:], held.toarray())
-    assert not held.has_canonical_format and held.nnz == 80
 
 
 def rows_of(X, origin, domain=DOMAINS["about a center"][0]):

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows import bins
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.rows import Rows
-from sklearn_dp._rows.table import ROWS, ArraySource, LocalEngine, PartSource, Table, opened
+from sklearn_dp._rows.table import PartSource
 
 DOMAIN = domain_of((-1.0, 2.0), 5)
 
@@ -99,32 +96,3 @@ def test_squared_norms_of_a_pass_are_right_though_another_one_finds_them_first()
 
 
 X = np.random.default_rng(0).normal(size=(40, 3))
-ORIGIN = np.array([1000.0, -2000.0, 3.0])
-
-
-def served(part):
-    return np.concatenate([np.empty((0, 3)), *(x for _, x in part[ROWS].chunks())])
-
-
-def longest(part):
-    rows = part[ROWS]
-    return part, (rows.n_rows, int(np.sum(rows.squares)))
-
-
-@pytest.mark.parametrize("within", [None, domain_of(1.5, 3), domain_of((0, 1), 3)])
-@pytest.mark.parametrize("cuts", [[], [7], [0, 7, 7, 39]])
-@pytest.mark.parametrize("kept", [True, False])
-def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
-    domain = domain_of((-2.0, 1.0), 3)
-    moved = X if within is None else within.move_rows(X)
-    known = Rows.quantize(moved, domain).about(ORIGIN)
-    sources = [ArraySource(part) for part in np.split(X, cuts)]
-    table = Table(LocalEngine(sources), 3, np.float64, UnitFacts())
-    table.update(opened)
-    rows = GridRows.quantize(TableRows(table), domain, within, kept=kept)
-    rows.recenter(ORIGIN)
-    assert (rows.ball, rows.limit, rows.unit) == (known.ball, known.limit, known.unit)
-    assert table.sums(longest) == (40, int(known.squares.sum()))
-    assert np.array_equal(table.rows(served), np.concatenate([x for _, x in known.chunks()]))
-    held = sum(len(part[ROWS]._stored) for part in table.engine.states)
-    assert held == (40 if kept else 0)

@@ -1,7 +1,5 @@
 """Units in parts weigh what they weigh in memory, wherever the rows of a group are."""
 
-from datetime import date
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,14 +12,6 @@ from sklearn_dp.exceptions import PartError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2))
-IDS = RNG.integers(0, 8, 30)
-WEIGHTS = np.where(RNG.random(30) < 0.2, 0.0, RNG.uniform(0, 3, 30))
-GROUPS = {
-    "integers": IDS,
-    "texts": [f"u{i}" for i in IDS],
-    "dates": np.array(IDS, dtype="datetime64[D]"),
-    "mixed": [(1, 1.0, True, "1", b"1", date(2020, 1, 1), (2, "a"), 2**60)[i] for i in IDS],
-}
 
 
 class Piece(PartSource):
@@ -50,42 +40,6 @@ def weighed(part):
 
 def rows(part):
     return part.source.read()
-
-
-def opened(places, groups=None, weights=None):
-    """The table of a list of parts, each some places of the rows."""
-
-    def of(values, place):
-        return values[place] if isinstance(values, np.ndarray) else [values[i] for i in place]
-
-    pieces = [
-        Piece(
-            X[place],
-            None if groups is None else of(groups, place),
-            None if weights is None else weights[place],
-        )
-        for place in places
-    ]
-    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
-    open_units(table, grouped=groups is not None, largest=None if weights is None else 2.0)
-    return table
-
-
-@pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("name", [None, *GROUPS])
-def test_rows_weigh_what_they_weigh_in_memory(name, own):
-    groups = None if name is None else GROUPS[name]
-    if own:
-        known, there = Units.weighted(WEIGHTS, 2.0, groups)
-    else:
-        known, there = Units(30, groups), np.ones(30, dtype=bool)
-    for cuts in ([], [11], [0, 3, 3, 20], range(1, 30)):
-        places = np.split(np.arange(30), cuts)
-        table = opened(places, groups, WEIGHTS if own else None)
-        expected = np.ones(there.sum()) if known.weights is None else known.weights
-        assert np.array_equal(table.rows(weighed), expected)
-        assert np.array_equal(table.rows(rows), X[there])
-        assert table.units == known.facts
 
 
 def test_categories_of_parts_are_compared_by_their_names():

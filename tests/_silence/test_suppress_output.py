@@ -20,10 +20,8 @@ from joblib.externals import loky
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
-from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._rows.clients import ask_all
 from sklearn_dp._silence import suppress_output as interception
-from sklearn_dp._silence import suppress_output as silence
 
 try:
     import cloudpickle
@@ -437,56 +435,3 @@ def test_a_client_that_wants_to_end_the_process_is_dropped():
         *failed, last = ask_all(client, range(len(DEATHS)), seconds=seconds)
         assert last == ("answer", None)
         assert [type(error) for _, error in failed] == list(DEATHS.values())[:-1]
-
-
-# -- whole fits ---------------------------------------------------------------------------------
-
-
-@pytest.mark.quick("sequential")
-@pytest.mark.parametrize("backend", ["sequential", "threading"])
-def test_estimators_with_inner_fits_are_silent(backend, monkeypatch):
-    """scikit-learn's own warning of too few distinct points, among the others."""
-    same = np.repeat(np.arange(4.0).reshape(2, 2), 400, axis=0)
-    for model in (
-        SampleAndAggregate(
-            Loud(), output=("cluster_centers_",), n_blocks=12, aggregator="mean", output_bounds=5.0
-        ),
-        SampleAndAggregate(
-            KMeans(5),
-            output=("cluster_centers_",),
-            n_blocks=12,
-            aggregator="mean",
-            output_bounds=5.0,
-        ),
-        DPKTupleKMeans(5, inner=KMeans(5), n_tuples=20, bounds=5.0),
-    ):
-        with listening(monkeypatch) as heard, joblib.parallel_config(backend, n_jobs=2):
-            model.fit(same)
-        own = type(model).__name__ + ":"  # what it says of releases
-        assert [item for item in heard if not str(item).startswith(own)] == []
-
-
-# -- an audit that listens ------------------------------------------------------------------------
-
-
-def test_an_audit_hears_what_nobody_else_does(monkeypatch):
-    """Prints, logs of every level and logger, threads; what is silenced inside stays so."""
-    record = logging.makeLogRecord({"msg": "a record"})
-    with listening(monkeypatch) as others:
-        before = state_of_the_process()
-        with silence.overheard() as heard, warnings.catch_warnings(record=True) as caught:
-            print("to stdout")
-            print("to stderr", file=sys.stderr)
-            logging.getLogger("sklearn_dp.of_this_test").debug("level %s", "debug")
-            logging.getLogger("inner").handle(record)
-            warnings.warn("a warning", UserWarning, stacklevel=1)
-            thread = threading.Thread(target=print, args=["in a thread"])
-            thread.start()
-            thread.join()
-            with silence.suppress_output():
-                print(SECRET)
-                logging.getLogger("inner").critical(SECRET)
-        assert state_of_the_process() == before
-    words = ["to stdout", "to stderr", "level debug", "a record", "in a thread"]
-    assert heard.getvalue().splitlines() == words
-    assert [str(each.message) for each in caught] == ["a warning"] and others == []

@@ -176,6 +176,13 @@ def test_a_condition_has_to_hold_on_both_sides(before, after):
     assert player.voided == ([] if before and after else ["a"])
 
 
+def test_a_unit_of_several_copies_voids_the_pair():
+    known = event("copies", value=np.array([1, 2]))
+    assert replayed(known, event("copies", value=np.array([1, 2, 2])), [0, 1, -1])[0].voided
+    assert replayed(known, event("copies", value=np.array([1])), [0])[0].voided
+    assert not replayed(known, event("copies", value=np.array([1, 2, 1])), [0, 1, -1])[0].voided
+
+
 def test_only_fits_and_steps_cost_something():
     laws = {kind: law_of(event(kind)) for kind in ("seed", "draws", "order", "condition", "runs")}
     assert all(law.rho is None for law in laws.values())
@@ -222,6 +229,13 @@ def test_units_keep_their_fate_and_scores_have_to_be_close():
     player, keep = replayed(known, scores([11, 19, 2]), [0, 1, 2])
     assert player.ratios == {"a": 1.0} and player.violations == []
     assert player.loss == {"a": pytest.approx(3 * (1 / 2) ** 2 / 2)}
+
+
+def test_of_a_fixed_number_of_results_one_is_free_and_the_others_are_close():
+    known = scores([10, 20, 3], fixed=True)
+    for values, ratio in (([90, 20, 3], 0.0), ([90, 21, 3], 1.0), ([90, 22, 4], 2.0)):
+        player, _ = replayed(known, scores(values, fixed=True), [0, 1, 2])
+        assert player.ratios == {"a": ratio}
 
 
 def test_a_bad_unit_that_survives_voids_the_pair():

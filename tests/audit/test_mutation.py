@@ -9,9 +9,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-import toy_releases
 from mutants import MUTANTS
-from mutants.planting import Mutant, killer
+from mutants.planting import Mutant
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import FriendlyMean
@@ -25,34 +24,6 @@ from sklearn_dp._privacy._trace import altering
 from sklearn_dp.audit._certify import certify, equal_rows, less_noise
 from sklearn_dp.audit._observe import run_fit
 from sklearn_dp.exceptions import UtilityWarning
-
-
-@pytest.fixture(scope="module")
-def verdicts():
-    """What the checks say of the toy without a mutant: each runs once for all the tests here."""
-    return {}
-
-
-def breaking(change, attribute="count", check="check_replay"):
-    """A mutant of the count of the toy."""
-    return Mutant("of this test", (check,), ((toy_releases, attribute, change),))
-
-
-def refusing(original):
-    def count(session, entry, units, rho=None):
-        raise ValueError("this is refused.")
-
-    return count
-
-
-def wrong_for_the_kernel(original):
-    return lambda session, entry, units, rho=None: original(session, "no such entry", units, rho)
-
-
-@pytest.mark.parametrize("change", [refusing, wrong_for_the_kernel])
-def test_a_crash_of_the_code_under_test_is_a_kill(change, toy, verdicts):
-    assert killer(breaking(change), toy, verdicts) == "check_replay"
-
 
 # A method, a special method, a property, a constant of a class, functions of modules: what is
 # broken, and a use of it.

@@ -76,6 +76,7 @@ def with_seeds(monkeypatch, seeds):
     monkeypatch.setattr(NoiseSource, "__init__", init)
 
 
+@pytest.mark.quick("DPKMeans", "DPOneHotEncoder", "FederatedDPKMeans", "FriendlyMean")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_short_seeds_of_every_estimator_are_found(name, monkeypatch):
     """The mutants of the entropy need 1300 fits each, so only `make audit` tries them.

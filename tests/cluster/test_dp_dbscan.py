@@ -1,8 +1,5 @@
 """DPDBSCAN: clusters of any shape from one released histogram."""
 
-import pickle
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN
@@ -10,8 +7,7 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPDBSCAN, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate.density import dense_cells, grid_over, nearest_cluster
-from sklearn_dp.audit import replay_audit
+from sklearn_dp._aggregate.density import dense_cells, grid_over
 from sklearn_dp.inspection import utility_curve
 
 BOX = ([-1.6, -1.1], [2.6, 1.6])
@@ -42,25 +38,6 @@ def test_sizes_are_within_their_errors():
     assert abs(model.size_ - len(MOONS)) < 5 * model.size_std_error_
 
 
-def test_a_gap_between_dense_regions_is_no_bridge():
-    """Around the middle of a gap of 1.5 radii are more rows than a core needs, but none in it."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform([0, 0], [1, 1], (20_000, 2))
-    X = X[np.abs(X[:, 0] - 0.5) > 0.075]
-    assert fitted(X, bounds=(0.0, 1.0), min_samples=50).n_clusters_ == 2
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 10.0, 1e3])
-def test_more_budget_is_not_worse_at_a_gap(epsilon):
-    """The largest number of rows in an empty strip of a fixed grid hid gaps, at any budget. Cells
-    shrink with the noise, and one of them alone is no bridge; of 40 seeds each, none fails."""
-    X = np.random.default_rng(0).uniform(size=(30_000, 2))
-    X = X[np.abs(X[:, 0] - 0.5) > 0.1]
-    model = fitted(X, bounds=(0.0, 1.0), min_samples=75, epsilon=epsilon)
-    assert model.n_clusters_ == 2 and model.status_ == "ok"
-    assert adjusted_rand_score(X[:, 0] > 0.5, model.labels_) > 0.99
-
-
 def test_without_noise_the_labels_are_those_of_dbscan():
     """Tails of three clusters in space that almost touch, and few rows. A fixed grid joined them,
     and lost rows of the second table."""
@@ -85,48 +62,12 @@ def test_bounds_buy_pure_differential_privacy():
         assert report.delta == 1e-6 and {r["mechanism"] for r in report.releases} == {"gaussian"}
 
 
-@pytest.mark.parametrize("options", [{}, {"rho": 0.5}, {"bounds": None, "epsilon": 30.0}])
-@pytest.mark.parametrize("groups", [None, np.arange(60) // 3])
-def test_replays_of_rows_and_groups(options, groups):
-    result = replay_audit(
-        DPDBSCAN(0.5, **{"bounds": BOX, "min_samples": 3, **options}),
-        MOONS[:60],
-        groups=groups,
-        strangers=groups is None,
-    )
-    assert not result.violations
-
-
-def test_the_noise_is_that_of_the_claim():
-    """An empty box of 1,750 cells: counts of Laplace noise of scale 1 / epsilon, rounded. The mean
-    square of so many is within 30% of 2 / epsilon^2 but for 1e-6 (kurtosis 6)."""
-    grid = grid_over(np.zeros(2), np.array([2.5, 1.7]), 0.1, sd=np.sqrt(8), min_samples=5)
-    sizes = [
-        DPDBSCAN(0.1, epsilon=0.5, bounds=([0, 0], [2.5, 1.7])).fit([[9.0, 9.0]]).size_std_error_
-        for _ in range(2)
-    ]
-    assert sizes == [pytest.approx(np.sqrt(8 * grid.shape.prod()))] * 2
-
-
 def test_rows_outside_the_bounds_are_noise_and_told():
     X = np.concatenate([MOONS, np.full((800, 2), 50.0)])
     model = fitted(X)
     assert (model.labels_[-800:] == -1).all() and model.n_clusters_ == 2
     (message,) = [each for each in model.messages_ if each.code == "rows_beyond_bounds"]
     assert "9% of the rows" in message.text and model.status_ == "caution"
-
-
-@pytest.mark.parametrize("size", [-60.0, -100.0, 0.0, 30.0])
-def test_noise_may_exceed_the_rows_within_the_bounds(size):
-    """Their share was one of a sum that may be zero: two of 300 fits ended with an error."""
-    model = fitted(MOONS)
-    grid, known = model._grid(2, sd=1.0), np.ones(2, dtype=bool)
-    counts = np.zeros(grid.shape)
-    counts[20:30, 20:30] = 50.0
-    found = replace(dense_cells(grid, counts.ravel(), 1.0, 0.1, 20.0), size=size)
-    told = model._judged(found, grid, known, 60.0, 1.0)
-    (message,) = [each for each in told if each.code == "rows_beyond_bounds"]
-    assert message.text.startswith("67%" if size == 30.0 else "100%")
 
 
 def test_noise_alone_makes_no_cluster_in_the_largest_grid():
@@ -186,36 +127,3 @@ def test_a_utility_curve_does_not_scale_rows():
     model = DPDBSCAN(0.1, rho=1.0, epsilon=None, bounds=BOX)
     with pytest.raises(ValueError, match="does not scale with the number of rows"):
         utility_curve(model, MOONS[:99], n_units=8000, metric=lambda model, X: 0.0)
-
-
-def test_other_ways_to_give_the_rows():
-    whole, parts = fitted(MOONS), fitted(np.array_split(MOONS, 3))
-    assert np.array_equal(whole.core_cells_, parts.core_cells_)
-    copy = pickle.loads(pickle.dumps(whole))
-    assert not hasattr(copy, "labels_") and np.array_equal(copy.predict(MOONS), whole.labels_)
-    assert np.array_equal(fitted(MOONS).fit_predict(MOONS), whole.labels_)
-    # Rows of weight .5, the largest there may be, are as rows of weight 1, and weigh half as much.
-    half = DPDBSCAN(0.1, bounds=BOX, min_samples=10, max_weight=0.5, epsilon=1e5)
-    half.fit(MOONS, sample_weight=np.full(len(MOONS), 0.5))
-    assert half.n_clusters_ == 2 and half.size_ == pytest.approx(len(MOONS) / 2, rel=1e-3)
-    assert adjusted_rand_score(half.labels_, fitted(MOONS, epsilon=1e5).labels_) > 0.99
-
-
-def test_one_to_four_features():
-    rng = np.random.default_rng(0)
-    for d in range(1, 5):
-        X = np.concatenate([rng.normal(0, 0.5, (5000, d)), rng.normal(5, 0.5, (5000, d))])
-        model = DPDBSCAN(1.0, epsilon=1.0, bounds=(-3, 8), min_samples=100).fit(X)
-        assert model.n_clusters_ == 2, d
-        assert adjusted_rand_score(np.arange(10_000) // 5000, model.labels_) > 0.9
-
-
-def test_without_noise_a_dense_cell_is_as_dbscan_says():
-    """All cells within reach are one cluster, and an empty strip parts it."""
-    grid = grid_over(np.zeros(2), np.array([2.0, 1.0]), 0.2, sd=100.0, min_samples=20)
-    counts = np.full(tuple(grid.shape), 5.0)
-    counts[9:12] = 0.0
-    found = dense_cells(grid, counts.ravel(), 1e-9, 0.2, 20.0)
-    assert found.n_clusters == 2 and found.least == 20.0
-    assert found.sizes.sum() == pytest.approx(counts.sum())
-    assert (nearest_cluster(np.array([[9.0, 9.0]]), found.centers, found.labels, 0.2) == -1).all()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPTopics, PrivacyBudget, PrivacyLedger
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 
 SUBJECTS = {
@@ -29,16 +28,6 @@ def corpus(n=3000, seed=0):
     forms = list(SUBJECTS.values())
     X = 5 * np.eye(3)[subjects] + rng.normal(size=(n, 3)) * 0.5
     return X, [forms[s].format(f"nr{i}") for i, s in enumerate(subjects)], subjects
-
-
-class OfRows(DPTopics):
-    """The text of a row is a function of it: so neighbors of rows are neighbors of texts."""
-
-    def fit(self, X, y=None, *, groups=None):
-        """Fit with a text of each row."""
-        words = ["apple fig", "fig pear plum lime", "kiwi", "", "apple apple"]
-        numbers = np.abs(np.rint(10 * np.clip(np.asarray(X)[:, 0], -1e9, 1e9))) % 5
-        return super().fit(X, texts=[words[int(i)] for i in numbers], groups=groups)
 
 
 @pytest.mark.parametrize("vocabulary", [None, WORDS])
@@ -102,27 +91,6 @@ def test_a_clusterer_that_is_kept_holds_releases_only():
     assert model.estimator_.metric == "cosine"
     assert np.array_equal(model.predict(X), model.estimator_.predict(X))
     assert np.array_equal(model.predict(7 * X), model.predict(X))
-
-
-@pytest.mark.slow
-def test_replays(unit="group", vocabulary=None):
-    """Texts of rows, in one topic: one unit more moves sizes and keywords by all of their claim."""
-    X = np.repeat([[0.1], [0.3], [0.1], [0.1]], 10, axis=0)
-    groups = np.arange(40) // 4 if unit == "group" else None
-    model = OfRows(1, vocabulary=vocabulary, keywords_per_text=3, epsilon=30.0)
-    audit = replay_audit(model, X, groups=groups)
-    assert audit.violations == []
-    assert audit.ratios["sizes"] == 1.0 and 0.5 < audit.ratios["keywords"] <= 1.0
-
-
-def test_a_person_counts_once_however_many_texts():
-    """400 texts of one person are one unit; their first eight words count, and no other."""
-    X = np.ones((440, 1))
-    texts = [f"word{i} common" for i in range(400)] + ["common"] * 40
-    groups = np.append(np.zeros(400), np.arange(1, 41))
-    model = DPTopics(1, epsilon=1000.0, random_state=0).fit(X, texts=texts, groups=groups)
-    assert model.sizes_[0] == pytest.approx(41, abs=1) and model.words_ == ["common"]
-    assert model.word_counts_[0, 0] == pytest.approx(40, abs=6 * model.word_count_std_error_)
 
 
 @pytest.mark.parametrize(

@@ -101,3 +101,12 @@ def test_estimators(estimator, has, rows):
     if not has[1]:
         with pytest.raises(ValueError, match="min_size: this fit released no standard errors"):
             tree.merge_small(10)
+
+
+def test_small_clusters_are_merged_until_each_is_surely_large_enough():
+    centers, weights = np.array([[0.0], [1.0], [9.0]]), [100.0, 5.0, 80.0]
+    tree = ClusterHierarchy(centers, weights, weights_std_error=[2.0, 2.0, 2.0])
+    assert tree.merge_small(50).labels.tolist() == [0, 0, 1]
+    assert len(tree.merge_small(1e-3).weights) == 3
+    with pytest.raises(ValueError, match="^min_size: this fit released no standard errors"):
+        ClusterHierarchy(centers, weights).merge_small(50)

@@ -5,8 +5,6 @@ import pytest
 
 from sklearn_dp import PrivacyLedger
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import int_point as public_int_point
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -41,18 +39,3 @@ def test_the_point_is_interior_and_near_the_median(law):
         point = public_int_point(values, **options).point
         assert values.min() - 1e-4 <= point <= values.max() + 1e-4  # rounded to the grid
         assert law == "equal" or 100 <= np.count_nonzero(values <= point) <= 900
-
-
-def test_the_median_of_neighbors():
-    """Replay of the public function: from bounds and floats on."""
-    rng = np.random.default_rng(4)
-    for seed in range(30):
-        values = rng.normal(size=rng.integers(0, 30))
-        other, recorder = np.append(values, rng.choice([1e300, 0.0, -3.0])), Trace()
-        options = dict(bounds=4.0, n_points=20, epsilon=30.0, random_state=seed)
-        with trace(recorder):
-            first = public_int_point(values, **options)
-        replay = Replay(recorder.events, np.append(np.arange(len(values)), -1))
-        with trace(replay):
-            assert public_int_point(other, **options).point == first.point
-        assert replay.finish() == []

@@ -5,17 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from joblib import parallel_backend
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.cluster import KMeans
 
-from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import FarBallsOptions
-from sklearn_dp.exceptions import BudgetExceededError, PartError
+from sklearn_dp.exceptions import PartError
 
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
 ONE_COPY = np.uint64(int(0.75 * 2**64))  # between 0.607 and 0.910 of the range: one copy
@@ -128,13 +126,6 @@ def audit(mode, n_pairs, seed=0):
     return violations, paths, voided
 
 
-@pytest.mark.quick("averages", "core*")
-@pytest.mark.parametrize("mode", MODES)
-def test_replays(mode):
-    violations, paths, voided = audit(mode, 6)
-    assert violations == [] and voided <= 3 and "coreset" not in paths
-
-
 # -- data in pieces, on disk, elsewhere -------------------------------------------------------
 
 
@@ -159,24 +150,3 @@ def test_pieces_give_what_a_fit_gives(monkeypatch):
         clone(estimator).fit_blocks([])
     with pytest.raises(TypeError, match="pieces must be an iterable"):
         clone(estimator).fit_blocks(X)
-
-
-def test_the_ledger_is_asked_before_the_second_piece():
-    seen = []
-
-    def pieces():
-        for number in range(3):
-            seen.append(number)
-            yield blobs(500, seed=number)
-
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1e-6, delta=1e-9))
-    with pytest.raises(BudgetExceededError):
-        model(ledger=ledger, **MODES["core"]).fit_blocks(pieces())
-    assert seen == [0]
-
-
-def test_threads_and_processes_give_the_same_bits():
-    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
-    alone = clone(estimator).fit(X).cluster_centers_
-    with parallel_backend("threading", n_jobs=2):
-        assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)

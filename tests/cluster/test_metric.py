@@ -2,14 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._privacy import _grid
-from sklearn_dp._privacy._domain import Sphere, unit_rows
-from sklearn_dp.audit import replay_audit
-
-RELEASED = ("cluster_centers_", "cluster_centers_std_error_", "cluster_weights_", "inertia_")
+from sklearn_dp._privacy._domain import unit_rows
 
 
 def directions(n, d, k, spread=0.5, seed=0):
@@ -81,60 +76,6 @@ def test_a_direction_is_a_function_of_its_row(layout):
     assert np.allclose(np.linalg.norm(known[there], axis=1), 1.0) and not known[~there].any()
 
 
-# -- privacy ---------------------------------------------------------------------------------------
-
-EXTREME = {
-    "far": np.array([[1e150, -1e150, 3.0]]),
-    "tiny": np.array([[5e-324, 0.0, 0.0]]),
-    "zero": np.zeros((1, 3)),
-    "opposite": np.array([[-1.0, -1.0, -1.0]]),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
-@pytest.mark.parametrize("name", EXTREME)
-def test_replays_of_extreme_rows(name, epsilon):
-    X = np.vstack([EXTREME[name], directions(80, 3, 3)[0]])
-    for groups in (None, np.arange(81) // 3):
-        model = DPKMeans(3, metric="cosine", epsilon=epsilon)
-        result = replay_audit(model, X, groups=groups)
-        assert result.violations == []
-        assert name == "zero" or max(result.ratios.values()) > 0.9
-
-
-def test_no_claim_relies_on_the_scaling(monkeypatch):
-    """Rows a thousand times too long: the grid clips them, and nothing is violated. Without its
-    clip they are violations, so the audit would see a scaling that is relied on."""
-    X = np.vstack([np.full((1, 3), 50.0), directions(80, 3, 3)[0]])
-    model = DPKMeans(3, metric="cosine", epsilon=1000.0)
-    monkeypatch.setattr(Sphere, "center_rows", lambda self, rows: 1000.0 * rows)
-    assert replay_audit(model, X).violations == []
-    monkeypatch.setattr(_grid, "clip_integer_rows", lambda rows, *others: rows)
-    monkeypatch.setattr(Sphere, "center_rows", lambda self, rows: 1.4 * unit_rows(rows))
-    assert replay_audit(model, X).violations
-
-
-# -- all kinds of rows -----------------------------------------------------------------------------
-
-
-def test_sparse_rows_and_parts_have_the_bits_of_an_array():
-    X, _ = directions(600, 4, 3)
-    X[np.random.default_rng(0).random(X.shape) < 0.4] = 0.0
-    known = cosine().fit(X)
-    for model in (
-        cosine().fit(sparse.csr_array(X)),
-        cosine().fit_partitions(np.split(X, [10, 300])),
-        cosine(n_jobs=2).fit(np.asfortranarray(X)),
-    ):
-        for name in RELEASED:
-            assert np.array_equal(getattr(model, name), getattr(known, name)), name
-        assert np.array_equal(model.labels_, known.labels_)
-    found = known.predict(sparse.csr_array(X)), known.transform(sparse.csr_array(X))
-    assert np.array_equal(found[0], known.labels_)
-    assert np.array_equal(found[1], known.transform(X))
-
-
 # -- what goes with it, and what does not ----------------------------------------------------------
 
 
@@ -153,12 +94,6 @@ def test_wrong_parameters_are_refused_before_the_charge(options, words):
     with pytest.raises(ValueError, match=words):
         cosine(ledger=ledger, **options).fit(np.ones((5, 2)))
     assert not ledger.entries
-
-
-def test_there_are_no_days():
-    assert not hasattr(cosine(), "partial_fit")
-    with pytest.raises(AttributeError, match='has no partial_fit with metric="cosine"'):
-        cosine().partial_fit  # noqa: B018
 
 
 def test_no_remedy_is_a_bound_that_directions_cannot_have():

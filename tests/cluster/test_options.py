@@ -1,9 +1,6 @@
 """Options of the aggregators of k-tuples: values, defaults, and whose they are."""
 
-import pickle
-
 import pytest
-from sklearn.base import clone
 
 from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._aggregate.tuples.stage import AGGREGATORS, TupleStage
@@ -43,13 +40,3 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
         model = DPKTupleKMeans(3, aggregator=aggregator, options=options, epsilon=8.0)
         with pytest.raises(error, match=word):
             model.privacy_plan(2)
-
-
-def test_they_reach_the_stage_and_survive_clone_and_pickle():
-    model = DPKTupleKMeans(3, aggregator="noisy_centers", options=FarBallsOptions(9.0), rho=40.0)
-    stage, _ = model._stage(model._target(), 2)
-    assert stage.far == 9.0
-    for copy in clone(model), pickle.loads(pickle.dumps(model)):
-        assert copy.options == FarBallsOptions(9.0)
-    core = DPKTupleKMeans(3, aggregator="friendly_core", options=FriendlyCoreOptions(0.1))
-    assert core._stage(core._target(), 2)[0].gamma == 0.1

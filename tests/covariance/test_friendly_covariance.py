@@ -1,10 +1,7 @@
 """FriendlyCovariance, and the whitened moments under it."""
 
 import numpy as np
-import pytest
 
-from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
 
 
@@ -17,60 +14,7 @@ def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):
     return X, (rotation * scales**2) @ rotation.T
 
 
-def error(covariance, estimate):
-    """|S^-1/2 Shat S^-1/2 - I|_F."""
-    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
-    return np.linalg.norm(inverse @ estimate @ inverse.T - np.eye(len(covariance)))
-
-
-@pytest.mark.parametrize("condition", [1.0, 1e2, 1e6])
-@pytest.mark.parametrize("scale, shift", [(1e-3, 0.0), (1e6, 0.0), (1.0, 1000.0)])
-def test_any_scale_place_and_condition_without_bounds(condition, scale, shift):
-    """The issue's target is 0.126 in the mean; 0.105 is the error without privacy."""
-    X, truth = normal(10000, 10, condition, scale, shift)
-    model = FriendlyCovariance(rho=0.5, random_state=0).fit(X)
-    plain = error(truth, np.cov(X.T))
-    assert model.trustworthy_
-    assert error(truth, model.covariance_) < 1.15 * plain
-    shift = model.location_ - X.mean(axis=0)
-    assert shift @ np.linalg.solve(truth, shift) < 0.03**2 * 10
-
-
 # -- audits and mutants -------------------------------------------------------------------------
-
-
-def long_tails(n=120):
-    rng = np.random.default_rng(3)
-    return rng.normal(size=(n, 2)) * np.exp(1.5 * rng.normal(size=(n, 1)))
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(120) // 2])
-def test_replay_audit_of_long_tails(groups):
-    """Fourth powers of two columns are beside the second moments, and clips follow the counts."""
-    X, estimator = long_tails(), FriendlyCovariance(epsilon=300.0)
-    recorder = Trace()
-    with trace(recorder):
-        estimator.fit(X)
-    moments = [event for event in recorder.events if event.entry == "component moments"]
-    assert moments[-1].output.shape == (3 + 2,)
-    result = replay_audit(estimator, X, groups=groups, repeats=2, strangers=groups is None)
-    assert result.passed and result.n_pairs >= 24, result
-    assert result.ratios["component distances"] == 1.0
-
-
-CORE = {"method": "friendly_core", "n_blocks": 60, "epsilon": 300.0}
-
-
-@pytest.mark.quick("True-*")
-@pytest.mark.parametrize("groups", [None, np.arange(1800) // 2])
-@pytest.mark.parametrize("centered", [False, True])
-def test_replay_audit_of_the_friendly_core(centered, groups):
-    X = normal(1800, 2, 100.0, shift=0.0 if centered else 1.0)[0]
-    estimator = FriendlyCovariance(assume_centered=centered, **CORE)
-    result = replay_audit(estimator, X, groups=groups, strangers=groups is None)
-    assert result.passed and result.n_pairs >= 12, result
-    assert result.ratios["covariance core"] == 1.0
-    assert 0 < result.ratios["core covariance"] <= 1.0
 
 
 def test_moments_about_an_origin_outside_of_the_bounds():
@@ -79,10 +23,3 @@ def test_moments_about_an_origin_outside_of_the_bounds():
     model = FriendlyCovariance(bounds=(1000.0, 1001.0), assume_centered=True, random_state=0).fit(X)
     squares = np.square(np.clip(X, 1000.0, 1001.0)).mean(axis=0)
     np.testing.assert_allclose(np.diag(model.covariance_), squares, rtol=1e-3)
-
-
-@pytest.mark.parametrize("groups", [None, np.arange(60) // 2])
-def test_replay_audit_about_an_origin_outside_of_the_bounds(groups):
-    X = np.random.default_rng(0).uniform(1000.0, 1001.0, size=(60, 3))
-    model = FriendlyCovariance(epsilon=100.0, bounds=(1000.0, 1001.0), assume_centered=True)
-    assert replay_audit(model, X, groups=groups).passed

@@ -50,13 +50,6 @@ def test_units_of_outputs_do_not_matter(kind, box):
         assert np.ptp(plain.error) < 8 * plain.error.min()
 
 
-@pytest.mark.parametrize("n_blocks, choices", [(2000, 9), (500, 3), (100, 0)])
-def test_how_many_choices_there_are_is_public(n_blocks, choices):
-    entries = unit_entries(0.02, n_blocks, 3)
-    assert [entry.uses for entry in entries] == [choices] * bool(choices)
-    assert all(entry.rho <= 0.25 * 0.02 for entry in entries)
-
-
 def test_ranks_are_off_by_no_more_than_is_told():
     """Of 9 choices in 40 fits: each fit fails with a chance of 1% at the most, and 5 with 1e-6."""
     outputs = MIDDLE * UNIT + UNIT * np.random.default_rng(1).normal(size=(2000, 3))
@@ -138,17 +131,6 @@ def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
     assert not found.status
     assert found.n_working == pytest.approx(95, abs=4)
     assert np.abs(found.vector - [1, -2]).max() < 0.4
-
-
-@pytest.mark.parametrize("kind", ["friendly_core", "mean"])
-def test_errors_are_those_of_the_noise(kind):
-    """60 numbers: a rate of .95 has a standard error of .03; errors of half the size give .67."""
-    held = []
-    for seed in range(30):
-        results = [1.0, -2.0] + 0.1 * np.random.default_rng(seed).normal(size=(100, 2))
-        found = aggregate(kind, results, epsilon=40.0, seed=seed)
-        held.append(np.abs(found.vector - results.mean(axis=0)) <= 1.96 * found.error)
-    assert np.mean(held) > 0.85
 
 
 @pytest.mark.parametrize("kind", ["one_cluster", "mean"])

@@ -5,7 +5,6 @@ import warnings
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -15,7 +14,7 @@ from sklearn.preprocessing import RobustScaler
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._rowwise import _released
-from sklearn_dp.ensemble._output import WithTarget, probe, target_column
+from sklearn_dp.ensemble._output import WithTarget, probe
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
@@ -126,25 +125,6 @@ NAMES = ("coef_", "intercept_")
 def linear_rows(n=200):
     X = np.random.default_rng(0).normal(size=(n, 2))
     return np.column_stack([X, X @ [1.0, -2.0] + 0.5])
-
-
-class Unhashable:
-    def __hash__(self):
-        raise RuntimeError("secret")
-
-
-@pytest.mark.parametrize(
-    "odd",
-    ["x", b"x", None, np.nan, 0.5, 2**70, pd.NA, (), [1, 2], [], {}, np.ones(2), Unhashable()],
-    ids=lambda odd: type(odd).__name__,
-)
-def test_the_label_of_one_row_does_not_change_those_of_others(odd):
-    """NumPy makes texts of all entries of a list for the sake of one."""
-    labels = np.array([2**53 + 1, 3])
-    found = target_column([2**53 + 1, 3, 3, odd, [3], True], 6, labels)
-    assert found.tolist() == [0, 1, 1, -1, 1, -1]
-    numbers = target_column([np.float32(0.1), 1, "2.5"], 3)
-    assert numbers.tolist() == [float(np.float32(0.1)), 1.0, 2.5]
 
 
 def test_a_probe_knows_the_shapes_before_any_data_and_a_vector_makes_the_round_trip():

@@ -2,8 +2,6 @@
 
 import math
 import warnings
-from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -28,7 +26,6 @@ from sklearn_dp import (
 )
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._queries import blocks as _blocks
-from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -147,26 +144,6 @@ def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
 # -- one row, one output ----------------------------------------------------------------------
 
 
-def test_adding_a_row_changes_at_most_one_output(monkeypatch):
-    """one_cluster:13: the others stay as they are, to the last bit."""
-    seen = []
-    original = _blocks.fit_table_blocks
-
-    def spy(*args, **options):
-        seen.append(original(*args, **options))
-        return seen[-1]
-
-    monkeypatch.setattr(_blocks, "fit_table_blocks", spy)
-    X, y = linear_data(300)
-    model = SampleAndAggregate(Ridge(), n_blocks=20, **LINEAR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UtilityWarning)
-        model.fit(X, y)
-        model.fit(np.vstack([X, [[50.0, 50.0]]]), np.append(y, -90.0))
-    changed = (seen[0] != seen[1]).any(axis=1)
-    assert changed.sum() == 1
-
-
 def test_a_row_has_few_copies(monkeypatch):
     """About n / 9 draws in all, of which a row that comes along adds its own and moves none."""
     seen, original = [], _blocks.drawn_rows
@@ -225,100 +202,6 @@ def test_the_published_lemma_on_draws_with_replacement_is_implied(epsilon):
         assert np.maximum(p - np.exp(cost) * q, 0).sum() * step <= failure
 
 
-class LastColumn(BaseEstimator):
-    """A regression of the last column on the others, for audits that know no target."""
-
-    def fit(self, X, y=None):
-        self.coef_ = Ridge().fit(X[:, :-1], X[:, -1]).coef_
-        return self
-
-
-SETTINGS = [
-    {"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": epsilon}
-    for name in AGGREGATORS
-    for bounds, epsilon in ((3.0, 200.0), (None, 5.0))
-]
-SETTINGS.append({"agreement": 0.3, "output_bounds": 3.0, "n_blocks": 12, "epsilon": 300.0})
-COPIES = [
-    {
-        "aggregator": name,
-        "output_bounds": bounds,
-        "n_blocks": 6,
-        "epsilon": 8.0,
-        "sampling": "with_replacement",
-    }
-    for name in AGGREGATORS
-    for bounds in (3.0, None)
-]
-
-
-@pytest.fixture
-def one_copy(monkeypatch):
-    """Every unit has one copy, so that a pair differs in one block: the premise of the
-    aggregation. What more copies cost is a formula, tested above."""
-    monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
-    original = _blocks.drawn_rows
-    monkeypatch.setattr(
-        _blocks, "drawn_rows", lambda draws, n_blocks, rate: original(draws, n_blocks, 60.0)
-    )
-
-
-# Copies are made before outputs are bounded: each aggregator in one of both ways.
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param(
-            options, id=str(options), marks=pytest.mark.slow if number % 4 in (1, 2) else ()
-        )
-        for number, options in enumerate(COPIES)
-    ],
-)
-def test_replay_with_copies(options, one_copy):
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    audit = replay_audit(SampleAndAggregate(**options), X)
-    groups = np.arange(30) // 2
-    audit += replay_audit(SampleAndAggregate(**options), X, groups=groups, strangers=False)
-    assert audit.violations == []
-    assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
-
-
-REGRESSION = {"estimator": LastColumn(), "output": ("coef_",)}
-# One regression in the normal suite: what is done with outputs is the same for medians.
-INNER = [
-    *(pytest.param(options, {}, id=f"median-{options}") for options in SETTINGS),
-    *(
-        pytest.param(
-            options,
-            REGRESSION,
-            id=f"regression-{options}",
-            marks=() if number == 0 else pytest.mark.slow,
-        )
-        for number, options in enumerate(SETTINGS)
-    ),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("options", "inner"), INNER)
-def test_replay(options, inner):
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    model = SampleAndAggregate(**options, **inner)
-    audit = replay_audit(model, X)
-    groups = np.arange(30) // 2
-    audit += replay_audit(model, X, groups=groups, random_state=1, strangers=False)
-    assert audit.violations == []
-    assert audit.n_pairs - audit.n_voided >= 12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", SETTINGS, ids=str)
-def test_replay_of_a_thousand_pairs(options):
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
-    assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
-
-
 @pytest.mark.parametrize(
     ("options", "entry"),
     [
@@ -335,58 +218,6 @@ def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
     model = SampleAndAggregate(Detector(), output=("cluster_centers_",), **settings)
     audit = replay_audit(model, rows, strangers=False)
     assert audit.violations == [] and audit.ratios[entry] > 0.99
-
-
-def as_added(original):
-    return lambda self, facts: original(replace(self, replace=False), facts)
-
-
-def only_part(table):
-    (part,) = parts_in_memory(table)
-    return part
-
-
-@cache
-def without_a_mutant(**options):
-    """Data, a model, and whether its audit is clean: once for all mutants of these options."""
-    X = np.random.default_rng(0).normal(size=(24, 2))
-    model = SampleAndAggregate(output_bounds=1.0, n_blocks=12, **options)
-    return X, model, replay_audit(model, X, recordings=2).violations == []
-
-
-def copies_by_position(original):
-    return lambda draws, n_blocks, rate: original(np.sort(draws), n_blocks, rate)
-
-
-def as_many_blocks_as_draws(original):
-    return lambda session, table, fits, numbers: original(session, table, fits, numbers)[
-        : max(2, only_part(table).units.size // 4)
-    ]
-
-
-def stale(original):
-    return lambda session, entry, plan, **options: session
-
-
-COPY_MUTANTS = [
-    ("copies by position", _blocks, "drawn_rows", copies_by_position),
-    ("n / m blocks", _blocks, "fit_table_blocks", as_many_blocks_as_draws),
-    ("noise for adding in the ball", BallSum, "_claims", as_added),
-    ("the inner budget spent from the plan", module, "nested", stale),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, owner, attribute, change", COPY_MUTANTS, ids=[mutant[0] for mutant in COPY_MUTANTS]
-)
-def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attribute, change):
-    X, model, clean = without_a_mutant(epsilon=8.0, sampling="with_replacement")
-    assert clean
-    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
-    # Less noise in the ball shows where both outputs of a pair are in it: not for every seed.
-    audit = replay_audit(model, X, recordings=2, stop_at_first=True, random_state=10)
-    assert audit.violations != []
 
 
 @pytest.mark.parametrize("aggregator", ["one_cluster", "mean"])

@@ -10,24 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmark_tools import benchmark_module
-from scipy.stats import kstest
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.federated import (
     _learn,
-    _server,
-    client_update,
     elbow,
-    first_message,
 )
-from sklearn_dp.federated._parameters import entries_of
-from sklearn_dp.federated._server import server_update
-from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -36,108 +24,6 @@ pytestmark = pytest.mark.filterwarnings(
 
 K, D = 10, 100
 optimal_centers = benchmark_module("_federated_baselines").optimal_centers
-
-
-# -- noise -----------------------------------------------------------------------------------------
-
-
-def walk(k, d, server, epsilon=1.0, radius=4.0):
-    """States of the rounds of a fit to no rows, and the budget and entries of such a fit."""
-    setup = Setup(k, d, domain_of(radius, d), server)
-    budget = PrivacyBudget(epsilon=epsilon, delta=1e-6)
-    entries = entries_of(setup.rounds, budget, "row")
-    session = PrivacySession(PrivacyPlan(budget, entries), random_state=0)
-    state, states = first_message(setup, session), {}
-    while state.message is not None:
-        states[state.kind] = state
-        nothing = client_update(state.kind, state.message, np.empty((0, d)))
-        state = server_update(state, nothing, session)
-    return states, budget, entries
-
-
-def releases_of(state, entries, budget, seeds):
-    """Noisy sums of nothing, as each round releases them; many independent ones."""
-    found = {name: [] for name in _rounds.ANSWERS[state.kind]}
-    asked = _server.round_of(state)
-    state = replace(state, asked=asked, claims=asked.bounds())
-    nothing = client_update(state.kind, state.message, np.empty((0, state.setup.n_features)))
-    for seed in range(seeds):
-        session = PrivacySession(PrivacyPlan(budget, entries), random_state=seed)
-        for name, answer in asked.sealed_sums(nothing, "row").items():
-            found[name].append(_server.release(state, session, name, answer)[0])
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def share_of(entries, name):
-    return next(entry.rho / entry.uses for entry in entries if entry.name == name)
-
-
-@pytest.fixture(scope="module")
-def rounds():
-    """k = 20 clusters in 40 dimensions, 100 server points."""
-    return walk(20, 40, np.random.default_rng(0).normal(size=(100, 40)))
-
-
-NOISE = {  # name: the kind of its round, and its standard deviation times sqrt(2 rho), radius 4
-    "second moment": ("moment", lambda state: 16.0 / state.unit**2),
-    "weights": ("weights", lambda state: 1.0),
-    "lift sums": ("lift", lambda state: float(state.message["limit"][0])),
-    "lift counts": ("lift", lambda state: 1.0),
-}
-
-
-@pytest.mark.parametrize("name", NOISE)
-def test_pure_noise_has_the_nominal_law(rounds, name):
-    """Kolmogorov-Smirnov with at least 5000 draws: noise that is a fifth off is
-    found.
-    """
-    states, budget, entries = rounds
-    kind, scale = NOISE[name]
-    state = states[kind]
-    size = {"lift sums": 800, "second moment": 820, "weights": 100, "lift counts": 20}[name]
-    noise = releases_of(state, entries, budget, -(-5000 // size))[name]
-    nominal = scale(state) / math.sqrt(2 * share_of(entries, name))
-    if name == "second moment":
-        diagonal = np.equal(*_rounds.upper_triangle(40))
-        noise = np.where(diagonal, 1.0, math.sqrt(2)) * noise
-    assert kstest(noise.ravel() / nominal, "norm").pvalue > 1e-6
-    for wrong in (0.8, 1.2):
-        assert kstest(noise.ravel() / (wrong * nominal), "norm").pvalue < 1e-6
-
-
-def measured_mu(states, budget, entries, name, kind, far):
-    """Nothing against one far row: how far the release moves, in units of its measured noise."""
-    state, message = states[kind], states[kind].message
-    names = list(_rounds.ANSWERS[kind])
-    moved = (
-        client_update(kind, message, far[None])[name]
-        - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
-    ).astype(float)
-    step = list(state.claims.values())[names.index(name)][2]
-    noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
-    pattern = np.broadcast_to(_rounds._pattern(name, len(far)), moved.shape)
-    return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)
-
-
-@pytest.mark.parametrize("name", NOISE)
-def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
-    """within 5%: at least 1200 draws, their deviation is known to 2%."""
-    states, budget, entries = rounds
-    accounted = math.sqrt(2 * share_of(entries, name))
-    far = 1e9 * np.eye(40)[0]
-    mu = measured_mu(states, budget, entries, name, NOISE[name][0], far)
-    assert mu == pytest.approx(accounted, rel=0.1 if name == "lift counts" else 0.05)
-
-
-@pytest.mark.slow
-def test_sums_and_counts_have_independent_noise():
-    """4000 releases: correlations have standard error 0.016; the released code's
-    are 0.3.
-    """
-    states, budget, entries = walk(2, 3, np.random.default_rng(0).normal(size=(6, 3)))
-    noise = releases_of(states["lift"], entries, budget, 4000)
-    both = np.corrcoef(np.hstack([noise["lift sums"], noise["lift counts"]]).T)
-    assert np.abs(both - np.eye(8)).max() < 0.08
 
 
 # -- the guard of small counts ---------------------------------------------------------------------

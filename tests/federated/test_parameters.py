@@ -1,6 +1,5 @@
 """What the parameters of the estimator mean, which are refused, and what the plan costs."""
 
-import itertools
 import signal
 
 import numpy as np
@@ -10,7 +9,6 @@ from federated_states import Odd, mixture
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import FederatedOptions
@@ -35,34 +33,6 @@ def setup(server=SERVER, per_client=False, domain=BALL, **options):
     model = FederatedDPKMeans(2, **options)
     rng = np.random.default_rng(1)
     return setup_of(model, domain, 4, per_client, server, rng)
-
-
-@pytest.mark.parametrize(
-    ("options", "server", "n_lloyd"),
-    [
-        ({}, SERVER, 0),
-        ({}, None, 2),
-        ({"method": "paper"}, SERVER, 0),
-        ({"method": "lloyd"}, SERVER, 5),
-        ({"method": "sphere_packing"}, None, 5),
-        ({"method": "sphere_packing", "n_lloyd": 1}, None, 1),
-        ({"n_lloyd": 3}, SERVER, 3),
-        ({"n_lloyd": 0}, None, 0),
-    ],
-)
-def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
-    assert setup(server, **options).n_lloyd == n_lloyd
-
-
-@pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
-def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
-    one, other = (setup(method=method).start(BALL) for _ in range(2))
-    assert one.shape == (2, 4) and np.array_equal(one, other)
-    if method == "kmeans++":
-        assert all((center == SERVER).all(axis=1).any() for center in one)
-    if method == "sphere_packing":
-        assert np.abs(one).max() <= BALL.radius
-    assert setup().start is None
 
 
 @pytest.mark.parametrize(
@@ -230,60 +200,38 @@ def test_bad_server_data(server, match):
         FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
 
 
-LAPLACE = FederatedOptions(count_noise="laplace")
+@pytest.mark.parametrize(
+    ("options", "server", "n_lloyd"),
+    [
+        ({}, SERVER, 0),
+        ({}, None, 2),
+        ({"method": "paper"}, SERVER, 0),
+        ({"method": "lloyd"}, SERVER, 5),
+        ({"method": "sphere_packing"}, None, 5),
+        ({"method": "sphere_packing", "n_lloyd": 1}, None, 1),
+        ({"n_lloyd": 3}, SERVER, 3),
+        ({"n_lloyd": 0}, None, 0),
+    ],
+)
+def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
+    assert setup(server, **options).n_lloyd == n_lloyd
 
 
-# A quarter of them in the normal suite: whatever two of the settings have in common is there.
-OPTIONS = [
-    pytest.param(
-        *case,
-        marks=()
-        if ((case[0]["bounds"] is None) + case[1] + case[2]) % 2
-        and (number // 2 + case[1] + case[4] // 9) % 2
-        else pytest.mark.slow,
-    )
-    for number, case in enumerate(
-        itertools.product(
-            ({"bounds": 4.0}, {"bounds": None}),
-            (True, False),
-            (True, False),
-            (
-                {},
-                {"n_lloyd": 1},
-                {"n_lloyd": 5},
-                {"method": "paper"},
-                {"method": "paper", "options": LAPLACE, "n_lloyd": 1},
-                {"method": "sphere_packing"},
-                {"relation": "replace", "n_lloyd": 1},
-            ),
-            (3, 9),
-        )
-    )
-]
-
-
-@pytest.mark.quick("*-9")
-@pytest.mark.parametrize(("bounds", "with_server", "told", "options", "k"), OPTIONS)
-def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
-    bounds, with_server, told, options, k
-):
+def test_a_fit_with_laplace_counts_spends_its_plan():
     X, _, server, clients = mixture(n=30, d=6)
-    model = FederatedDPKMeans(k, epsilon=0.7, random_state=0, **bounds, **options)
-    extra = {"X_server": server} if with_server else {}
-    plan = model.privacy_plan(6, unit="group" if told else "row", **extra)
-    model.fit(X, groups=clients if told else None, **extra)
-    report = model.privacy_report_
-    assert plan.epsilon == report.epsilon <= 0.7
-    assert report.unit == plan.unit == ("group" if told else "row")
-    mu_squared = sum(
-        (row["sensitivity"] / row["sigma"]) ** 2
-        for row in report.releases
-        if row["mechanism"] == "gaussian"
-    )
-    if plan.gaussian:
-        assert mu_squared == pytest.approx(2 * plan.rho, rel=1e-6)
-        assert accounting.gaussian_epsilon(np.sqrt(2 * plan.rho), 1e-6) <= 0.7
+    options = FederatedOptions(count_noise="laplace")
+    model = FederatedDPKMeans(3, method="paper", options=options, n_lloyd=1, random_state=0)
+    plan = model.privacy_plan(6, unit="group", X_server=server)
+    report = model.fit(X, groups=clients, X_server=server).privacy_report_
     assert report.spent_rho == pytest.approx(plan.rho, rel=1e-6)
-    assert [row["release"] for row in report.releases].count("second moment") == (
-        1 if options.get("method") != "sphere_packing" and (k < 6 or not with_server) else 0
-    )
+
+
+@pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
+def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
+    one, other = (setup(method=method).start(BALL) for _ in range(2))
+    assert one.shape == (2, 4) and np.array_equal(one, other)
+    if method == "kmeans++":
+        assert all((center == SERVER).all(axis=1).any() for center in one)
+    if method == "sphere_packing":
+        assert np.abs(one).max() <= BALL.radius
+    assert setup().start is None

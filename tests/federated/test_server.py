@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
-from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, server_points, states
+from federated_states import CLIENT_STATES, D, K, all_kinds, data, server_points, states
 
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
@@ -12,7 +12,6 @@ from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated import _server, client_update, first_message, server_update
 from sklearn_dp.federated._learn import _learn_reach as learn_reach
@@ -51,27 +50,6 @@ def rounds(setup, session, n=40):
     yield state
 
 
-@pytest.mark.parametrize(
-    ("domain", "server"), [(BALL, None), (None, None), (BALL, server_points())]
-)
-def test_a_fit_goes_through_its_rounds_and_ends_with_centers(domain, server):
-    setup, session = opened(domain, server=server, n_lloyd=1)
-    *found, last = rounds(setup, session)
-    assert tuple(state.kind for state in found) == setup.rounds
-    assert [state.round for state in found] == list(range(len(setup.rounds)))
-    assert not last.kind and last.message is None and last.sealed is None
-    assert last.claims == {} == last.shares
-    assert last.centers.shape == (K, D) and np.isfinite(last.centers).all()
-
-
-def test_every_vector_of_a_round_is_released_once_in_its_order():
-    with trace(Trace()) as recorder:
-        setup, session = opened(server=server_points(), n_lloyd=2)
-        list(rounds(setup, session))
-    released = [event.entry for event in recorder.events if event.kind == "gaussian"]
-    assert released == [name for kind in setup.rounds for name in ANSWERS[kind]]
-
-
 def test_a_round_cannot_be_released_twice():
     setup, session = opened(server=server_points())
     state = first_message(setup, session)
@@ -79,19 +57,6 @@ def test_a_round_cannot_be_released_twice():
     server_update(state, total, session)
     with pytest.raises(PlanError):
         server_update(state, total, session)
-
-
-def test_the_next_state_is_a_function_of_releases():
-    """Other data with the same outputs forced: the same next message, to the bit."""
-    messages = []
-    for seed in (0, 1):
-        setup, session = opened(server=server_points())
-        state = first_message(setup, session)
-        session.gaussian = lambda name, total, **known: np.full(total.shape, 2.0**-10)
-        total = client_update(state.kind, state.message, data(seed, 50))
-        messages.append(server_update(state, total, session).message)
-    for name, value in messages[0].items():
-        assert np.array_equal(value, messages[1][name])
 
 
 def test_clients_that_add_noise_are_told_how_much():
@@ -111,34 +76,6 @@ def test_too_few_answers_end_the_fit_where_clients_add_the_noise():
     with pytest.raises(RuntimeError, match="only 3 clients"):
         server_update(state, total, session, 3)
     assert server_update(state, total, session, 4).kind == "weights"
-
-
-FIELDS = {
-    "center", "radius", "low", "high", "origin", "round", "limit", "basis", "points", "anchors",
-    "most_rows", "shares", "l1", "noise",
-}  # fmt: skip
-USED = {
-    "center": {"limit"},
-    "moment": {"limit"},
-    "moment reach": {"limit"},
-    "lift reach": {"basis", "points", "anchors", "limit"},
-    "weights": {"basis", "points"},
-    "lift": {"basis", "points", "anchors", "limit"},
-    "means": {"basis", "points", "anchors", "limit"},
-    "lloyd": {"points", "anchors", "limit"},
-}
-
-
-@all_kinds(ROW_STATES + CLIENT_STATES)
-def test_a_message_has_all_fields_and_fills_those_that_its_round_needs(state):
-    message = state.message
-    assert message.keys() == FIELDS
-    assert all(isinstance(value, np.ndarray) for value in message.values())
-    filled = {name for name in ("limit", "basis", "points", "anchors") if message[name].size}
-    assert filled == USED[state.kind]
-    assert bool(message["shares"].size) is state.setup.per_client
-    assert bool(message["l1"].size) is state.setup.laplace
-    assert message["round"].tolist() == [state.round] and not message["noise"].size
 
 
 @pytest.mark.parametrize("per_client", [False, True])

@@ -1,19 +1,15 @@
-"""Clients that add the noise: what they send, who is counted on, audits, and faults."""
+"""Clients that add the noise: what they send, who is counted on, and replays."""
 
 import warnings
 from functools import partial
 
 import numpy as np
 import pytest
-from federated_states import Odd, WithServer, replayed, rows
+from federated_states import Odd, replayed, rows
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms import shares as _shares
-from sklearn_dp._queries import client_rounds as _rounds
-from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._noise_law import noise_audit, noise_problems
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
     _clients,
@@ -238,140 +234,3 @@ def audit_clients(unit, pairs):
 def test_some_neighbors_with_the_same_clients(unit):
     violations, ratios = audit_clients(unit, 12)
     assert violations == [] and max(ratios.values()) > 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["row", "client"])
-def test_five_hundred_neighbors_with_the_same_clients(unit):
-    violations, ratios = audit_clients(unit, 500)
-    assert violations == []
-    assert min(ratios.values()) > 0.5 and max(ratios.values()) <= 1 + 1e-12, ratios
-
-
-def setups():
-    common = {"n_honest": 3, "epsilon": 20.0}
-    yield WithServer(3, n_lloyd=1, **common)
-    yield WithServer(3, method="paper", **common)
-    yield FederatedDPKMeans(3, **common)
-    yield FederatedDPKMeans(3, method="sphere_packing", n_lloyd=2, bounds=2.0, **common)
-
-
-@pytest.mark.quick("rows")
-@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_some_neighbors_in_a_simulation(told):
-    """There the number of clients may be private: shares of a public number."""
-    result = replay_audit(next(setups()), rows(12), groups=np.arange(12) // 3 if told else None)
-    assert result.passed, result
-
-
-def traces_of_clients(fits, **options):
-    found = []
-    for seed in range(fits):
-        with trace(Trace()) as recorder:
-            model(random_state=seed, **options).fit_clients(parties(), X_server=SERVER)
-        found.append(recorder.events)
-    return found
-
-
-def test_shares_and_their_sums_have_the_law_that_is_claimed():
-    """Every share, and every sum of shares: scale, mean, independence; false alarms 1e-6."""
-    assert noise_problems(traces_of_clients(6)) == []
-    assert noise_audit(next(setups()), rows(30), fits=6) == []
-
-
-# -- mutants ---------------------------------------------------------------------------------------
-
-
-def smaller_shares(patch):
-    """Shares of a variance that would do if all the clients were counted on."""
-    exact = _shares.share_scale
-    for module in (_server, _shares):
-        patch.setattr(
-            module, "share_scale", lambda sensitivity, rho, n: exact(sensitivity, rho, 2 * n)
-        )
-
-
-def clients_draw_less(patch):
-    draw = _shares.NoiseShares.draw
-    patch.setattr(
-        _shares.NoiseShares,
-        "draw",
-        lambda self, entry, number, sigma, shape: (
-            draw(self, entry, number, np.asarray(sigma), shape) // 2
-        ),
-    )
-
-
-def all_clients_draw_the_same(patch):
-    draw = _shares.NoiseShares.draw
-    patch.setattr(
-        _shares.NoiseShares, "draw", lambda self, *args: draw(_shares.NoiseShares(7, "x"), *args)
-    )
-
-
-def rounds_share_their_noise(patch):
-    source = _shares.noise_source
-    patch.setattr(_shares, "noise_source", lambda seed, tag: source(seed, tag.split("|")[1]))
-
-
-def clip_after_the_noise(patch):
-    """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
-    patch.setattr(
-        _rounds,
-        "_clip_whole",
-        lambda name, value, n, bound, share, message: np.trunc(
-            value * (_rounds.CLIENT_STEPS / (bound * share))
-        ).astype(np.int64),
-    )
-
-
-def no_share_without_rows(patch):
-    """A client of no use is left out, and with it the noise that others count on."""
-    exact = _clients.client_update
-
-    def update(kind, message, X, shares=None):
-        if message["noise"].size and (X is None or not len(X)):
-            return exact(kind, message | {"noise": np.empty(0)}, np.empty((0, D)))
-        return exact(kind, message, X, shares)
-
-    patch.setattr(_clients, "client_update", update)
-
-
-def found_by_audits():
-    problems = [*audit_clients("client", 6)[0], *audit_clients("row", 3)[0]]
-    return problems or noise_problems(traces_of_clients(3)) or list(_sums_of_shares())
-
-
-def _sums_of_shares():
-    """What is released is the exact sum and one share of each client, as it is on the trace."""
-    for events in traces_of_clients(1, privacy_unit="row"):
-        drawn = [event.entry for event in events if event.kind == "share"]
-        for event in (event for event in events if event.kind == "gaussian"):
-            uses = [other.entry for other in events if other.kind == "gaussian"].count(event.entry)
-            if drawn.count(event.entry) != M * uses:
-                yield "not every client has added its share"
-            if event.entry == "weights" and int(np.sum(event.value)) % sum(map(len, parties())):
-                yield "the noise is not what the clients have drawn"
-
-
-@pytest.mark.slow
-def test_without_a_fault_the_audits_find_nothing():
-    assert not found_by_audits()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(smaller_shares, marks=pytest.mark.slow),
-        pytest.param(clients_draw_less, marks=pytest.mark.slow),  # as smaller shares
-        pytest.param(all_clients_draw_the_same, marks=pytest.mark.slow),
-        pytest.param(rounds_share_their_noise, marks=pytest.mark.slow),  # as clients that do
-        clip_after_the_noise,
-        no_share_without_rows,
-    ],
-    ids=lambda fault: fault.__name__,
-)
-def test_faults_are_found(fault, monkeypatch):
-    fault(monkeypatch)
-    assert found_by_audits()

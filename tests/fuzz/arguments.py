@@ -7,7 +7,6 @@ import fractions
 import functools
 import inspect
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -25,8 +24,6 @@ from sklearn_dp import PrivacyBudget
 from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
-
-from . import tables
 
 
 class Rude(ClusterMixin, BaseEstimator):
@@ -276,68 +273,4 @@ def options(cls, *, most_good=4, most_junk=2):
     )
 
 
-def junk_or(*values):
-    """Mostly one of some values, and now and then anything."""
-    good = st.sampled_from(values)
-    return st.one_of(good, good, good, junk)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Something in the place of `X`, told in few words."""
-
-    kind: str
-    values: str
-    seed: int
-    n: int
-    d: int
-
-    def make(self):
-        return tables.table(self.kind, self.values, self.seed, (self.n, self.d))
-
-    @property
-    def plain(self):
-        """Whether a fitted estimator has to take it."""
-        return self.kind in tables.GOOD and self.values in tables.VALUES and self.n > 0
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Something in the place of `groups`."""
-
-    kind: str
-    seed: int
-
-    def make(self, n):
-        return tables.groups(self.kind, self.seed, n)
-
-
-def _table(kinds, values):
-    return lambda width: st.builds(Table, kinds, values, seeds, rows, st.just(width))
-
-
 junk_kinds = st.sampled_from(sorted(JUNK))
-junk = junk_kinds.map(JUNK.get).map(fresh)
-seeds = st.integers(0, 2**16)
-rows = st.sampled_from([*2 * tables.ROWS, *tables.FEW_ROWS, *tables.PLANTED_ROWS])
-widths = st.sampled_from([3, 1, 2, 2, 3, 3, 4, 8, 20])
-_good = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.VALUES)))
-_spoiled = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILED)))
-_bad = _table(
-    st.sampled_from(sorted(tables.BAD)), st.sampled_from(sorted([*tables.VALUES, *tables.SPOILED]))
-)
-_no_groups = st.none()
-_groups = st.builds(Groups, st.sampled_from(sorted(tables.GOOD_GROUPS)), seeds)
-_bad_groups = st.builds(Groups, st.sampled_from(sorted(tables.BAD_GROUPS)), seeds)
-any_groups = st.one_of(_no_groups, _no_groups, _groups, _groups, _bad_groups)
-
-
-def any_table(width):
-    """A strategy for tables, of which most are good and have the given number of columns."""
-    good = _good(width)
-    return st.one_of(good, good, good, good, _spoiled(width), _bad(width), widths.flatmap(_good))
-
-
-def good_table(width):
-    """A strategy for tables that a fit has to take."""
-    return _good(width)

@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.inspection import utility_curve
-from sklearn_dp.inspection._curve import seeds, settings, synthetic_rows
+from sklearn_dp.inspection._curve import seeds, settings
 
 X, _ = make_blobs(1000, centers=np.eye(3) * 12, random_state=0)
 SHORT = {"n_units": 50_000, "epsilons": [0.2, 2.0], "n_repeats": 3, "random_state": 0}
@@ -69,18 +69,3 @@ def test_the_scaled_budget_keeps_the_noise_beside_the_sums(estimator):
             assert row["release"] == private["release"]
             assert row["noise / signal"] == pytest.approx(private["noise / signal"], rel=1e-6)
     assert [point.plan.epsilon for point in points] == pytest.approx([0.5, 3.0], rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
-@pytest.mark.parametrize(
-    "n_units, n_features, k", [(10_000, 2, 8), (20_000, 20, 8), (10_000, 10, 10)]
-)
-def test_few_rows_tell_what_many_lose(n_units, n_features, k, epsilon):
-    """The excess cost of the curve is within a factor 2 of that of real fits (medians of 15)."""
-    rows = synthetic_rows((n_features, k), n_units, exact=True, seed=0)
-    options = {"n_units": n_units, "epsilons": [epsilon], "n_repeats": 15, "random_state": 1}
-    real = utility_curve(DPKMeans(k), rows, **options)
-    scaled = utility_curve(DPKMeans(k), rows[:2000], **options)
-    ratio = (scaled.quartiles[1] - 1) / (real.quartiles[1] - 1)
-    assert 0.5 <= ratio[0] <= 2

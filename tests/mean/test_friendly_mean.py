@@ -35,18 +35,6 @@ def test_columns_that_are_not_told_are_named_or_found_together(n):
         assert n < 1000 or np.isfinite(fitted.mean_std_error_).all()
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(30, 0.05), (30, 1.0), (1000, 0.05)])
-def test_a_mean_that_the_noise_hides_is_not_called_ok(n, epsilon):
-    """Errors of many spreads; at 4000 rows, which the words promise to be enough, it is fine."""
-    X = np.random.default_rng(0).normal(size=(4000, 3))
-    options = {"epsilon": epsilon, "bounds": 100.0, "diameter": 10.0, "random_state": 0}
-    model = FriendlyMean(**options).fit(X[:n])
-    assert str(model.messages_).startswith(("mostly noise", "too few rows")), str(model.messages_)
-    assert "; use about" in str(model.messages_) and np.isfinite(model.mean_std_error_).all()
-    more = FriendlyMean(**options).fit(X)
-    assert more.trustworthy_ and np.abs(more.mean_).max() < 1
-
-
 def test_what_needs_rows_together_is_refused_before_the_charge(X):
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
     before, pieces = ledger.remaining, [X[:1000], X[1000:]]

@@ -56,41 +56,6 @@ def test_columns_of_few_values_merge_no_clusters(form, wider, name):
         assert nearest < 0.2, (j, nearest)
 
 
-@pytest.mark.parametrize("offset", [1e9, 1e12, 1e15])
-@pytest.mark.parametrize("form", ["full", "tied", "diag"])
-@pytest.mark.parametrize("bounded", [False, True])
-def test_values_far_from_zero_are_resolved_as_far_as_doubles_do(offset, form, bounded):
-    """Variances were at least a part of the values, and at 1e8 all rows were of one component."""
-    rng = np.random.default_rng(5)
-    truth = rng.integers(2, size=20_000)
-    X = rng.normal(size=(20_000, 2)) + 10 * np.column_stack([truth, 0 * truth]) + [offset, 0]
-    bounds = ([offset - 50, -50], [offset + 50, 50]) if bounded else None
-    model = DPGaussianMixture(2, covariance_type=form, bounds=bounds, random_state=0).fit(X)
-    for each in (model, model.to_sklearn()):
-        assert adjusted_rand_score(truth, each.predict(X)) > 0.97
-    assert model.trustworthy_ and set(model.column_status_) == {"ok"}
-    variances = np.atleast_2d(
-        model.covariances_
-        if form == "diag"
-        else np.diagonal(model.covariances_, axis1=-2, axis2=-1)
-    )
-    assert np.allclose(variances, 1.0, rtol=0.2)
-
-
-@pytest.mark.parametrize("form", ["diag", "spherical"])
-@pytest.mark.parametrize("offset", [0.0, 2023.0, 1e6, 1e9])
-def test_scikit_learn_gives_the_same_densities_far_from_zero(offset, form):
-    """Its formula for these forms lost all of them at 1e9: components were drawn by lot."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + offset
-    model = DPGaussianMixture(2, covariance_type=form, random_state=0).fit(X)
-    found = model.to_sklearn()
-    assert found.covariance_type == (form if offset < 1e6 else "full")
-    assert np.allclose(found.score_samples(X), model.score_samples(X), atol=1e-3)
-    assert np.allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-3)
-    assert np.allclose(found.sample(4000)[0].mean(axis=0), X.mean(axis=0), rtol=0, atol=1)
-
-
 @pytest.mark.parametrize("offset", [0.0, 1e9, 1e12])
 @pytest.mark.parametrize("bounded", [False, True])
 def test_a_component_of_one_value_keeps_it_apart_from_the_other(offset, bounded):
@@ -100,23 +65,6 @@ def test_a_component_of_one_value_keeps_it_apart_from_the_other(offset, bounded)
     bounds = (offset - 50, offset + 50) if bounded else None
     model = DPGaussianMixture(2, covariance_type="diag", bounds=bounds, random_state=0).fit(X)
     assert adjusted_rand_score(truth, model.predict(X)) > 0.97 and model.trustworthy_
-
-
-@pytest.mark.parametrize("bounded", [False, True])
-def test_what_doubles_cannot_resolve_is_told(bounded):
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + 1e17
-    bounds = (1e17 - 1e3, 1e17 + 1e3) if bounded else None
-    model = DPGaussianMixture(2, bounds=bounds, random_state=0).fit(X)
-    assert not model.trustworthy_ and not model.converged_
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0, 2023.0])
-def test_rows_of_one_value_have_no_components(value):
-    model = DPGaussianMixture(2, random_state=0).fit(np.full((20_000, 2), value))
-    assert str(model.messages_).startswith("no components") or "too noisy to use" in str(
-        model.messages_
-    )
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -146,3 +94,17 @@ def test_a_column_of_one_value_is_told_whatever_else_is_wrong():
         model = DPGaussianMixture(3, bounds=(-15.0, 15.0), random_state=seed).fit(X)
         codes = {each.code: each.columns for each in model.messages_}
         assert "few_rows" in codes and codes["single_value"] == ("x2",)
+
+
+@pytest.mark.parametrize("form", ["diag", "spherical"])
+@pytest.mark.parametrize("offset", [0.0, 2023.0, 1e6, 1e9])
+def test_scikit_learn_gives_the_same_densities_far_from_zero(offset, form):
+    """Its formula for these forms lost all of them at 1e9: components were drawn by lot."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + offset
+    model = DPGaussianMixture(2, covariance_type=form, random_state=0).fit(X)
+    found = model.to_sklearn()
+    assert found.covariance_type == (form if offset < 1e6 else "full")
+    assert np.allclose(found.score_samples(X), model.score_samples(X), atol=1e-3)
+    assert np.allclose(found.predict_proba(X), model.predict_proba(X), atol=1e-3)
+    assert np.allclose(found.sample(4000)[0].mean(axis=0), X.mean(axis=0), rtol=0, atol=1)

@@ -1,10 +1,6 @@
 """Options of the ways to isolate components: values, defaults, and whose they are."""
 
-import pickle
-
 import pytest
-from sklearn.base import clone
-from sklearn.cluster import KMeans
 
 from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions, PartitionOptions
 from sklearn_dp.mixture._dp_gaussian_mixture import options_of
@@ -31,14 +27,3 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
     model = DPGaussianMixture(3, method=METHOD[type(options)], options=options)
     with pytest.raises(error, match=word):
         model.privacy_plan(2)
-
-
-def test_they_survive_clone_set_params_and_pickle():
-    inner = KMeans(3, n_init=1)
-    model = DPGaussianMixture(3, method="k_tuples", options=KTupleOptions(20, inner=inner))
-    copy = clone(model)
-    assert copy.options.n_tuples == 20
-    assert copy.options.inner.get_params() == inner.get_params()
-    model.set_params(method="partition", options=PartitionOptions(separation=2.0))
-    assert pickle.loads(pickle.dumps(model)).options == PartitionOptions(separation=2.0)
-    assert clone(model).get_params()["options"] == PartitionOptions(separation=2.0)

@@ -1,6 +1,5 @@
 """Runs of a search: fitted once, each with noise of its own, all of them paid for."""
 
-import contextlib
 import pickle
 import warnings
 from types import SimpleNamespace
@@ -10,16 +9,13 @@ import pytest
 from kernel_tools import open_session
 from search_tools import GRID, corners, pipeline, search, spending
 
-from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._selection import Geometric, Thin
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
 from sklearn_dp.model_selection import (
     BestOf,
     DPGridSearch,
     _runs,
-    _scorers,
 )
 
 pytestmark = [
@@ -123,113 +119,6 @@ def test_as_many_tasks_whatever_the_number_of_runs(monkeypatch, drawn):
     monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
     search(selection="best", final="winner", n_jobs=4).fit(corners(90))
     assert tasks == [4]
-
-
-def number_kept(monkeypatch):
-    """An attribute that tells how many runs there were."""
-    original = _runs.Runner._best
-
-    def best(self):
-        outcome = original(self)
-        outcome.fitted.final.n_runs_ = len(Thin.draw(None, None))
-        return outcome
-
-    monkeypatch.setattr(_runs.Runner, "_best", best)
-
-
-def runs_that_warn(monkeypatch):
-    """Each run says what its fit has said."""
-
-    def attempt(self, number, session):
-        found = self._scored(number, session)
-        warnings.warn("made a run", UserWarning, stacklevel=1)
-        return found
-
-    monkeypatch.setattr(_runs.Runner, "_attempt", attempt)
-    monkeypatch.setattr(_runs, "suppress_output", contextlib.nullcontext)
-
-
-def runs_in_the_report(monkeypatch):
-    """Each run is paid for by itself, so the report counts them."""
-
-    def inner(self, entry, plan, tag):
-        self._session._log.append({"release": "run", "mechanism": "fit", "rho": 0.0})
-        return self._session.inside(plan, tag)
-
-    monkeypatch.setattr(_runs.Runner, "_inner", inner)
-
-
-@pytest.mark.parametrize("broken", [number_kept, runs_that_warn, runs_in_the_report])
-def test_a_number_of_runs_that_shows_is_caught(monkeypatch, broken):
-    broken(monkeypatch)
-    assert shown(monkeypatch, [1, 0]) != shown(monkeypatch, [1, 0, 2])
-
-
-def test_fits_of_one_search_have_noise_of_their_own():
-    """The same candidate twice: other centers, with a seed too."""
-    grid = [{"n_clusters": [3]}, {"n_clusters": [3]}]
-    found = DPGridSearch(DPKMeans(bounds=2.0), grid, epsilon=2.0, random_state=0).fit(corners(300))
-    first, second = (each.cluster_centers_ for each in found.estimators_)
-    assert np.abs(first - second).max() > 1e-6
-
-
-SMALL = {"n_clusters": [2, 3]}
-
-
-def rows_that_hang_on_others(monkeypatch):
-    """A row's score depends on the mean of all rows."""
-    original = _scorers._silhouette
-
-    def moved(limits):
-        scorer = original(limits)
-        return _scorers.Scorer(
-            scorer.name,
-            scorer.low,
-            scorer.high,
-            lambda fitted, X, y: scorer.values(fitted, X - X.mean(axis=0), y),
-        )
-
-    monkeypatch.setitem(_scorers._BUILT_IN, "silhouette", moved)
-
-
-def exact_score(monkeypatch):
-    """The score is compared without its noise."""
-    original = _runs.Runner._scored
-
-    def scored(self, number, session):
-        _, fitted = original(self, number, session)
-        values = self._plan.scorer.values(fitted, self._X, self._y)
-        return float(values.sum()), fitted
-
-    monkeypatch.setattr(_runs.Runner, "_scored", scored)
-
-
-def losers_kept(monkeypatch):
-    """Scores of runs that lost are stored."""
-    original = _runs.Runner._best
-
-    def best(self):
-        outcome = original(self)
-        outcome.scores[:] = len(self._X)
-        return outcome
-
-    monkeypatch.setattr(_runs.Runner, "_best", best)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("broken", "selection"),
-    [
-        (rows_that_hang_on_others, "all"),
-        pytest.param(exact_score, "all", marks=pytest.mark.slow),
-        pytest.param(exact_score, "best", marks=pytest.mark.slow),
-        pytest.param(losers_kept, "best", marks=pytest.mark.slow),
-    ],
-)
-def test_broken_searches_are_caught(monkeypatch, broken, selection):
-    broken(monkeypatch)
-    estimator = DPGridSearch(DPKMeans(bounds=2.0), SMALL, epsilon=20.0, selection=selection)
-    assert replay_audit(estimator, corners(60)).violations
 
 
 @pytest.mark.parametrize("forgotten", [None, "first steps", "last fit", "candidates"])

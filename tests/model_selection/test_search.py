@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from search_tools import corners, pipeline, search
+from search_tools import corners, search
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 from sklearn_dp.model_selection import BestOf, DPGridSearch
 
@@ -42,41 +41,10 @@ def test_searches_with_a_seed_repeat_on_any_number_of_threads():
 # ---------------------------------------------------------------------------------- audits
 
 
-SMALL = {"n_clusters": [2, 3]}
-
-
-@pytest.mark.parametrize(
-    ("selection", "groups"),
-    [
-        ("best", False),
-        pytest.param("all", True, marks=pytest.mark.slow),
-        pytest.param("all", False, marks=pytest.mark.slow),
-        pytest.param("best", True, marks=pytest.mark.slow),
-    ],
-)
-def test_replay(selection, groups):
-    """Releases, costs and everything shown, over neighbors: 0 violations."""
-    X = corners(60)
-    given = np.arange(60) // 3 if groups else None
-    estimator = DPGridSearch(DPKMeans(bounds=2.0), SMALL, epsilon=20.0, selection=selection)
-    result = replay_audit(estimator, X, groups=given, strangers=not groups)
-    assert result.violations == []
-    assert result.n_pairs >= 10
-
-
 def federated(unit):
     """A search over a model whose groups are clients, and units or not."""
     model = FederatedDPKMeans(2, bounds=2.0, privacy_unit=unit, method="sphere_packing")
     return DPGridSearch(model, {"n_lloyd": [1, 2]}, epsilon=20.0, scoring="cost")
-
-
-@pytest.mark.parametrize(
-    ("unit", "groups"), [("auto", True), pytest.param("row", False, marks=pytest.mark.slow)]
-)
-def test_replay_where_groups_are_clients(unit, groups):
-    X = corners(30)
-    given = np.r_[np.arange(15), np.repeat([15, 16, 17], 5)] if groups else None
-    assert replay_audit(federated(unit), X, groups=given).violations == []
 
 
 @pytest.mark.parametrize(("unit", "groups"), [("row", np.arange(30) // 5), ("client", None)])
@@ -89,13 +57,6 @@ def test_a_model_that_protects_another_unit_is_refused_before_the_charge(unit, g
     assert ledger.entries == ()
     with pytest.raises(ValueError, match=f"privacy_unit='{unit}'"):
         model.privacy_plan(2, unit="row" if groups is None else "group")
-
-
-@pytest.mark.slow
-def test_replay_of_a_pipeline():
-    grid = {"dppca__n_components": [1, 2]}
-    estimator = DPGridSearch(pipeline(), grid, epsilon=20.0, scoring="cost")
-    assert replay_audit(estimator, corners(40, d=3)).violations == []
 
 
 # -------------------------------------------------------------------------------- manners

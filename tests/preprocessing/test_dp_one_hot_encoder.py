@@ -1,7 +1,6 @@
 """Private lists of categories."""
 
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from scipy.stats import binom
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_dp import DPOneHotEncoder, PrivacyBudget, PrivacyLedger
-from sklearn_dp.exceptions import UtilityWarning
 
 pandas = pytest.importorskip("pandas")
 
@@ -52,65 +50,6 @@ def test_rows_are_encoded_as_scikit_learn_encodes_them():
     assert ignoring.transform(table)[0, :3].tolist() == [0, 0, 0]
     assert ignoring.inverse_transform(ignoring.transform(table[:1])).tolist()[0][0] is None
     assert ignoring.transform(table).shape[1] == 7 == model.transform(table).shape[1] - 2
-
-
-VALUES = [1, 1.0, "1", "01", True, "True", -0.0, 0, None, np.nan, pandas.NaT, np.datetime64("NaT")]
-SAME = [0, 0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 6]
-
-
-def test_a_row_is_read_by_itself():
-    """Whatever else is in the column: a text that makes texts of numbers, a date, a huge number."""
-    odd = [
-        None,
-        "x",
-        10**400,
-        -(10**5000),
-        Decimal("sNaN"),
-        (),
-        "\ud800",
-        "a\0",
-        "a",
-        1j,
-        "y" * 999,
-    ]
-    dates = pandas.to_datetime(["2020-01-01", None, "2021-01-01"])
-    model = DPOneHotEncoder(epsilon=1000.0, random_state=0)
-
-    def found(values):
-        column = np.empty((len(values), 1), dtype=object)
-        column[:, 0] = values
-        return model.fit(column).transform(column)
-
-    many = found([value for value in VALUES for _ in range(9)])
-    assert model.categories_[0].tolist() == [0, 1, True, "01", "1", "True", None]
-    assert np.unique(many[::9].argmax(axis=1)).size == 7
-    for first, second, other in zip(VALUES, VALUES[1:], np.diff(SAME), strict=False):
-        rows = model.transform(np.array([[first], [second]], dtype=object))
-        assert (rows[0] == rows[1]).all() == (other == 0)
-    plain = pandas.DataFrame({"a": [1, 2, 2, 1] * 9, "b": [True, False] * 18}, dtype=object)
-    assert model.fit(plain.infer_objects()).schema_ == {"a": [1, 2], "b": [False, True]}
-    for value in odd:
-        columns = {name: [*plain[name], value] for name in plain}
-        wider = pandas.DataFrame(columns, dtype=object)
-        alone = model.fit(plain)
-        expected = [each.tolist() for each in alone.categories_]
-        rows = alone.transform(plain)
-        assert [each.tolist() for each in model.fit(wider).categories_] == expected
-        np.testing.assert_array_equal(model.transform(wider)[:-1], rows)
-    frame = pandas.DataFrame({"day": [*dates] * 9}, dtype=object)
-    with pytest.warns(UtilityWarning, match="neither numbers nor texts .* turn them into text"):
-        assert model.fit(frame).categories_[0].tolist() == [None]
-    lists = [["full", 1]] * 9 + [["part", 2]] * 9
-    for row in ([[1, 2], {}], [[[1], [2, 3]], 1j], np.array([1j, 2]), (2.5, None)):
-        assert model.fit([*lists, row]).schema_ == {0: ["full", "part"], 1: [1, 2]}
-    rows = model.transform(lists)
-    for row in (["odd"], "text", 3, np.zeros(())):
-        for place in (0, len(lists)):  # the first row does not decide about others
-            wider = [*lists[:place], row, *lists[place:]]
-            np.testing.assert_array_equal(np.delete(model.transform(wider), place, axis=0), rows)
-            with pytest.raises(ValueError, match="X must"):
-                model.fit(wider)
-            model.fit(lists)
 
 
 def test_of_a_group_one_row_counts_whatever_its_size():

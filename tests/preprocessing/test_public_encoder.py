@@ -36,24 +36,6 @@ def test_all_rows_are_within_the_bounds_that_are_stated():
     assert norms.max() == pytest.approx(encoder.output_bounds)
 
 
-def test_frames_and_arrays_give_the_same_rows():
-    polars = pytest.importorskip("polars")
-    table = people()
-    encoder = PublicEncoder(SCHEMA).fit(table)
-    rows = encoder.transform(table)
-    columns = list(SCHEMA)
-    for other in (
-        polars.DataFrame({name: table[name].tolist() for name in table}),
-        table[columns].to_numpy(),
-        table[columns].to_numpy().tolist(),
-        table[columns].astype({"work": "category"}),
-    ):
-        assert encoder.transform(other).tobytes() == rows.tobytes()
-    numbers = PublicEncoder([(0, 1), [3, 4]]).fit_transform(np.array([[0.5, 3], [2.0, 4]]))
-    np.testing.assert_allclose(numbers[:, :2], [[0.0, 0.0], [0.0, 0.5]])
-    assert np.linalg.norm(numbers[0, 2:] - numbers[1, 2:]) == pytest.approx(1.0)
-
-
 def unknown(encoder, rows):
     """The shares of values that are not known, which are the same in all of these rows."""
     table = encoder.inverse_transform(rows).round(9)
@@ -132,30 +114,6 @@ def test_bad_tables_are_refused_without_a_word_about_values(X, error, words):
     with pytest.raises(error, match=words) as told:
         PublicEncoder(SCHEMA).fit(X)
     assert told.value.__context__ is None and told.value.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    ("values", "kinds"),
-    [
-        ([1, 2, 1], [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]]),
-        ([True, False, True], [[True, False]]),
-        ([2**53 + 1, 2, 2], [[2**53 + 1, 2]]),
-    ],
-)
-def test_the_type_of_a_column_decides_about_no_row(values, kinds):
-    """A text, or a missing value, in one row gives the whole column another type."""
-    for kind in kinds:
-        encoder = PublicEncoder({"c": kind})
-        known = encoder.fit_transform(pd.DataFrame({"c": values}))
-        assert known.any(axis=1).all()
-        for typed in (
-            pd.Series([*map(str, values), "x"]),
-            pd.Series([*values, None]),
-            pd.Series([*values, "x"], dtype=object),
-        ):
-            found = encoder.transform(pd.DataFrame({"c": typed}))
-            assert np.array_equal(found[:3], known)
-            assert unknown(encoder, found[3:]) == {"c_unlisted": 1}
 
 
 def patients(n=20_000, seed=0, **changed):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import DPPCA, DPBySegment, DPGaussianMixture, DPKMeans, FriendlyCovariance
+from sklearn_dp import DPBySegment, DPKMeans, FriendlyCovariance
 from sklearn_dp._aggregate.kmeans import engine
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.segments._shrinkage import moved_covariances, shrunk
@@ -103,22 +103,6 @@ def test_covariances_of_small_regions():
             np.testing.assert_allclose(fitted.covariance_ @ fitted.precision_, np.eye(4), atol=1e-8)
             np.testing.assert_allclose(fitted.precision_, fitted.get_precision())
     assert errors[0] < 0.8 and errors[1] > 1.3 * errors[0]
-
-
-def test_replays_with_a_pooled_model():
-    for estimator in (FriendlyCovariance(bounds=3.0), DPGaussianMixture(2, bounds=3.0)):
-        model = DPBySegment(estimator, values=range(3), by=2, epsilon=50.0)
-        result = replay_audit(model, regions(5, 3))
-        assert result.violations == [] and max(result.ratios.values()) > 0.5
-
-
-def test_methods_have_what_they_need():
-    """What a fit keeps for itself was dropped with what belongs to these methods."""
-    X = regions(300, 4)
-    for estimator in (FriendlyCovariance(bounds=3.0, store_precision=False), DPPCA(1, bounds=3.0)):
-        model = DPBySegment(estimator, values=range(4), by=2, random_state=0).fit(X)
-        fitted = model.estimators_[0]
-        assert np.isfinite(fitted.get_precision()).all()
 
 
 def different_regions(number=6, n=3000):

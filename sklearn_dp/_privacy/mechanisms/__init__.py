@@ -4,9 +4,10 @@ A function here checks the premises of its proof and gives a :class:`Release`: e
 release but its noise, which a session adds once it has been paid. Whether a premise holds never
 depends on the data of a program that is right.
 
-A new law also needs a member of `Mechanism` in `_costs/plan.py` (unless one describes it), a method
-in `_privacy/_session.py`, its kind in `audit/_laws.py` and its distance in
-`tests/second_replay.py`, both from the theorem and not from the code here. First ask whether the
-noise is post-processing of one that is there. Tests: each premise broken, the bound of the proof by
-exact sums over two neighbors, the law of the output, and sensitivities above 2^53.
+A new law also needs a member of `Mechanism` in `_costs/plan.py` (unless one describes it), a
+method of a few lines in `_privacy/_session.py`, and its kind in `audit/_laws.py`: its distance and
+its cost from the theorem and not from the code here. A new sampler belongs into
+`_privacy/_noise.py`; first ask whether the noise is post-processing of one that is there. Tests:
+each premise broken, the bound of the proof by exact sums over two neighbors, the law of the output,
+and sensitivities above 2^53.
 """

@@ -9,7 +9,7 @@
 
 The loss grows with log* of the number of indices, but with large constants. The published radius
 search is built on it, and it has not been seen to win (``doc/benchmarks/one_cluster.md``,
-``tests/_aggregate/one_cluster/test_laws.py::test_rec_concave_on_a_million_candidates``).
+``tests/_published/one_cluster/test_rec_concave.py::test_rec_concave_on_a_million_candidates``).
 
 References
 ----------

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPCoreset, DPOneClusterKMeans
-from sklearn_dp._aggregate.columns.outside import RowsBeyond, told_of_beyond
-from sklearn_dp._status import Status
+from sklearn_dp._aggregate.columns.outside import RowsBeyond
 from sklearn_dp.mixture import DPGaussianMixture
 
 ESTIMATORS = {
@@ -22,33 +21,6 @@ def clusters(dtype=np.float64, n=20_000):
     means = np.array([[0, 0, 0], [8, 0, 4], [0, 8, -4.0]])
     X = rng.normal(size=(n, 3)) + means[rng.choice(3, n, p=[0.5, 0.3, 0.2])]
     return np.clip(X, [-6, -6, -12], [12, 12, 12]).astype(dtype)
-
-
-@pytest.mark.quick(but=("0.0-balls", "0.12-balls", "0.5-balls"))
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("part", [0.0, 0.12, 0.26, 0.5])
-def test_rows_beyond_bounds_are_told(name, part):
-    """A quarter is not ok for anyone, and an eighth is not for means of components."""
-    X = clusters()
-    high = np.array([12.0, 12.0, np.quantile(X[:, 2], 1 - part)])
-    bounds = ([-6, -6, -12], high)
-    model = ESTIMATORS[name](bounds=bounds, random_state=0).fit(X)
-    told = f"beyond the bounds and are clipped to them: x2 (at least {100 * part:.0f}%)"
-    assert (told in str(model.messages_)) == (part > 0)
-    moments = isinstance(model, DPGaussianMixture)
-    wrong = part > 0.25 or (moments and part > 0)
-    assert model.trustworthy_ == (not wrong)
-    if name != "coreset":
-        assert model.column_status_.tolist() == ["ok", "ok", "bound" if part else "ok"]
-
-
-@pytest.mark.quick(but=("balls",))
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_rows_beyond_a_ball_are_told(name):
-    X = clusters()
-    radius = float(np.quantile(np.linalg.norm(X, axis=1), 0.6))
-    model = ESTIMATORS[name](bounds=radius, random_state=0).fit(X)
-    assert "beyond the bounds and are clipped to them: 40%" in str(model.messages_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -73,17 +45,6 @@ def test_noise_alone_is_not_told():
     assert not RowsBeyond(np.array([90.0, 0.0]), 100.0, 900.0).shares.any()
 
 
-@pytest.mark.parametrize(
-    ("share", "most", "severity"),
-    [(0.3, 0.5, "caution"), (0.3, 0.25, "part"), (0.3, 0.0, "part"), (0.6, 0.25, "all")],
-)
-def test_how_serious_rows_beyond_bounds_are(share, most, severity):
-    (found,) = told_of_beyond(Status(), np.array([share]), ["age", "pay"], most=most)
-    assert (found.severity, found.columns) == (severity, ())
-    (found,) = told_of_beyond(Status(), np.array([0.0, share]), ["age", "pay"], most=most)
-    assert (found.severity, found.columns) == (severity, ("pay",))
-
-
 @pytest.mark.quick("full-*", "coreset-20")
 @pytest.mark.parametrize("d", [2, 20])
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -93,11 +54,3 @@ def test_all_rows_beyond_many_columns_are_not_taken_for_a_few(name, d):
     model = ESTIMATORS[name](bounds=(0.0, 1.0), epsilon=3.0, random_state=0).fit(X)
     (found,) = (each for each in model.messages_ if each.code == "rows_beyond_bounds")
     assert (found.severity, model.status_) == ("all", "unusable")
-
-
-def test_rows_beyond_bounds_on_an_earlier_day_are_still_told():
-    X = clusters()
-    high = [12.0, 12.0, np.quantile(X[:, 2], 0.7)]
-    model = DPGaussianMixture(3, bounds=([-6, -6, -12], high), random_state=0)
-    model.partial_fit(X[:10_000]).partial_fit(np.minimum(X[10_000:], high))
-    assert "the bounds and are clipped to them: x2 (at least 15%)" in str(model.messages_)

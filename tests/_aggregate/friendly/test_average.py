@@ -13,14 +13,12 @@ from sklearn_dp._costs import accounting
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._noise import gaussian_tail
-from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import averages
 from sklearn_dp._queries.averages import average_lattice
 from sklearn_dp._queries.point_pairs import PointPairs
 from sklearn_dp._queries.table_rows import TableRows
-from sklearn_dp.audit._replay import Replay
 
 DELTA = 1e-8
 
@@ -144,28 +142,7 @@ def test_size_is_a_lower_bound_but_for_delta():
             assert gaussian_tail(sd, math.floor(shift - 1) - 1) > delta
 
 
-def test_noise_has_the_stated_size():
-    """800 identical points far away: sd of the output as stated: friendly_core:13."""
-    X = np.full((800, 500), 1e6 / 3)
-    found = average(X, 1.0, delta=5e-9)
-    assert found.sd == pytest.approx(2 / (found.size * math.sqrt(1.8)), rel=1e-4)
-    error = found.mean - 1e6 / 3
-    # 500 normals: the standard deviation is within 3.5% of sd, five standard errors are 16%.
-    assert np.std(error) == pytest.approx(found.sd, rel=0.16)
-    assert abs(error.mean()) < 5 * found.sd / math.sqrt(500)
-
-
 # -- the radius -------------------------------------------------------------------------------
-
-
-def test_two_is_the_limit():
-    """The property test has few points; of many, the claim is nearly reached."""
-    n = 1000
-    X = np.zeros((n, 1))
-    X[-1] = 5
-    far = far_pairs(X, np.array([1.0]))
-    assert far.claim.of_one * far.claim.unit == pytest.approx(2)
-    assert exact_of(far)[0] * far.claim.unit == pytest.approx(2 * (n - 1) / n, abs=1e-5)
 
 
 def far_pairs(X, radii):
@@ -199,28 +176,6 @@ def test_grid_and_number_of_steps(low, high, size, calls):
         for X in (np.zeros((9, 1)), np.arange(9.0)[:, None] * 1e15)
     )
     assert calls - 1 <= worst <= max(1, (size - 1).bit_length())
-
-
-def test_replay_of_the_radius_search():
-    rng = np.random.default_rng(0)
-    largest = 0.0
-    for seed in range(25):
-        n = int(rng.integers(1, 50))
-        X = rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-3, 3)
-        for other in (X[:-1], np.append(X, [[1e5, 0.0]], axis=0)):
-            with trace(Trace()) as recorder:
-                radius_of_replay(X, seed)
-            with trace(Replay(recorder.events, np.arange(len(other)))) as replay:
-                radius_of_replay(other, seed)
-            assert not replay.finish()
-            largest = max(largest, replay.ratios["radius"])
-    assert 0.9 < largest <= 1
-
-
-def radius_of_replay(X, seed):
-    session = session_of([PlanEntry("radius", "gaussian", 1.0, uses=None)], seed)
-    radii = _radius.radius_grid(1e-3, 1e3)
-    return _radius.find_radius(session, "radius", far_pairs(X, radii), radii, rho=1.0, slack=3.0)
 
 
 # -- budgets and accuracy -----------------------------------------------------------------------

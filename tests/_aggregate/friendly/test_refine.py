@@ -4,38 +4,20 @@ import math
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import Spending, refine, released_mean, rows_about
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.ball_moments import BallMoments
 from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.table_rows import TableRows
-from sklearn_dp._rows.rows import Rows
-from sklearn_dp._rows.table import ROWS
 
 
 def points_of(X):
     return Points(TableRows.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
-
-
-def test_weighted_rows_add_their_part_by_hand():
-    """Integers of a grid of one step: clipped, times the weight, toward zero."""
-    units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
-    X = np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]])
-    (part,) = parts_in_memory(TableRows.in_memory(X, units))
-    rows = Rows.of_source(part.source, Domain(np.zeros(2), 2.0**24), 4)
-    assert rows.unit == 1.0 and there.all()
-    total, inside, _ = BallMoments(60.0, 10.0, 0.1).on(part.having(**{ROWS: rows}))[1]
-    # (4, 0), (0, -3/4 toward zero), (30, 40) clipped to 10; the last one is out of the ball.
-    assert total.tolist() == [4 + 5, 0 + 7]  # the factor 1/5 is rounded down
-    assert inside == int(1.75 * 2**20)
 
 
 def test_the_clipping_radius_is_one_that_few_points_exceed():

@@ -17,12 +17,3 @@ def test_a_cell_holds_its_points_and_its_children():
         assert np.isclose(widths[0].prod(), (2 * grid.half_widths).prod() / 2**depth)
     widths = grid.boxes(codes, 23)[1][0]
     assert widths.max() / widths.min() < 4  # the widest side is halved
-
-
-def test_the_code_of_a_row_ignores_the_other_rows():
-    rng = np.random.default_rng(2)
-    grid = CellGrid(np.array([5.0, 2.0, 3.0, 1.0]) * 2**21, 19)
-    points = np.trunc(rng.normal(size=(1000, 4)) * 2**21)
-    order = rng.permutation(1000)
-    assert np.array_equal(grid.codes(points[order]), grid.codes(points)[order])
-    assert [grid.codes(point[None])[0] for point in points[:20]] == list(grid.codes(points)[:20])

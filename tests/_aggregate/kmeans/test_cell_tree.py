@@ -34,16 +34,6 @@ def with_codes(part, codes):
     return part.having(codes=codes), ()
 
 
-def test_noise_alone_rarely_makes_a_leaf():
-    """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
-    grid = CellGrid(np.full(2, LIMIT), 16)
-    found = []
-    for i in range(5):
-        context = context_of(session(0.01 + i), Size(10.0, 0.2))
-        found.append(len(grow(context, grid, [8, 12, 16], 0.003).counts))
-    assert max(found) <= 8
-
-
 def test_a_leaf_is_measured_again_and_averaged():
     """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
     tree = Tree(TUNING.evidence)

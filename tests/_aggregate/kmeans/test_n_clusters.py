@@ -12,8 +12,6 @@ from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
     surplus_choice,
 )
-from sklearn_dp._costs.plan import PlanError
-from sklearn_dp.audit import replay_audit
 
 
 def mixture(n, d, k=3, seed=0):
@@ -36,35 +34,11 @@ def test_the_plan_follows_from_public_numbers(d, criterion):
     assert sum(entry.rho for entry in one) <= 1.0
 
 
-@pytest.mark.quick("2-auto-False", "10-silhouette-True")
-@pytest.mark.parametrize(
-    "d, criterion, groups",
-    [(2, "auto", False), (2, "bic", True), (10, "auto", False), (10, "silhouette", True)],
-)
-def test_neighbors_get_the_same_choice(d, criterion, groups):
-    """Replay: the same calls, shapes, sigmas and numbers of clusters, within the plan."""
-    X = mixture(120, d) / 4
-    estimator = DPKMeans((1, 6), criterion=criterion, epsilon=100.0, bounds=8.0)
-    names = {"groups": np.arange(120) // 3} if groups else {}
-    result = replay_audit(estimator, X, strangers=not groups, **names)
-    assert result.violations == []
-
-
-def test_the_choice_is_made_and_the_audit_sees_it():
-    """Without this the audit above might be one of a fit that always ends with one cluster."""
+def test_the_number_of_clusters_is_found():
     for d in (2, 10):
         model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
         assert model.n_clusters_ == len(model.cluster_centers_) == 3
         assert set(model.n_clusters_criterion_) <= set(range(1, 7))
-
-
-def test_a_sketch_that_is_not_charged_is_refused(monkeypatch):
-    """Its releases have entries of their own; without them the session refuses."""
-    monkeypatch.setattr(
-        "sklearn_dp._aggregate.kmeans.engine.choice_entries", lambda *others, **options: ()
-    )
-    with pytest.raises(PlanError):
-        DPKMeans("auto", bounds=8.0, random_state=0).fit(mixture(200, 10))
 
 
 def test_a_sketch_spends_no_more_than_its_share():

@@ -5,8 +5,6 @@ import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import engine
-from sklearn_dp._aggregate.kmeans.engine import engine_entries
-from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
 D, K = 128, 12
@@ -51,18 +49,3 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
     assert result.violations == [] and len(taken) == 1 + len(pairs)
     for entry in ("second moment", "lloyd sums", "lloyd counts", "cells"):
         assert (0.2 if grouped else 0.5) < result.ratios[entry] <= 1, entry
-
-
-@pytest.mark.parametrize("bounds_known", [False, True])
-def test_the_plan_pays_for_both_moments(bounds_known):
-    entries = engine_entries(1.0, D, bounds_known=bounds_known, quality=True, n_clusters=K)
-    assert sum(entry.rho for entry in entries) <= 1.0
-    (moment,) = (entry for entry in entries if entry.name == "second moment")
-    assert moment.uses is None
-    assert moment.cap >= (1 + TUNING.second_moment) * moment.rho
-    (few,) = (
-        entry
-        for entry in engine_entries(1.0, D - 1, bounds_known=bounds_known)
-        if entry.name == "second moment"
-    )
-    assert few.uses == 1 and few.rho == moment.rho

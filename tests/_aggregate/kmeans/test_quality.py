@@ -57,34 +57,6 @@ def measured(
     )
 
 
-def squares(X, centers):
-    return np.square(X[:, None] - centers).sum(axis=2).min(axis=1)
-
-
-def test_both_sums_are_those_of_the_rows():
-    found = measured(X)
-    assert found.inertia == pytest.approx(squares(X, CENTERS).sum(), rel=1e-4)
-    assert found.total == pytest.approx(np.square(X).sum(), rel=1e-4)
-    assert found.explained == pytest.approx(1 - found.inertia / found.total)
-
-
-def test_a_group_counts_once():
-    groups = np.repeat(np.arange(1000), 2)
-    assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
-
-
-@pytest.mark.parametrize("bounds", [5.0, (-3.0, 5.0), ([-9.0, -9.0], [9.0, 5.0])])
-def test_rows_beyond_the_bounds_are_counted(bounds):
-    """Some 40 of 2,040 rows, in 20 groups beside 100 others; rows at a bound are not beyond it."""
-    rows = np.vstack([X, np.tile([0.0, 6.0], (40, 1)), np.tile([0.0, 5.0 * (1 + 1e-7)], (9, 1))])
-    assert measured(rows, bounds=bounds).outside == pytest.approx(40, abs=0.1)
-    groups = np.append(
-        np.arange(2000) // 20, np.append(100 + np.arange(40) // 2, 120 + np.arange(9))
-    )
-    assert measured(rows, bounds=bounds, groups=groups).outside == pytest.approx(20, abs=0.1)
-    assert measured(rows).outside == 0.0
-
-
 def test_far_rows_are_counted_and_are_in_no_sum():
     """30 rows at a distance of 3 from the first center, 20 at 3 from the second: limits 2 and 4."""
     far = np.vstack([np.tile([-0.5, 3.0], (30, 1)), np.tile([0.5, -3.0], (20, 1))])

@@ -50,14 +50,3 @@ def test_components_of_many_small_days(form):
     assert np.all(error < 5 * model.covariances_std_error_) and error.max() < 0.6 * 0.05**2
     assert abs(model.size_ - 3750) < 300
     assert np.allclose(model.weights_, 0.25, atol=0.05)
-
-
-def test_what_has_no_days_says_so():
-    for options, words in (
-        ({"bounds": None}, "without public bounds"),
-        ({"method": "partition"}, "with method='partition'"),
-        ({"method": "k_tuples"}, "with method='k_tuples'"),
-    ):
-        with pytest.raises(AttributeError) as told:
-            mixture(**options).partial_fit  # noqa: B018
-        assert f"has no partial_fit {words}" in str(told.value)

@@ -1,17 +1,12 @@
 """What is known of each column by itself."""
 
-import math
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
 from sklearn_dp._bounds import domain_of
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.distances import _hashes
 from sklearn_dp._queries.table_rows import TableRows
 
 
@@ -19,20 +14,6 @@ def released(X, box=None, rho=0.01, seed=0):
     session = open_session(*margin_entries(rho), rho=rho, delta=0.1, random_state=seed)
     domain = None if box is None else domain_of(box, X.shape[1])
     return margins(session, TableRows.in_memory(X, Units(len(X))), domain)
-
-
-def test_equal_values_share_a_bin_and_others_fill_all_of_them():
-    zeros = _hashes(np.array([0.0, -0.0, 1.0, 1.0, np.nextafter(1.0, 2.0)]), 64)
-    assert zeros[0] == zeros[1] and zeros[2] == zeros[3] != zeros[4]
-    rng = np.random.default_rng(0)
-    for values in (
-        rng.normal(size=64_000),
-        np.arange(64_000.0),
-        2.0 ** rng.uniform(-99, 99, 64_000),
-    ):
-        counts = np.bincount(_hashes(values, 64), minlength=64)
-        # 63 degrees of freedom: beyond 150 with a probability below 1e-8.
-        assert np.sum(np.square(counts - 1000) / 1000) < 150
 
 
 SHAPES = {
@@ -81,20 +62,3 @@ def test_a_column_of_one_value_is_told_with_that_value():
             assert found.single.tolist() == [True, False] and found.spread[0] == 0
             off = abs(found.to_table(np.zeros(2))[0] - value)
             assert off <= found.resolution[0] and found.resolution[0] < 1e-3 * max(abs(value), 1)
-
-
-def test_too_few_rows_keep_the_units_of_the_box():
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    found = released(X, ([-9.0, -90.0], [9.0, 90.0]), rho=1e-4)
-    assert found.scale.tolist() == [9.0, 90.0] and not found.extra.any()
-
-
-def test_a_component_of_unknown_variances_has_those_of_all_rows():
-    """Of an infinite error, the noise that is taken off leaves no number else."""
-    rng = np.random.default_rng(0)
-    known = released(np.column_stack([rng.random(5000) < 0.2, rng.normal(size=5000)]) * 1.0)
-    assert known.extra[0] > 0
-    end = Ellipsoid.ball(np.zeros(2), 1000.0)
-    found = known.of_rows(replace(end, errors=Errors.unknown(2)), 0.01)
-    np.testing.assert_allclose(found.deviations[0] * 0.01, known.spread[0])
-    assert found.errors.second.tolist() == [1.0, math.inf]

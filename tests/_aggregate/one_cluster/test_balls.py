@@ -4,29 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from grid_tools import exact, points_of
 
 from sklearn_dp._aggregate.one_cluster.balls import choice, radius_squares
-from sklearn_dp._queries.balls import BallCounts, BallSum, CountsAbout, Crossing, counts_within
+from sklearn_dp._queries.balls import counts_within
 
 
 def softmax(scores, epsilon, sensitivity):
     weights = epsilon / (2 * sensitivity) * (scores - scores.max())
     return np.exp(weights) / np.exp(weights).sum()
-
-
-def test_only_active_points_in_the_ball_count():
-    points = np.array([[0.0, 0], [3, 4], [3, 5], [1000, 0], [0, 1]])
-    everybody, few = points_of(points), points_of(points, active=np.arange(5) < 4)
-    counts = few.ask(CountsAbout(np.array([[0.0, 0], [1000, 0]]), 25.0))
-    assert exact(counts).tolist() == [2, 1]
-    squares, crossing = np.array([0.0, 25.0, 1e6]), Crossing(4, 3)
-    scores, counts = exact(few.ask(BallCounts(np.zeros(2), squares, crossing)))
-    assert counts.tolist() == [1, 2, 4] and scores.tolist() == [0, 1, 2]
-    assert exact(few.ask(BallSum(np.zeros(2), 25))).tolist() == [3, 4, 2]
-    assert exact(everybody.ask(BallSum(np.zeros(2), 25))).tolist() == [3, 5, 3]
-    assert exact(everybody.ask(BallSum(np.zeros(2), 25, "nobody's name"))).tolist() == [3, 5, 3]
-    assert exact(everybody.ask(BallSum(np.array([3.0, 0]), 16))).tolist() == [-6, 5, 3]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

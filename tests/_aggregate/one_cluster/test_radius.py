@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from grid_tools import points_of
 from kernel_tools import spending
-from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
@@ -15,7 +14,6 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._costs import accounting
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._composite_mechanism import on_a_sample
-from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._pure_releases import choose
 from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._units import UnitFacts
@@ -66,58 +64,6 @@ def test_the_exponential_mechanism_hits_its_target_with_the_promised_probability
     before = np.where(radii.before < 0, 0, scores[radii.before])
     good = (scores >= t * t - t * loss) & (before < t * t)
     assert chance[good].sum() >= 0.99
-
-
-def test_probabilities_of_neighbors_are_within_bounded_range():
-    points, radii, scores = planted_scores(300, 60)
-    other = radius_scores(neighbor_counts(points[1:], radii), 60)
-    for epsilon in (0.5, 2.0):
-        logs = [np.log(softmax(quality(s, 60, 400, radii), epsilon, 119)) for s in (scores, other)]
-        ratio = logs[0] - logs[1]
-        assert 0 < ratio.max() - ratio.min() <= epsilon + 1e-9
-
-
-def test_exponential_choices_follow_the_law():
-    """Chi-square over 300 choices; false alarms at 1e-6. The law of the draws has 100,000 below."""
-    points, radii, scores = planted_scores(300, 60)
-    rho, t, rows = 0.02, 60, points_of(points)
-    epsilon = _good_radius.exponential_epsilon(rho)
-    slack = min(math.ceil(t * (8 / epsilon * math.log(len(scores) / 0.05))), t * t // 2)
-    chance = softmax(quality(scores, t, slack, radii), epsilon, 2 * t - 1)
-    found = [
-        _good_radius.good_radius(
-            spending(PlanEntry("r", "exponential", rho), seed=seed),
-            "r",
-            rows,
-            t,
-            radii,
-            "exponential",
-        ).square
-        for seed in range(300)
-    ]
-    found = np.searchsorted(radii.squares, found)
-    counts = np.bincount(found, minlength=len(chance))
-    often = chance * 300 >= 5
-    expected = np.append(chance[often], chance[~often].sum()) * 300
-    observed = np.append(counts[often], counts[~often].sum())
-    keep = expected > 0.5
-    statistic = np.sum((observed[keep] - expected[keep]) ** 2 / expected[keep])
-    assert stats.chi2.sf(statistic, keep.sum() - 1) > 1e-6
-
-
-def test_many_exponential_choices_follow_the_law():
-    """one_cluster:16: chi-square over 100 000 draws, all that are accepted, of which a choice is
-    the first; false alarms at 1e-6.
-    """
-    _, radii, scores = planted_scores(300, 60)
-    values = quality(scores, 60, 1500, radii)
-    noise, epsilon, found = NoiseSource(5), 0.5, np.empty(0, dtype=int)
-    while len(found) < 100_000:
-        found = np.append(found, noise._accepted_trials(values.max() - values, epsilon / 2 / 119))
-    chance = softmax(values, epsilon, 119)
-    assert chance.max() < 0.9 and chance.min() * len(found) > 5
-    counts = np.bincount(found, minlength=len(chance))
-    assert stats.chisquare(counts, chance * len(found)).pvalue > 1e-6
 
 
 @pytest.mark.quick("*-log")

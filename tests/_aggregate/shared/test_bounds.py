@@ -15,14 +15,11 @@ from sklearn_dp import (
     FriendlyMean,
 )
 from sklearn_dp._aggregate.shared.bounds import (
-    NO_BOUND,
-    ball_of,
     clipped_in_words,
     known_or_paid,
     upper_bound_outside,
 )
 from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._domain import NORM_EDGES
 from sklearn_dp._privacy._units import Units
@@ -37,13 +34,6 @@ def open_session(rho=1.0):
     return spending(PlanEntry("bound", "gaussian", rho))
 
 
-def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
-    session, domain = open_session(), domain_of(3.0, 2)
-    table = TableRows.in_memory(np.ones((9, 2)), Units(9))
-    assert known_or_paid(session, "bound", table, domain) == (domain, (), None)
-    assert session.spent == 0
-
-
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
     X, session = scale * RNG.normal(size=(5000, 3)), open_session()
@@ -55,14 +45,6 @@ def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
     assert domain.radius < 2 * norms.max()
     assert abs(found.counts.sum() - 5000) < 7 * np.sqrt(len(found.counts)) * found.sd
     assert session.spent == pytest.approx(1.0)
-
-
-def test_where_nothing_is_seen_it_is_the_unit_ball_and_the_status_says_so():
-    table = TableRows.in_memory(np.ones((3, 2)), Units(3))
-    domain, status, _ = known_or_paid(open_session(1e-4), "bound", table, None)
-    assert (domain.radius, status) == (1.0, (NO_BOUND,))
-    assert ball_of(None, 4)[1] == (NO_BOUND,)
-    assert ball_of(7.0, 4)[0].radius == 7.0
 
 
 @pytest.mark.quick("1e+300-*")

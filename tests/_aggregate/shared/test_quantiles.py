@@ -3,19 +3,14 @@
 import numpy as np
 import pytest
 from kernel_tools import open_session
-from sklearn.isotonic import isotonic_regression
 
-from sklearn_dp._aggregate.shared import quantiles as module
 from sklearn_dp._aggregate.shared.quantiles import (
     fit_quantiles,
     quantile_entries,
 )
 from sklearn_dp._bounds import domain_of
-from sklearn_dp._costs.plan import Mechanism, PlanEntry
-from sklearn_dp._privacy._sealed import Sealed
-from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import ranks
-from sklearn_dp._queries.ranks import prefix_claim, prefix_noise, root_of_sums
 from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 
@@ -30,23 +25,6 @@ def test_no_column_of_the_root_is_longer_than_the_first(n, length):
     np.testing.assert_allclose(decode @ root / 2**10, np.tril(np.ones((n, n))), atol=1e-9)
     assert np.sqrt(lengths[0]) / 2**10 < length
     assert np.linalg.norm(decode, axis=1).max() < length
-
-
-def test_sums_are_right_and_have_the_noise_that_they_are_said_to_have():
-    """2,000 sums of 40 histograms, of noise of a scale: 5 sd of each mean, 8% of all squares.
-
-    The noise of 40 histograms is independent: about 2,000 / 6 squares that count, an error of 8%
-    at one sd for sums that move together; 35% off has probability 1e-5 at the seed that is fixed.
-    """
-    counts = np.random.default_rng(0).integers(0, 50, (40, 50))
-    session = open_session(PlanEntry("it", Mechanism.GAUSSIAN, 0.5), rho=0.5)
-    claim = prefix_claim(40, 50, UnitFacts())
-    sealed = Sealed(root_of_sums(counts), claim, UnitFacts(), "ranks")
-    sums = session.release("it", sealed, rho=0.5) @ prefix_noise(50).T
-    sd = claim.l2 * claim.unit * np.linalg.norm(prefix_noise(50), axis=1)
-    off = (sums - counts.cumsum(axis=1)) / sd
-    assert np.abs(off.mean(axis=0)).max() < 5 / np.sqrt(40)
-    assert 0.65 < np.square(off).mean() < 1.35
 
 
 LEVELS = (0.25, 0.5, 0.75)
@@ -66,26 +44,6 @@ def rank_errors(X, values, slack, levels=LEVELS):
     upto = (X[None] <= (values + slack)[:, None]).mean(axis=1)
     q = np.array(levels)[:, None]
     return len(X) * np.maximum(np.maximum(below - q, q - upto), 0.0)
-
-
-# -- released -------------------------------------------------------------------------------------
-
-
-def test_ranks_have_the_noise_that_they_are_said_to_have(monkeypatch):
-    """Total numbers of 160 columns: noise off by 28% would show (false alarms below 1e-6)."""
-    X, original, totals = np.linspace(0, 1, 300)[:, None] * [1.0, -3.0], isotonic_regression, []
-
-    def seen(noisy, **options):
-        totals.append(noisy[-1])
-        return original(noisy, **options)
-
-    monkeypatch.setattr(module, "isotonic_regression", seen)
-    for seed in range(80):
-        result = found(X, 0.5, (-4, 4), seed)
-    totals = np.array(totals).reshape(80, 3, 2)[:, -1]
-    told = result.size_sd * np.sqrt(2)
-    assert totals.std() == pytest.approx(told, rel=0.28)
-    assert totals.mean() == pytest.approx(300, abs=5 * told / np.sqrt(160))
 
 
 # -- answers ---------------------------------------------------------------------------------------

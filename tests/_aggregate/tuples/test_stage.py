@@ -2,20 +2,17 @@
 
 import dataclasses
 import functools
-import math
 
 import numpy as np
 import pytest
-from block_tools import copied_rows, tuples_in_memory
+from block_tools import tuples_in_memory
 from kernel_tools import open_session
-from scipy import stats
 
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
-from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
+from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import separated_balls as _partition
-from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import Replay
 
@@ -162,44 +159,6 @@ def test_the_claims_are_sharp():
 # -- accounting -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0])
-def test_amplification_is_the_mean_over_the_number_of_copies(rate, epsilon):
-    delta, copies = 1e-9, np.arange(200)
-    chance = stats.poisson.pmf(copies, rate)
-    cost, total = amplified(epsilon, delta, rate)
-    with np.errstate(over="ignore"):
-        growth = np.where(chance > 0, np.exp(np.minimum(copies * epsilon, 700)), 0.0)
-    assert cost == pytest.approx(math.log(chance @ growth), rel=1e-6)
-    group = delta * (growth - 1) / math.expm1(epsilon)
-    assert total == pytest.approx(chance @ group, rel=1e-6)
-    # The other way round: weights proportional to p_N exp(-N epsilon).
-    weight = chance / growth.clip(1)
-    assert -math.log(weight.sum()) <= cost and (weight @ group) / weight.sum() <= total
-    inner = before_sampling(cost, total, rate)
-    assert inner[0] <= epsilon and inner[0] == pytest.approx(epsilon, rel=1e-6)
-    assert amplified(*inner, rate)[0] <= cost and amplified(*inner, rate)[1] <= total
-
-
-def test_copies_follow_the_poisson_law_and_belong_to_their_unit():
-    """Chi-square tests on 50 000 units, alarm 1e-6 each; a rate that is off by 5% is found."""
-    rng = np.random.default_rng(0)
-    draws = rng.integers(2**64, size=50_000, dtype=np.uint64)
-    rows = copied_rows(draws, 20, 0.5)
-    copies = np.bincount(np.bincount(np.concatenate(rows), minlength=len(draws)), minlength=5)[:5]
-    expected = len(draws) * stats.poisson.pmf(np.arange(5), 0.5)
-    expected[4] = len(draws) - expected[:4].sum()
-    copies[4] = len(draws) - copies[:4].sum()
-    assert stats.chisquare(copies, expected).pvalue > 1e-6
-    sizes = np.array([len(part) for part in rows])
-    assert stats.chisquare(sizes).pvalue > 1e-6
-    more = copied_rows(np.append(draws, np.uint64(2**64 - 2**40)), 20, 0.5)
-    for old, new in zip(rows, more, strict=True):
-        assert np.array_equal(np.sort(old), np.sort(new[new < len(draws)]))
-    added = sum(np.count_nonzero(new == len(draws)) for new in more)
-    assert added >= 1
-
-
 @pytest.mark.parametrize("rho", [0.02, 0.5, 5.0, 400.0])
 def test_a_stage_costs_what_it_may(rho):
     for aggregator in ("friendly_core", "k_averages", "noisy_centers"):
@@ -214,17 +173,6 @@ def test_a_stage_costs_what_it_may(rho):
 
 
 # -- broken copies ----------------------------------------------------------------------------
-
-
-def noise_found(seeds=range(120)):
-    """What the law tests say about the draws."""
-    stage = stage_of("noisy_centers")
-    rng = np.random.default_rng(9)
-    return noise_problems([run(stage, database(rng, stage.size), seed)[1].events for seed in seeds])
-
-
-def test_draws_follow_their_laws(monkeypatch):
-    assert noise_found() == []
 
 
 def test_coincident_balls_would_be_seen(monkeypatch):

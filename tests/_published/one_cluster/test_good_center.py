@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPOneCluster
+from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -66,3 +67,20 @@ def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
     assert audit.violations == [] and "average" in audit.ratios
     monkeypatch.setattr(members, "squared_distances", lambda rows, center: np.zeros(rows.n_rows))
     assert replay_audit(DPOneCluster(**ZEROS), X, pair).violations != []
+
+
+@pytest.mark.parametrize("d", [1, 2, 50, 10_000])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+def test_axes_cost_no_more_than_their_share(d, delta):
+    """one_cluster:9: d intervals as published stay within a quarter of epsilon, by the advanced
+    composition; so do ours, of a d-th of rho each, and theirs cost more noise."""
+    for epsilon in (0.01, 0.5, 1.0, 4.0):
+        each = epsilon / (10 * math.sqrt(d * math.log(8 / delta)))
+        total = 2 * d * each**2 + each * math.sqrt(2 * d * math.log(8 / delta))
+        assert total <= epsilon / 4
+        entry = {entry.name: entry for entry in _published.paper_entries(1.0, delta)}["axes"]
+        parts = [share / d * _published._SAFE for share in (entry.rho, entry.delta)]
+        assert d * parts[0] <= entry.rho <= 0.25 and d * parts[1] <= entry.delta <= delta / 3
+        # Gaussian noise of the same guarantee is below the published noise, Lap(2 / each).
+        rho = accounting.zcdp_rho(epsilon / 4, delta / 4)
+        assert math.sqrt(d / rho) < math.sqrt(2) * 2 / each

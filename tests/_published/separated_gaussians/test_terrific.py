@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from grid_tools import exact
 from mixture_tools import session_of, two_balls
 
 from sklearn_dp._published.separated_gaussians.terrific import joint_ball, joint_entries
 from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.terrific import BallScores, terrific_scores
+from sklearn_dp._queries.terrific import terrific_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -26,23 +25,6 @@ def test_the_score_is_the_least_of_three():
             more = every.copy()
             more[part] += 1
             assert np.abs(terrific_scores(*more, t) - score).max() == 1
-
-
-def test_scores_of_balls_are_exact():
-    rows = two_balls(n=50)
-    ((_, x),) = rows.chunks()
-    rng = np.random.default_rng(1)
-    centers = np.rint(rng.normal(size=(4, 3)) * 1000)
-    active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
-    near, wide = np.floor(radii**2), np.floor((1.5 * radii) ** 2)
-    asked = BallScores(centers, near, wide, 30, np.arange(3))
-    scores = exact(GridRows.in_memory(rows, active).ask(asked))
-    apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
-    inside, within = (
-        np.array([[(a <= c * r).sum() for r in radii] for a in apart]) for c in (1, 1.5)
-    )
-    wanted = terrific_scores(inside, within - inside, active.sum() - within, 30) + np.arange(3)
-    assert np.array_equal(scores, wanted.ravel())
 
 
 @pytest.mark.parametrize("largest", [False, True])
