@@ -15,10 +15,11 @@ reach, if they are in modules of these kinds:
   should be none.
 
 Reached is what public methods of the estimator name, through whatever else they name, wherever it
-is: a name stands for all that it may be imported from; an attribute for the methods of that name of
-all classes reached (of `self`: of its relatives), and so does a text; a class brings its bases, and
-its methods that Python or a base of another library may call. So the list is too long rather than
-too short. `tests/_queries/test_trusted.py` checks this: what runs in a fit has to be on it.
+is. A name stands for all that it may be imported from; an attribute for the methods of that name of
+all classes reached (of `self` or of a class: of its relatives), and so does a text. A class brings
+its bases, and its methods that Python or a base of another library may call. So the list is too
+long rather than too short. `tests/_queries/test_trusted.py` checks this: what runs in a fit has to
+be on it.
 
 `all` is for an array of numbers; `any` for any table in memory, with weights and groups: what these
 take is in `APART`, and what options take that are estimators of their own in `OPTIONS`. An
@@ -54,7 +55,23 @@ ESTIMATORS = (
     "DPOneHotEncoder", "DPTopics", "DPBySegment", "SampleAndAggregate", "FederatedDPKMeans",
 )  # fmt: skip
 APART = {
-    "sparse": ("SparseRows", "NearRows", "CommonRows", "_canonical"),
+    "sparse": (
+        "SparseRows",
+        "NearRows",
+        "CommonRows",
+        "_canonical",
+        "without_zeros",
+        "moved_entries",
+        "QuantizedRows.near",
+        "About.near",
+        "NormCounts._near",
+        "Grid.quantize_entries",
+        "common_row",
+        "row_of_each_entry",
+        "Products._add_sparse",
+        "Products._add_few",
+        "_of_entries",
+    ),
     "weights": ("Units.weighted", "check_weights", "entries_of", "floats"),
     "groups": ("code_groups", "entries_of"),
     "lists and objects": ("floats", "items_of", "entries_of", "_read_rows", "common_width"),
@@ -219,8 +236,8 @@ class Names:
 
     @cache  # noqa: B019
     def said(self, one):
-        """What a definition names: other definitions; words, for methods of any class; those of
-        `self`; and patterns of words."""
+        """What a definition names: other definitions; words, for methods of any class; classes and
+        words, for methods of their relatives; and patterns of words."""
         said = set(), set(), set(), set()
         nodes = [each for node in one.nodes for each in running(node)]
         local = stored(nodes) | {each.arg for each in nodes if isinstance(each, ast.arg)}
@@ -241,17 +258,22 @@ class Names:
         return said
 
     def _hear(self, one, node, local, said):
-        """An attribute."""
+        """An attribute; those of texts are not ours."""
         root, words = links(node)
         name, found = getattr(root, "id", None), []
+        if isinstance(root, ast.Constant | ast.JoinedStr):
+            return
         if name in ("self", "cls") and one.owner is not None:
-            said[2].add(words.pop(0))
+            found = [one.owner]
         elif name not in local:
             found = self.find(one.module, name)
         while words and found and all(isinstance(each, str) for each in found):
             word = words.pop(0)
             found = [each for home in found for each in self.member(home, word)]
         said[0].update(definitions(found))
+        if words and found and all(each in self.bases for each in found):
+            word = words.pop(0)
+            said[2].update((head, word) for head in found)
         if not found or not all(isinstance(each, tuple) for each in found):
             said[1].update(words)
 
@@ -317,11 +339,12 @@ class Walk:
         self.reach(*said, *self.names.always[one.module])
         self.words |= words
         self.patterns |= patterns
-        relatives = self.names.relatives[one.owner] if own else ()
-        if any(each.word == "__getattr__" for head in relatives for each in head.methods):
-            self.words |= own
-        for each in relatives:
-            self.own[each] |= own
+        for head, word in own:
+            relatives = self.names.relatives[head]
+            for each in relatives:
+                self.own[each].add(word)
+            if any(each.word == "__getattr__" for head in relatives for each in head.methods):
+                self.words.add(word)
 
     def _is_called(self, head, word):
         known = word in self.words or word in self.own[head] or word in self.names.foreign[head]

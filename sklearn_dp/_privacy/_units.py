@@ -283,7 +283,7 @@ class Units:
         units.weights = exact_integers((_WEIGHT_STEPS // sizes)[index])
         return units
 
-    def times(self, rows: Units) -> Self:
+    def with_weights_of(self, rows: Units) -> Self:
         """Return these units with the weights of their rows multiplied in, if `rows` have
         weights."""
         if rows.own_weights:

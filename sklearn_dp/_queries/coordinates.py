@@ -70,7 +70,7 @@ class Columns(Public):
         points = self.origin + self.scale * points
         return points if self.box is None else self.box.clip_points(points)
 
-    def read(self, table: Any, *, always: bool = False) -> Any:
+    def applied_to(self, table: Any, *, always: bool = False) -> Any:
         """The table with its rows in these coordinates; `always`: and clipped to the box, if there
         is nothing else to do."""
         if always or not self.plain:

@@ -85,7 +85,7 @@ def test_three_totals_of_weights_are_released_with_the_sum():
     """A row at the ball, of twice the largest weight, and one of half of it."""
     points = np.array([[300.0, -400.0], [1000.0, 0.0]])
     units, _ = Units.weighted(np.array([0.5, 2.0]), 1.0)
-    rows = GridRows.in_memory(Rows.of(points, 1000.0), units=units)
+    rows = GridRows.of_rows(Rows.of(points, 1000.0), units=units)
     session = open_session(PlanEntry("sum", "gaussian", 1e12), rho=2e12)
     center = center_and_count(session, "sum", rows, 1e12)
     assert center.number == pytest.approx(1.5, abs=1e-3)

@@ -36,7 +36,7 @@ def test_scores_of_balls_are_exact():
     active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
     near, wide = np.floor(radii**2), np.floor((1.5 * radii) ** 2)
     asked = BallScores(centers, near, wide, 30, np.arange(3))
-    scores = exact(GridRows.in_memory(rows, active).ask(asked))
+    scores = exact(GridRows.of_rows(rows, active).ask(asked))
     apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
     inside, within = (
         np.array([[(a <= c * r).sum() for r in radii] for a in apart]) for c in (1, 1.5)
@@ -47,7 +47,7 @@ def test_scores_of_balls_are_exact():
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_a_joint_ball_isolates_a_cluster(largest):
-    rows = GridRows.in_memory(two_balls())
+    rows = GridRows.of_rows(two_balls())
     centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
     radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
     session = session_of(*joint_entries(8.0, ""), rho=9.0)
