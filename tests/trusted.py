@@ -11,8 +11,7 @@ reach, if they are in modules of these kinds:
 * rows, questions: `_rows` and `_queries`;
 * door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_weights`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
-  state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
-  should be none.
+  state a sensitivity, or fit the rows themselves. They should be none.
 
 Reached is what public methods of the estimator name, through whatever else they name, wherever it
 is. A name stands for all that it may be imported from; an attribute for the methods of that name of
@@ -105,7 +104,6 @@ COSTS = {"_costs": "costs"}
 """Budgets, plans and reports: numbers that are public, below all that sees a row."""
 KINDS = ("kernel", "rows", "questions", "door", "others")
 HEADS = (*KINDS, "all", "any", "modules")
-RAW = {"Table", "Rows", "Part"}
 DEFINING = (*FUNCTIONS, ast.ClassDef)
 PASSIVE = (ast.Import, ast.ImportFrom, ast.If, ast.Try)
 
@@ -387,17 +385,7 @@ class Checkout:
     @cached_property
     def kinds(self):
         """The kind of each module; None of those that see no values."""
-        first = {name: self._kind(name) for name in self.modules}
-        found, held, before = dict(first), {}, None
-        while held != before:  # what holds rows is handed on by imports
-            before = dict(held)
-            for name in self.modules:
-                raw = self._imported(name, held)
-                holds = raw or first[name] == "others"
-                held[name] = self._holders(name, raw) if holds else set()
-                if raw and found[name] is None:
-                    found[name] = "others"
-        return found
+        return {name: self._kind(name) for name in self.modules}
 
     def _kind(self, name):
         parts = name.split(".")
@@ -412,23 +400,6 @@ class Checkout:
         module = self.modules[name]
         seen = any([*law(module)] for law in SEEING)
         return "others" if seen else COSTS.get(parts[0])
-
-    def _imported(self, name, held):
-        """Classes that hold rows, of other modules."""
-        of = self.names.bound[name].values()
-        return {what for level, base, what in chain(*of) if level and what in held.get(base, ())}
-
-    def _holders(self, name, raw):
-        """Classes of a module with a base or a field of a raw type."""
-        found, known = set(), RAW | raw
-        body = self.modules[name].tree.body
-        classes = [node for node in body if isinstance(node, ast.ClassDef)]
-        for node in classes * len(classes):  # in whatever order they are
-            fields = [each.annotation for each in node.body if isinstance(each, ast.AnnAssign)]
-            words = " ".join(ast.unparse(each) for each in (*node.bases, *fields))
-            if (known | found) & set(re.findall(r"\w+", words)):
-                found.add(node.name)
-        return found
 
     def named(self, name):
         """The definitions of a name; of those that see values, if there are such."""
@@ -481,22 +452,31 @@ class Checkout:
         return sum(self.lines(self.reached(estimator) | self.reached(inner)))
 
     def listed(self, estimator):
-        """What to read: files, lines and names of definitions, by kind."""
+        """What to read: files, lines and names of definitions, by kind; then what is told apart."""
         reached = self.reached(estimator)
         for kind, lines in zip(KINDS, self.lines(reached), strict=True):
             yield f"{kind}: {lines:,}"
-            for name in sorted({e.module for e in reached if self.kinds[e.module] == kind}):
-                yield f"  sklearn_dp/{name.replace('.', '/')}.py"
-                found = [each for each in reached if each.module == name]
-                for each in sorted(found, key=lambda each: min(each.lines)):
-                    yield f"    {ranges(each.lines & self.code(name)):<24}{each.name}"
+            yield from self._files(each for each in reached if self.kinds[each.module] == kind)
+        for name in APART:
+            yield f"in addition, {name}: {self.adds(estimator, name):,}"
+            more = self.reached(estimator, name) - reached
+            yield from self._files(each for each in more if self.kinds[each.module] in KINDS)
+
+    def _files(self, some):
+        """Definitions by their files, with the lines, and their docstrings."""
+        order = sorted(some, key=lambda each: (each.module, min(each.lines)))
+        for name, found in groupby(order, key=lambda each: each.module):
+            yield f"  {self.path(name).relative_to(self.names.package.parent)}"
+            for each in found:
+                yield f"    {ranges(each.lines, self.code(name)):<16}{each.name}"
 
 
-def ranges(lines):
-    """Numbers in order, as "1-4, 7"."""
+def ranges(lines, code):
+    """Runs of lines with code among them, as "1-4, 7"."""
     runs = groupby(enumerate(sorted(lines)), key=lambda pair: pair[1] - pair[0])
-    ends = [[number for _, number in run] for _, run in runs]
-    return ", ".join(f"{e[0]}-{e[-1]}" if len(e) > 1 else f"{e[0]}" for e in ends)
+    every = [[number for _, number in run] for _, run in runs]
+    ends = [(run[0], run[-1]) for run in every if code & {*run}]
+    return ", ".join(f"{first}-{last}" if last > first else f"{first}" for first, last in ends)
 
 
 def fits_rows(module):
