@@ -43,7 +43,7 @@ def table_rows(X, groups=None, **options):
 def grid_rows(rows, ball, groups=None):
     """A handle of rows in memory that are integers already."""
     rows = Rows.of(np.asarray(rows, dtype=np.float64), ball)
-    return GridRows.in_memory(rows, units=Units(rows.n_rows, groups))
+    return GridRows.of_rows(rows, units=Units(rows.n_rows, groups))
 
 
 def quantized(X, radius, groups=None):
@@ -53,7 +53,7 @@ def quantized(X, radius, groups=None):
 
 def points_of(rows, ball=2.0**24, active=None):
     """A handle of integer points in memory, each of which is a unit."""
-    return GridRows.in_memory(Rows.of(np.asarray(rows, dtype=np.float64), ball), active)
+    return GridRows.of_rows(Rows.of(np.asarray(rows, dtype=np.float64), ball), active)
 
 
 def exact(answer):

@@ -62,22 +62,28 @@ print(json.dumps(found))
 """
 
 
+def kinds_of_lines(source):
+    """Whether each line is code, a docstring, a comment or blank."""
+    kind = dict.fromkeys(range(1, source.count("\n") + 1), "blank")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if kind[token.start[0]] == "blank":  # a line with code before it is code
+                kind[token.start[0]] = "comment"
+        elif token.string.strip():
+            for number in range(token.start[0], token.end[0] + 1):
+                kind[number] = "code"
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            kind.update(dict.fromkeys(range(first.lineno, first.end_lineno + 1), "docstring"))
+    return kind
+
+
 def lines_by_kind(sources):
     """Code, docstrings, comments and blank lines."""
     kinds = Counter()
     for source in sources:
-        kind = dict.fromkeys(range(1, source.count("\n") + 1), "blank")
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                kind[token.start[0]] = "comment"
-            elif token.string.strip():
-                for number in range(token.start[0], token.end[0] + 1):
-                    kind[number] = "code"
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-                first = node.body[0]
-                kind.update(dict.fromkeys(range(first.lineno, first.end_lineno + 1), "docstring"))
-        kinds.update(kind.values())
+        kinds.update(kinds_of_lines(source).values())
     return {"lines": kinds.total(), **{kind: kinds[kind] for kind in sorted(kinds)}}
 
 

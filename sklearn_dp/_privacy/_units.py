@@ -269,8 +269,9 @@ class Units:
         units.weights = exact_integers((_WEIGHT_STEPS // sizes)[index])
         return units
 
-    def times(self, rows: Units) -> Self:
-        """These units with the weights of their rows multiplied in, if `rows` have weights."""
+    def with_weights_of(self, rows: Units) -> Self:
+        """Return these units with the weights of their rows multiplied in, if `rows` have
+        weights."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
             if rows.excess is not None:

@@ -65,8 +65,9 @@ class Columns(Public):
         points = self.origin + self.scale * points
         return points if self.box is None else self.box.clip_points(points)
 
-    def read(self, table: Any, *, always: bool = False) -> Any:
-        """The table with its rows in these coordinates; `always`: and clipped to the box."""
+    def applied_to(self, table: Any, *, always: bool = False) -> Any:
+        """The table with its rows in these coordinates; `always`: and clipped to the box, if there
+        is nothing else to do."""
         if always or not self.plain:
             if isinstance(table, TableRows):
                 table.apply(InColumns(self))

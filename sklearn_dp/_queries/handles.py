@@ -27,7 +27,7 @@ class GridRows(GridGeometry):
         self.table, self.units = table, table.units
 
     @classmethod
-    def in_memory(
+    def of_rows(
         cls, rows: Rows, active: np.ndarray | None = None, units: Units | None = None
     ) -> Self:
         """A handle of integer rows in memory, units by default, of which some are `active`."""

@@ -44,7 +44,7 @@ def middle_rows(rows: GridRows, size: int) -> GridRows:
     middle = _middle(np.concatenate(numbers.in_order()), size)
     units = Units(len(middle))
     units.unit = rows.units.unit
-    return GridRows.in_memory(Rows.of(middle[:, None].copy(), rows.limit), units=units)
+    return GridRows.of_rows(Rows.of(middle[:, None].copy(), rows.limit), units=units)
 
 
 def _collected(part: Part) -> tuple[Part, tuple]:

@@ -106,4 +106,4 @@ def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     sums = [groups[key] if here else (1, 0) for key, here in zip(keys, there, strict=True)]
     sizes, numbers = exact_integers(sums).reshape(-1, 2).T
     units = Units.of_sizes(index, sizes, numbers)
-    return Part(part.source, units.times(part.units)), ()
+    return Part(part.source, units.with_weights_of(part.units)), ()

@@ -71,7 +71,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
         centered = bool(self.assume_centered)
         known = PublicColumns.of(domain, table.n_features, centered=centered)
-        table, domain = known.columns.read(table), known.columns.domain
+        table, domain = known.columns.applied_to(table), known.columns.domain
         assert domain is not None  # the plan needs bounds
         domain, rows = rows_in_bounds(table, domain, centered=centered)
         self.path_, self.messages_ = self.method, Status()
@@ -108,7 +108,7 @@ class BaseRoutes(OpenBounds, BaseByDays):
         known = PublicColumns.of(domain, table.n_features, centered=centered, segment=True)
         columns, domain = known.columns, known.columns.domain
         assert domain is not None  # rows of others have bounds
-        domain, rows = rows_in_bounds(columns.read(table), domain, centered=centered)
+        domain, rows = rows_in_bounds(columns.applied_to(table), domain, centered=centered)
         middle = (columns.of_table(mean[None])[0] - domain.center) / rows.unit * (not centered)
         covariance = covariance / (rows.unit**2 * np.outer(columns.scale, columns.scale))
         number = size / table.units.unit_weight  # of units

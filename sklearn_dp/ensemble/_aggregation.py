@@ -143,7 +143,7 @@ class Aggregation:
             columns = release_units(session, outputs, n_working)
         else:
             columns = Columns.of(domain_of(self.bounds, d), d)
-        columns.read(outputs)
+        columns.applied_to(outputs)
         domain = self._output_domain(session, outputs, n_blocks, columns)
         by = getattr(self, f"_by_{self.kind}")
         vector, status, error = by(session, outputs, n_blocks, domain)
@@ -205,7 +205,7 @@ class Aggregation:
 
     def _by_friendly_core(self, session, outputs, n_blocks, domain):
         d = outputs.n_features
-        Columns(np.zeros(d), np.ones(d), False, domain).read(outputs, always=True)
+        Columns(np.zeros(d), np.ones(d), False, domain).applied_to(outputs, always=True)
         # Tuples of one point each; those that are not active are nobody's friends.
         average = tuple_average(session, outputs, domain.center, domain.radius, n_blocks)
         if average is None:

@@ -83,7 +83,7 @@ def fit_mixture(
         here = margins(session, table, domain)
     elif settings.scaled:
         here = Margins.of_look(session, table, domain)
-        here.columns.read(table)
+        here.columns.applied_to(table)
     else:
         here = Margins.of_table(table.n_features)
     domain = here.domain if settings.scaled else domain
@@ -213,8 +213,9 @@ def fit_day(
 def _in_bounds(
     table: TableRows, domain: Domain, known: Margins
 ) -> tuple[Margins, Domain, GridRows]:
-    """The rows of a table that public bounds alone have clipped, with margins of other rows."""
-    return known, *rows_in_bounds(known.columns.read(table), known.domain or domain)
+    """The rows of a table that public bounds alone have clipped, with margins that were released of
+    other rows: these, a ball that holds the bounds, and the rows."""
+    return known, *rows_in_bounds(known.columns.applied_to(table), known.domain or domain)
 
 
 def _of_bounds(

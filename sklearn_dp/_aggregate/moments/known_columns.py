@@ -246,7 +246,7 @@ class KnownColumns:
         if self.centered:  # rows are measured about the origin, which bounds may leave out
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         domain = Domain.within(*np.where(self.unseen, [[-1.0], [1.0]], [low, high]))
-        return domain, GridRows.quantize(self.columns.read(table), domain)
+        return domain, GridRows.quantize(self.columns.applied_to(table), domain)
 
     def start(self, domain: Domain, rows: GridRows) -> Ellipsoid:
         """Standard deviations of one, and no correlations."""

@@ -210,7 +210,7 @@ def margins(session: PrivacySession, table: TableRows, domain: Domain | None) ->
     """The margins of a table, which is read in their columns from then on."""
     d, public = table.n_features, Columns.of(domain, table.n_features)
     if domain is not None:  # which rows are clipped to
-        public.read(table, always=True)
+        public.applied_to(table, always=True)
     profile = look_at_columns(session, table)
     known, single = profile.known, profile.single
     origin, scale = np.where(known, profile.center, 0.0), np.where(known, profile.spread, 1.0)
@@ -234,7 +234,7 @@ def margins(session: PrivacySession, table: TableRows, domain: Domain | None) ->
     own_reach = spread * wider / np.where(few & ~few.all(), _COUNTED, 1.0)
     extra = np.maximum(np.square(wider) - 1, np.where(few, _RESOLUTION**2, 0.0))
     columns = Columns(middle, np.where(unseen, np.inf, own_reach), True)
-    columns.read(table)
+    columns.applied_to(table)
     return Margins(
         Columns(public.origin + public.scale * middle, public.scale * columns.scale, True, domain),
         single,

@@ -29,7 +29,7 @@ def test_the_score_is_the_least_of_three():
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_a_joint_ball_isolates_a_cluster(largest):
-    rows = GridRows.in_memory(two_balls())
+    rows = GridRows.of_rows(two_balls())
     centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
     radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
     session = session_of(*joint_entries(8.0, ""), rho=9.0)

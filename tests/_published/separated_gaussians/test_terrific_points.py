@@ -133,7 +133,7 @@ def test_a_ball_of_the_published_way():
     for seed in range(10):
         session = session_of(*points_entries(50.0, 0.01, ""), rho=51.0, seed=seed)
         radii = {"largest": False, "least": 100.0, "most": 1.5e5}
-        ball = points_ball(session, "", GridRows.in_memory(rows), 200, 5.0, size=600.0, **radii)
+        ball = points_ball(session, "", GridRows.of_rows(rows), 200, 5.0, size=600.0, **radii)
         if ball is not None:
             ((_, x),) = rows.chunks()
             inside = ((x - ball.center) ** 2).sum(axis=1) <= ball.square
