@@ -4,22 +4,24 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
+from .._aggregate.kmeans.noisy_grid import FEW, MOST_FEATURES, SIZE, count_rows, fit_grid, grid_entries
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
-from .._base import Bounds, LedgerLike, RandomStateLike, read_table
+from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, read_table
+from .._costs.budget import PrivacyBudget
+from .._costs.checks import is_real
 from .._costs.rounding import sum_down
 from .._days import BaseByDays
 from .._intervals import StandardErrors
-from ._centers import (
-    CENTERS_WITH_ERRORS,
-    BaseDPCenters,
-    unrefined,
-)
+from .._privacy._ledger import open_ledger
+from .._queries.handles import GridRows
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, Euclidean, unrefined
 
 
 class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
@@ -242,6 +244,37 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
         self._start(n_features)
+        if self._pure and not self._has_grid(n_features):
+            raise ValueError(
+                "delta must be greater than 0 here: delta=0 needs public bounds, one or two features, "
+                "a given number of clusters, no init, no partial_fit and the Euclidean metric."
+            )
+
+    @property
+    def _pure(self):
+        """True if no probability of failure is allowed: then all noise has Laplace's law."""
+        return self.rho is None and is_real(self.delta) and self.delta == 0
+
+    def _target(self):
+        if not self._pure:
+            return super()._target()
+        budget_of(self.epsilon, 0.5, None)  # the checks of epsilon
+        return PrivacyBudget(epsilon=self.epsilon, delta=0.0)
+
+    def _has_grid(self, n_features):
+        """True if a noisy grid may be the answer: public facts."""
+        given = isinstance(self._asked_number(), int) and self.init is None
+        whole = self._today is None and self._common_start is None
+        plane = n_features <= MOST_FEATURES and self.bounds is not None
+        return plane and given and whole and type(self._distance) is Euclidean
+
+    def _tries_grid(self, n_features):
+        """True if a fit decides by the number of rows. What it costs in zCDP is far more than that of
+        Gaussian noise of the same epsilon, so a ledger that adds up rho has no use for it."""
+        if self.rho is not None or self._asked_number() == 1 or not self._has_grid(n_features):
+            return False
+        book = open_ledger(self.ledger)
+        return book is None or book.state().terms.composition == "basic"
 
     def _start(self, n_features):
         """The given centers, or None."""
@@ -264,6 +297,16 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         return None
 
     def _plan_entries(self, target, n_features):
+        if self._pure:
+            return grid_entries(target.epsilon)
+        if not self._tries_grid(n_features):
+            return self._engine_entries(target, n_features)
+        size, grid = grid_entries(target.epsilon, ("few rows",))
+        rest = PrivacyBudget(sum_down([target.epsilon, -size.epsilon]), target.delta)
+        entries = self._engine_entries(rest, n_features)
+        return (size, grid, *(replace(entry, paths=("many rows",)) for entry in entries))
+
+    def _engine_entries(self, target, n_features):
         rho = target.to_rho()
         if self._later:
             return day_entries(rho, moves=self.init is None)
@@ -277,7 +320,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
 
     def _communication_cost(self, n_features, unit):
         number = self._asked_number()
-        if not isinstance(number, int):
+        if self._pure or not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
         columns = self._columns(n_features)
         return partial(
@@ -295,6 +338,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)
         if self._later:
             return self._fit_day(session, table, domain)
+        rows = counted = None
+        if SIZE in session.plan:
+            rows = GridRows.quantize(table, domain)
+            counted = count_rows(session, rows, domain)
+            if self._pure or counted.n * self.epsilon < FEW:
+                result = fit_grid(session, rows, domain, self._asked_number(), counted)
+                progress("grid")
+                self._store_unrefined(result, columns, table)
+                return
         start, given = self._common_start, self._start(table.n_features)
         if start is None and given is not None:
             start = Start(given)
@@ -305,6 +357,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
             self._asked_number(),
             start=start,
             callback=progress,
+            rows=rows,
             on_size_released=columns.look(session, table),
         )
         self._lengths = result.lengths  # for later days
@@ -316,5 +369,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         today, weight = self._today, table.units.unit_weight
         stream = today.days.state or StreamState.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
-        columns = self._columns(table.n_features)
-        self._store(result, unrefined(result, columns.columns if columns.refined else None), weight)
+        self._store_unrefined(result, self._columns(table.n_features), table)
+
+    def _store_unrefined(self, result, columns, table):
+        refined = unrefined(result, columns.columns if columns.refined else None)
+        self._store(result, refined, table.units.unit_weight)

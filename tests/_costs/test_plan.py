@@ -37,7 +37,7 @@ def test_one_release_of_laplace_noise_is_not_converted():
     """It is epsilon-DP itself; two of them, or one that may be made twice, are converted."""
     budget, whole = PrivacyBudget(epsilon=1.0, delta=0.0), laplace_zcdp_rho(1.0)
     plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", whole),))
-    assert plan.one_step and plan.epsilon == 1.0 and plan.rho == whole
+    assert plan.unconverted and plan.epsilon == 1.0 and plan.rho == whole
     more = math.nextafter(whole, 1.0)
     for entries in (
         [PlanEntry("a", "laplace", more)],

@@ -117,7 +117,7 @@ def test_releases_have_to_be_gaussian_at_the_budget_of_a_run():
     best = DPGridSearch(model, epsilon=20.0, selection="best", **options)
     with pytest.raises(ValueError, match="with the budget of one run"):
         best.privacy_plan(2)
-    assert best.set_params(epsilon=10.0).privacy_plan(2).one_step
+    assert best.set_params(epsilon=10.0).privacy_plan(2).unconverted
     plan = best.set_params(epsilon=60.0, selection="all").privacy_plan(2)
     assert not plan.gaussian and 0 < plan.delta_failure <= 0.5e-12
 
