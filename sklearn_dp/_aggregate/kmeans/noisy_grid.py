@@ -38,9 +38,9 @@ from .result import EngineResult, Measured, build_result
 SIZE, GRID = "size", "grid"
 MOST_FEATURES = 2
 FEW = 1500.0  # rows times epsilon, below which it is better than a fit of many releases
-_SIZE = 0.03  # of epsilon
+_SIZE = 0.04  # of epsilon
 # Cells for each cluster: one for so many rows times epsilon, but not so many that noise rules.
-_ROWS_OF_CELL, _CELLS, _LATE, _MOST = 1.0, 30.0, 5.0, 2**16
+_ROWS_OF_CELL, _CELLS, _LATE, _FEWEST, _MOST = 1.0, 30.0, 5.0, 64.0, 2**16
 
 
 class Counted(NamedTuple):
@@ -87,6 +87,10 @@ def fit_grid(
     n = n_variance * (counted.n / variances[0] + float(noisy.sum()) / variances[1])
     size = Size(max(n, math.sqrt(n_variance)), 1 / sd, sd=math.sqrt(n_variance))
     middles = low + (np.indices(shape).reshape(d, -1).T + 0.5) * side
+    # Of the cells in the corners about a ball, those that no row can be in are left out.
+    nearest = np.maximum(np.abs(middles) - side / 2, 0.0)
+    reached = np.linalg.norm(nearest, axis=1) <= rows.ball
+    middles, noisy = middles[reached], noisy[reached]
     points = (domain.clip_points(middles * rows.unit + domain.center) - domain.center) / rows.unit
     weights = _projected(noisy, size.n)
     kept = weights > 0
@@ -95,9 +99,9 @@ def fit_grid(
     context = Context(
         rows=rows, n_clusters=n_clusters, session=session, size=size, radius=rows.ball
     )
-    near = _sum_of_squares(points[kept], weights[kept], centers, sd, side)
-    middle = (weights @ points / size.n)[None]
-    total = _sum_of_squares(points[kept], weights[kept], middle, sd, side)
+    within = size.n * float(np.square(side).sum()) / 12
+    near = _sum_of_squares(points, noisy, centers, sd, within)
+    total = _sum_of_squares(points, noisy, (weights @ points / size.n)[None], sd, within)
     square = rows.unit**2
     quality = Quality(
         *(square * each for each in (*near, *total)),
@@ -126,7 +130,7 @@ def _box(rows: GridRows, domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 def _n_cells(signal: float, n_clusters: int) -> float:
     """About how many cells; `signal` is the number of rows of a cluster, times epsilon."""
     cells = min(signal / _ROWS_OF_CELL, max(_CELLS, signal / _LATE))
-    return min(max(cells, 2.0) * n_clusters, _MOST)
+    return min(max(cells * n_clusters, 2.0 * n_clusters, _FEWEST), _MOST)
 
 
 def _shape(width: np.ndarray, n_cells: float) -> np.ndarray:
@@ -151,13 +155,13 @@ def _projected(noisy: np.ndarray, total: float) -> np.ndarray:
 
 
 def _sum_of_squares(
-    points: np.ndarray, weights: np.ndarray, centers: np.ndarray, sd: float, side: np.ndarray
+    points: np.ndarray, noisy: np.ndarray, centers: np.ndarray, sd: float, within: float
 ) -> tuple[float, float]:
     """The sum of squared distances to the nearest of some centers, and its standard error: noise,
-    and where rows are within a cell."""
+    and that of rows `within` their cells. Projected counts would have a bias."""
     _, squares = nearest_centers(points, centers)
-    within = float(weights.sum() * np.square(side).sum()) / 12
-    return float(weights @ squares), math.hypot(sd * float(np.linalg.norm(squares)), within)
+    error = math.hypot(sd * float(np.linalg.norm(squares)), within)
+    return max(float(noisy @ squares), 0.0), error
 
 
 def _state(
@@ -177,15 +181,15 @@ def _state(
     near, squares = nearest_centers(points, centers)
     kept = weights > 0
 
-    def sums(values: np.ndarray) -> np.ndarray:
-        return np.bincount(near[kept], values[kept], k)
+    def sums(values: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.bincount(near[which], values[which], k)
 
-    final.counts = np.bincount(near, noisy, k)
+    final.counts = sums(noisy)
     final.counts_sd = sd * np.sqrt(np.maximum(np.bincount(near, minlength=k), 1))
     mass = np.maximum(sums(weights), sd)
-    noise = sd**2 * sums(squares) / d / mass**2
+    noise = sd**2 * sums(squares, kept) / d / mass**2
     final.variance = noise + within * sums(np.square(weights)) / mass**2
-    final.spread = sums(weights * squares) / mass
+    final.spread = np.maximum(sums(noisy * squares), 0.0) / mass
     final.spread_variance = sd**2 * sums(np.square(squares)) / mass**2 + (d * within) ** 2
     known = np.maximum(final.spread, np.sqrt(final.spread_variance))
     final.noise_share = float(np.median(d * noise / np.maximum(known, 1e-300)))
