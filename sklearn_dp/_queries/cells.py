@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._domain import weighted_bincount
+from .._privacy._domain import Domain, weighted_bincount
 from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._sealed import Claim
 from .._rows.bins import row_slices
+from .._rows.outside import beyond
 from .._rows.row_sums import clipped_sums
 from .._rows.rows import Rows
 from .._rows.table import ROWS, CellCounts, Part
-from ._query import Facts, Public, Query, SparseQuery, Step, check_points
+from ._query import CellQuery, Facts, Public, Query, SparseQuery, Step, check_points
 from .clusters import residual_claim
 from .grids import Axes
 
@@ -93,6 +94,22 @@ class CellGrid(Public):
             index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
         widths = 2 * self.half_widths / 2.0**bits
         return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
+
+
+class GridCounts(CellQuery):
+    """Weights in all cells (2**depth,) of a grid, in the order of their codes. With `bounds`, rows
+    outside of them are in one more, the last."""
+
+    grid: CellGrid
+    bounds: Domain | None = None
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        cells = codes_of(part[ROWS], self.grid, self.grid.depth)
+        n_cells, X = 1 << self.grid.depth, None if self.bounds is None else part.source.read()
+        if X is not None:
+            for place in row_slices(len(cells), getattr(X, "width", 0) or X.shape[1]):
+                cells[place][beyond(self.bounds, X, place)] = n_cells
+        return part, (weighted_bincount(cells, part.units, n_cells + (X is not None)),)
 
 
 class TailCells(Public):

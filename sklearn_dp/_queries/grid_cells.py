@@ -5,11 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._privacy._domain import Domain, weighted_bincount
+from .._privacy._domain import weighted_bincount
 from .._privacy._integers import exact_integers
 from .._rows.bins import row_slices
-from .._rows.outside import beyond
-from .._rows.table import ROWS, Part
+from .._rows.table import Part
 from ._query import CellQuery
 
 
@@ -37,31 +36,4 @@ class GridCells(CellQuery):
             steps = exact_integers(np.where(inside[:, None], steps, 0.0))
             cells = np.where(inside, np.ravel_multi_index(steps.T, shape), n_cells)
             counts += weighted_bincount(cells, part.units.take(place), n_cells + 1)
-        return part, (counts,)
-
-
-class ClippedCells(CellQuery):
-    """Weights in the cells (n_cells,) of a grid over integer rows, which the cells of its border
-    hold where they are beyond it. With `bounds`, rows outside of them are in one more, the last."""
-
-    low: np.ndarray  # (d,), in steps
-    side: np.ndarray  # (d,)
-    shape: np.ndarray  # (d,), numbers of cells along each column
-    bounds: Domain | None = None
-
-    def _check(self) -> None:
-        if not ((self.side > 0).all() and (self.shape >= 1).all()):
-            raise ValueError("a grid has cells of a positive side.")
-
-    def on(self, part: Part) -> tuple[Part, tuple]:
-        rows, shape = part[ROWS], tuple(self.shape.tolist())
-        n_cells = math.prod(shape)
-        X = None if self.bounds is None else part.source.read()
-        counts = np.zeros(n_cells + (X is not None), dtype=np.int64)
-        for place, x in rows.chunks():
-            steps = np.clip(np.floor((x - self.low) / self.side), 0, self.shape - 1)
-            cells = np.ravel_multi_index(exact_integers(steps).T, shape)
-            if X is not None:
-                cells = np.where(beyond(self.bounds, X, place), n_cells, cells)
-            counts += weighted_bincount(cells, part.units.take(place), len(counts))
         return part, (counts,)

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
-from .._aggregate.kmeans.noisy_grid import FEW, MOST_FEATURES, SIZE, count_rows, fit_grid, grid_entries
+from .._aggregate.kmeans.noisy_grid import (
+    FEW,
+    MOST_FEATURES,
+    SIZE,
+    count_rows,
+    fit_grid,
+    grid_entries,
+)
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, read_table
 from .._costs.budget import PrivacyBudget
@@ -342,7 +349,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         if SIZE in session.plan:
             rows = GridRows.quantize(table, domain)
             counted = count_rows(session, rows, domain)
-            if self._pure or counted.n * self.epsilon < FEW:
+            if self._pure or counted.n * self.epsilon < FEW[table.n_features]:
                 result = fit_grid(session, rows, domain, self._asked_number(), counted)
                 progress("grid")
                 self._store_unrefined(result, columns, table)

@@ -8,8 +8,9 @@ private k-means clustering", CODASPY 2016), and pure epsilon-DP needs no more.
 1. The number of rows, and of those beyond the bounds, takes a small part of epsilon.
 2. From it follows how many cells there are (:func:`_n_cells`). The rest of epsilon is for their
    counts.
-3. Counts are projected onto those that are not negative and sum to the number of rows, which takes
-   the noise of empty cells away; k-means of the middles of the cells is the answer.
+3. From the whole box down, the number of rows in each part is divided between its two halves as
+   their noisy counts say, then between the cells; none gets less than zero (:func:`_divided`). That
+   takes the noise of empty places away. K-means of the middles of the cells is the answer.
 """
 
 import math
@@ -21,10 +22,9 @@ import numpy as np
 from ..._costs.plan import PlanEntry
 from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain
-from ..._privacy._integers import exact_integers
 from ..._privacy._pure_releases import release_laplace
 from ..._privacy._session import PrivacySession
-from ..._queries.grid_cells import ClippedCells
+from ..._queries.cells import CellGrid, GridCounts
 from ..._queries.handles import GridRows
 from ..._status import Status
 from ..shared.centering import Size
@@ -36,11 +36,13 @@ from .quality import Quality
 from .result import EngineResult, Measured, build_result
 
 SIZE, GRID = "size", "grid"
-MOST_FEATURES = 2
-FEW = 1500.0  # rows times epsilon, below which it is better than a fit of many releases
+FEW = {1: 10_000.0, 2: 1_500.0}
+"""By the number of features: rows times epsilon below which it beats a fit of many releases."""
 _SIZE = 0.04  # of epsilon
-# Cells for each cluster: one for so many rows times epsilon, but not so many that noise rules.
-_ROWS_OF_CELL, _CELLS, _LATE, _FEWEST, _MOST = 1.0, 30.0, 5.0, 64.0, 2**16
+# Rows times epsilon: of a cell in the mean, and of a part that is divided cell by cell. In a plane
+# cells hold as few as one where so many rows are in less than so many cells for each cluster.
+_OF_CELL, _CELLS, _OF_PART = 10.0, 30.0, 35.0
+_FEWEST, _MOST = 64, 2**16  # cells
 
 
 class Counted(NamedTuple):
@@ -62,9 +64,8 @@ def grid_entries(epsilon: float, paths: tuple[str, ...] = ()) -> tuple[PlanEntry
 
 def count_rows(session: PrivacySession, rows: GridRows, domain: Domain) -> Counted:
     """Release how many rows there are, and how many of them are beyond the bounds."""
-    low, width = _box(rows, domain)
     epsilon = _epsilon(session, SIZE)
-    answer = rows.ask(ClippedCells(low, width, np.ones(len(low), dtype=np.int64), domain))
+    answer = rows.ask(GridCounts(CellGrid(_half_widths(rows, domain), 0), domain))
     within, beyond = release_laplace(session, SIZE, answer, epsilon=epsilon)
     return Counted(within + beyond, beyond, math.sqrt(2) / epsilon)
 
@@ -75,24 +76,18 @@ def fit_grid(
     """Release the counts of the cells; the centers are those of k-means on them."""
     epsilon, d = _epsilon(session, GRID), rows.n_features
     sd = math.sqrt(2) / epsilon
-    low, width = _box(rows, domain)
-    shape = _shape(width, _n_cells(counted.n * epsilon / n_clusters, n_clusters))
-    side = width / shape
-    noisy = release_laplace(
-        session, GRID, rows.ask(ClippedCells(low, side, shape)), epsilon=epsilon
-    )
+    grid = CellGrid(_half_widths(rows, domain), _depth(counted.n * epsilon, n_clusters, d))
+    noisy = release_laplace(session, GRID, rows.ask(GridCounts(grid)), epsilon=epsilon)
     # The inverse-variance mean of both numbers.
     variances = 2 * counted.sd**2, len(noisy) * sd**2
     n_variance = 1 / (1 / variances[0] + 1 / variances[1])
     n = n_variance * (counted.n / variances[0] + float(noisy.sum()) / variances[1])
     size = Size(max(n, math.sqrt(n_variance)), 1 / sd, sd=math.sqrt(n_variance))
-    middles = low + (np.indices(shape).reshape(d, -1).T + 0.5) * side
-    # Of the cells in the corners about a ball, those that no row can be in are left out.
-    nearest = np.maximum(np.abs(middles) - side / 2, 0.0)
-    reached = np.linalg.norm(nearest, axis=1) <= rows.ball
-    middles, noisy = middles[reached], noisy[reached]
+    middles, widths = grid.boxes(np.arange(len(noisy)), grid.depth)
+    side = widths[0]
     points = (domain.clip_points(middles * rows.unit + domain.center) - domain.center) / rows.unit
-    weights = _projected(noisy, size.n)
+    parts = max(size.n * epsilon / _OF_PART, 1.0)
+    weights = _divided(noisy, size.n, min(int(math.log2(parts)), grid.depth))
     kept = weights > 0
     centers = weighted_kmeans(points[kept], weights[kept], n_clusters, session.rng("start"))
     final, loss = _state(centers, points, noisy, weights, sd, float(np.square(side).mean()) / 12)
@@ -120,38 +115,39 @@ def _epsilon(session: PrivacySession, entry: str) -> float:
     return epsilon
 
 
-def _box(rows: GridRows, domain: Domain) -> tuple[np.ndarray, np.ndarray]:
-    """The lower corner and the widths (d,) of the box of the domain, in steps. A column of a single
-    value has some width."""
-    low, high = ((end - domain.center) / rows.unit for end in domain.ends)
-    return low, np.maximum(high - low, 1.0)
+def _half_widths(rows: GridRows, domain: Domain) -> np.ndarray:
+    """Those (d,) of the box of the domain, in steps. A column of a single value has some width."""
+    low, high = domain.ends
+    return np.maximum((high - low) / rows.unit / 2, 1.0)
 
 
-def _n_cells(signal: float, n_clusters: int) -> float:
-    """About how many cells; `signal` is the number of rows of a cluster, times epsilon."""
-    cells = min(signal / _ROWS_OF_CELL, max(_CELLS, signal / _LATE))
-    return min(max(cells * n_clusters, 2.0 * n_clusters, _FEWEST), _MOST)
+def _depth(signal: float, n_clusters: int, d: int) -> int:
+    """How many times the box is halved; `signal` is the number of rows, times epsilon."""
+    cells = signal / _OF_CELL
+    if d > 1:
+        cells = max(cells, min(signal, _CELLS * n_clusters))
+    return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), _MOST)))
 
 
-def _shape(width: np.ndarray, n_cells: float) -> np.ndarray:
-    """Numbers (d,) of cells along each column, at least about so many in all; nearly squares."""
-    long = np.ones(len(width), dtype=bool)
-    while True:
-        side = (float(width[long].prod()) / n_cells) ** (1 / long.sum())
-        if (width[long] >= side).all():
-            return exact_integers(np.where(long, np.maximum(np.rint(width / side), 1.0), 1.0))
-        long &= width >= side
+def _divided(noisy: np.ndarray, total: float, halvings: int) -> np.ndarray:
+    """Weights of cells that are not negative and sum to a total: the nearest ones to the noisy sums
+    of two halves, and of their halves, and so on; then to those of the cells of each part.
 
-
-def _projected(noisy: np.ndarray, total: float) -> np.ndarray:
-    """The nearest weights that are not negative and sum to a total.
-
-    >>> _projected(np.array([5.0, -2.0, 3.0]), 6.0).tolist()
-    [4.0, 0.0, 2.0]
+    >>> _divided(np.array([5.0, -2.0, 3.0, 0.0]), 7.0, 0).tolist()
+    [4.5, 0.0, 2.5, 0.0]
+    >>> _divided(np.array([5.0, -2.0, 3.0, 0.0]), 7.0, 2).tolist()
+    [3.5, 0.0, 3.25, 0.25]
     """
-    falling = np.sort(noisy)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
-    return np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+    parts = np.array([total])
+    for _ in range(halvings):
+        first, second = noisy.reshape(len(parts), 2, -1).sum(axis=2).T
+        left = np.clip((parts + first - second) / 2, 0.0, parts)
+        parts = np.stack([left, parts - left], axis=1).ravel()
+    cells = noisy.reshape(len(parts), -1)
+    falling = np.sort(cells, axis=1)[:, ::-1]
+    above = (np.cumsum(falling, axis=1) - parts[:, None]) / np.arange(1, falling.shape[1] + 1)
+    last = np.sum(falling >= above, axis=1) - 1  # the first ones, up to it
+    return np.maximum(cells - above[np.arange(len(parts)), last][:, None], 0.0).ravel()
 
 
 def _sum_of_squares(
