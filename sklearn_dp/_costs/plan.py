@@ -12,8 +12,8 @@ How its guarantee is computed:
    sqrt(2 rho)-GDP, and its epsilon at a delta comes from the curve of Gaussian DP. One other entry,
    and only the conversion of zCDP is left: 7% more noise at epsilon = 1 and delta = 1e-6.
 3. Delta pays for the failures first, and what is left of it is the delta of the conversion.
-4. A plan of steps that are (epsilon, delta)-DP by themselves, or of releases of Laplace noise, is not
-   converted at all: what they cost adds up (basic composition).
+4. Steps that are (epsilon, delta)-DP by themselves, and releases of Laplace noise, need not be
+   converted: their epsilons, and what Gaussian releases are worth, add up (basic composition).
 
 A plan is a promise about the whole fit, and its accounts keep it: a release is refused, before its
 noise is drawn, when

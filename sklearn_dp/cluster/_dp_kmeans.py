@@ -13,7 +13,6 @@ from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._aggregate.kmeans.noisy_grid import (
     FEW,
-    MOST_FEATURES,
     SIZE,
     count_rows,
     fit_grid,
@@ -253,8 +252,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         self._start(n_features)
         if self._pure and not self._has_grid(n_features):
             raise ValueError(
-                "delta must be greater than 0 here: delta=0 needs public bounds, one or two features, "
-                "a given number of clusters, no init, no partial_fit and the Euclidean metric."
+                "delta must be greater than 0 here: delta=0 needs bounds, one or two features, a "
+                "given number of clusters, no init, no partial_fit and the Euclidean metric."
             )
 
     @property
@@ -272,12 +271,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         """True if a noisy grid may be the answer: public facts."""
         given = isinstance(self._asked_number(), int) and self.init is None
         whole = self._today is None and self._common_start is None
-        plane = n_features <= MOST_FEATURES and self.bounds is not None
-        return plane and given and whole and type(self._distance) is Euclidean
+        few = n_features in FEW and self.bounds is not None
+        return few and given and whole and type(self._distance) is Euclidean
 
     def _tries_grid(self, n_features):
-        """True if a fit decides by the number of rows. What it costs in zCDP is far more than that of
-        Gaussian noise of the same epsilon, so a ledger that adds up rho has no use for it."""
+        """True if a fit decides by the number of rows. In zCDP Laplace noise costs far more than
+        Gaussian noise of the same epsilon, so with a ledger that adds up rho it does not."""
         if self.rho is not None or self._asked_number() == 1 or not self._has_grid(n_features):
             return False
         book = open_ledger(self.ledger)

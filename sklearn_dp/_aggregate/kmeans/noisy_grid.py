@@ -6,7 +6,7 @@ the budget is best spent on one histogram (EUGkM: Su, Cao, Li, Bertino and Jin, 
 private k-means clustering", CODASPY 2016), and pure epsilon-DP needs no more.
 
 1. The number of rows, and of those beyond the bounds, takes a small part of epsilon.
-2. From it follows how many cells there are (:func:`_n_cells`). The rest of epsilon is for their
+2. From it follows how many cells there are (:func:`_depth`). The rest of epsilon is for their
    counts.
 3. From the whole box down, the number of rows in each part is divided between its two halves as
    their noisy counts say, then between the cells; none gets less than zero (:func:`_divided`). That
