@@ -153,6 +153,13 @@ def second_level(rng):
     return ground.case(cells.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
 
 
+def grid_counts(rng):
+    ground = Ground.draw(rng, plain=True)
+    bounds = None if rng.random() < 0.5 else domain_of(0.7 * ground.domain.radius, ground.d)
+    grid = cells.CellGrid(ground.ball * rng.uniform(0.3, 1.2, ground.d), int(rng.integers(7)))
+    return ground.case(cells.GridCounts(grid, bounds))
+
+
 _SETTLED = cells.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
 
 
@@ -613,7 +620,7 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
-        line_ranks, unit_totals, octaves, equal_bins, grid_cells_, vector_ranks, vector_sums,
+        line_ranks, unit_totals, octaves, equal_bins, grid_cells_, grid_counts, vector_ranks, vector_sums,
         outside, offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
         length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
         ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,

@@ -103,6 +103,10 @@ class PlanEntry:
         for what, share in (("rho", self.rho), ("rho", self.cap), ("delta", self.delta)):
             if not (math.isfinite(share) and share >= 0):
                 raise PlanError(f"plan entry {self.name!r}: {what} must be finite and not negative")
+        if self.epsilon is not None and (self.uses != 1 or self.max_rho is not None):
+            raise PlanError(
+                f"plan entry {self.name!r}: its epsilon is that of one release, at once"
+            )
 
     @classmethod
     def gaussian(

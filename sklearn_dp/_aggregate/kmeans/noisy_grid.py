@@ -42,7 +42,7 @@ _SIZE = 0.04  # of epsilon
 # Rows times epsilon: of a cell in the mean, and of a part that is divided cell by cell. In a plane
 # cells hold as few as one where so many rows are in less than so many cells for each cluster.
 _OF_CELL, _CELLS, _OF_PART = 10.0, 30.0, 35.0
-_FEWEST, _MOST = 64, 2**16  # cells
+_FEWEST, _MOST, _MOST_DISTANCES = 64, 2**16, 2**24
 
 
 class Counted(NamedTuple):
@@ -126,7 +126,9 @@ def _depth(signal: float, n_clusters: int, d: int) -> int:
     cells = signal / _OF_CELL
     if d > 1:
         cells = max(cells, min(signal, _CELLS * n_clusters))
-    return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), _MOST)))
+    # Distances of all cells from all centers are in memory.
+    most = min(_MOST, max(_MOST_DISTANCES // n_clusters, n_clusters))
+    return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), most)))
 
 
 def _divided(noisy: np.ndarray, total: float, halvings: int) -> np.ndarray:
@@ -182,6 +184,7 @@ def _state(
 
     final.counts = sums(noisy)
     final.counts_sd = sd * np.sqrt(np.maximum(np.bincount(near, minlength=k), 1))
+    final.counts_sd = np.hypot(final.counts_sd, _divided_cells(centers, points, weights, within))
     mass = np.maximum(sums(weights), sd)
     noise = sd**2 * sums(squares, kept) / d / mass**2
     final.variance = noise + within * sums(np.square(weights)) / mass**2
@@ -190,3 +193,21 @@ def _state(
     known = np.maximum(final.spread, np.sqrt(final.spread_variance))
     final.noise_share = float(np.median(d * noise / np.maximum(known, 1e-300)))
     return final, float(mass @ noise) * d
+
+
+def _divided_cells(
+    centers: np.ndarray, points: np.ndarray, weights: np.ndarray, within: float
+) -> np.ndarray:
+    """The standard deviation (k,) of counts by cells between two centers: any part of such a cell
+    may be next to either."""
+    k = len(centers)
+    if k == 1:
+        return np.zeros(1)
+    squares = sum(np.square(x[:, None] - c) for x, c in zip(points.T, centers.T, strict=True))
+    two = np.argpartition(squares, 1, axis=1)[:, :2]
+    first, second = np.take_along_axis(squares, two, axis=1).T
+    between = np.linalg.norm(centers[two[:, 0]] - centers[two[:, 1]], axis=1)
+    # As far from the middle between the two as a corner of the cell, or less.
+    apart = np.abs(second - first) < 2 * between * math.sqrt(3 * within * points.shape[1])
+    variances = np.where(apart, np.square(weights) / 12, 0.0)
+    return np.sqrt(np.bincount(two.ravel(), np.repeat(variances, 2), k))
