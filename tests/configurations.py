@@ -87,7 +87,7 @@ TABLE = {
         ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": UNEQUAL}, MADE),
-        ({"n_clusters": 2, "delta": 0.0, "bounds": UNEQUAL}, ("privacy", *PATH)),
+        ({"n_clusters": 2, "delta": 0.0, "bounds": UNEQUAL}, PATH),
         ({"n_clusters": 2, "delta": 0.0, "bounds": 8.0, **GENEROUS}, (*MADE, *PATH)),
         ({"n_clusters": 1, "rho": 3.0}, MADE),
         ({"n_clusters": 1, "rho": 3.0, "bounds": (-4.0, 5.0)}, MADE),

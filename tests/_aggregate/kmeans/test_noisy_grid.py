@@ -1,5 +1,7 @@
 """K-means of one noisy histogram, for few rows on a line or in a plane."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -7,6 +9,8 @@ from scipy.sparse import csr_array
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.kmeans.noisy_grid import _divided
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._recount import check_claims, recount_problems
+from sklearn_dp.audit._replay import record
 from sklearn_dp.exceptions import BudgetExceededError
 
 pytestmark = [
@@ -91,6 +95,17 @@ def test_the_released_number_of_rows_decides_between_the_paths():
 def test_replays_of_rows_and_groups(options, groups):
     model = DPKMeans(3, **{"bounds": BOX, **options})
     assert not replay_audit(model, blobs(60), groups=groups, strangers=groups is None).violations
+
+
+@pytest.mark.parametrize("options", [{"delta": 0}, {}, {"epsilon": 30.0}])
+def test_the_epsilons_of_the_parts_add_up(options):
+    """By independent code, from what was released: to the epsilon of the report and no less."""
+    made = record(DPKMeans(3, **{"bounds": BOX, **options}), blobs(80))
+    report = made.outcome.estimator.privacy_report_
+    assert not recount_problems(made.events, made.plan, report)
+    assert not check_claims(made.events, made.plan, report)
+    less = replace(report, epsilon=0.99 * report.epsilon)
+    assert "worth epsilon" in str(recount_problems(made.events, made.plan, less))
 
 
 def test_few_rows_are_better_served_than_by_many_releases():
