@@ -518,7 +518,6 @@ SOME = {
     "a row in two bins": (bins, "weighted_bincount", in_two_cells, places.LengthCounts),
     "a row in two clusters": (clusters, "weighted_bincount", in_two_cells, clusters.Nearest),
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
-    "a row in two cells of a box": (cells, "weighted_bincount", in_two_cells, cells.GridCounts),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
     "labels of another row (components)": (

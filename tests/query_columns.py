@@ -5,7 +5,7 @@ from query_ground import features
 from query_tools import Case
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._queries import columns, grid_cells, grid_ranks, ranks, vectors
+from sklearn_dp._queries import cells, columns, grid_cells, grid_ranks, ranks, vectors
 from sklearn_dp._rows import bins
 
 
@@ -100,6 +100,7 @@ OF_COLUMNS = {
     "a row in two cells of a grid": (
         grid_cells, "weighted_bincount", in_two_cells, grid_cells.GridCells,
     ),
+    "a row in two cells of a box": (cells, "weighted_bincount", in_two_cells, cells.GridCounts),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
     "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (

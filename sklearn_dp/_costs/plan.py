@@ -123,7 +123,7 @@ class PlanEntry:
         )
 
     @classmethod
-    def laplace(cls, name: str, epsilon: float, sensitivity: str) -> Self:
+    def of_epsilon(cls, name: str, epsilon: float, sensitivity: str) -> Self:
         """An entry of one release of Laplace noise, which is epsilon-DP."""
         rho = accounting.laplace_zcdp_rho(epsilon)
         return cls(name, Mechanism.LAPLACE, rho, sensitivity=sensitivity, epsilon=epsilon)
@@ -210,7 +210,7 @@ class PrivacyPlan(PlanPages):
         return self.target.epsilon if alone else entry.epsilon
 
     def _kept(self, path: str) -> bool:
-        """Whether a path is within the target, its steps unconverted."""
+        """True if a path is within the target, its steps unconverted."""
         entries = [entry for entry in self.entries if not entry.paths or path in entry.paths]
         known = [(entry, self._by_itself(entry)) for entry in entries]
         steps = [(entry, epsilon) for entry, epsilon in known if epsilon]

@@ -61,7 +61,7 @@ def test_one_release_of_laplace_noise_is_not_converted():
 def test_unconverted_steps_and_gaussian_releases_add_up_on_each_path():
     """On one path Laplace noise alone; on the other Gaussian noise, worth the rest of epsilon."""
     budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
-    first, second = (PlanEntry.laplace(name, e, "1") for name, e in (("a", 0.25), ("b", 0.75)))
+    first, second = (PlanEntry.of_epsilon(name, e, "1") for name, e in (("a", 0.25), ("b", 0.75)))
     rho = PrivacyBudget(epsilon=0.75, delta=1e-6).to_rho()
     few = replace(second, paths=("few",))
     many = [PlanEntry("c", "gaussian", rho / 2, uses=None, max_rho=rho, paths=("many",))] * 2
@@ -71,7 +71,7 @@ def test_unconverted_steps_and_gaussian_releases_add_up_on_each_path():
     assert PrivacyPlan(PrivacyBudget(epsilon=1.0, delta=0.0), (first, second)).epsilon == 1.0
     more = math.nextafter(0.75, 1.0)
     for entries in (
-        (first, PlanEntry.laplace("b", more, "1")),
+        (first, PlanEntry.of_epsilon("b", more, "1")),
         (first, few, *many, PlanEntry("e", "gaussian", 1e-6, paths=("many",))),
         (first, few, *many, PlanEntry("e", "gaussian", 1e-6)),
         (first, few, replace(many[0], mechanism=Mechanism.EXPONENTIAL)),

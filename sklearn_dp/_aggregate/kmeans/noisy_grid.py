@@ -57,8 +57,8 @@ def grid_entries(epsilon: float, paths: tuple[str, ...] = ()) -> tuple[PlanEntry
     """The plan entries of `count_rows` and `fit_grid`, which is on some paths only."""
     first = math.nextafter(_SIZE * epsilon, 0.0)
     rest = sum_down([epsilon, -first])
-    grid = PlanEntry.laplace(GRID, rest, "1 unit: a row is in one cell")
-    size = PlanEntry.laplace(SIZE, first, "1 unit: a row is within the bounds, or beyond them")
+    grid = PlanEntry.of_epsilon(GRID, rest, "1 unit: a row is in one cell")
+    size = PlanEntry.of_epsilon(SIZE, first, "1 unit: a row is within the bounds, or beyond them")
     return size, replace(grid, paths=paths)
 
 
