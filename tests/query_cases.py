@@ -620,7 +620,7 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
-        line_ranks, unit_totals, octaves, equal_bins, grid_cells_, grid_counts, vector_ranks, vector_sums,
+        line_ranks, unit_totals, octaves, equal_bins, grid_cells_, vector_ranks, vector_sums, grid_counts,
         outside, offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
         length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
         ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,

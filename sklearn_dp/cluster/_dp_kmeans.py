@@ -35,8 +35,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
     cells, in a privately found subspace). They are refined by locally clipped, noisy Lloyd
-    iterations with a Kalman update, and by steps that merge and split clusters. All releases have
-    Gaussian noise on an integer grid, so the accounting is exact.
+    iterations with a Kalman update, and by steps that merge and split clusters. All of these
+    releases have Gaussian noise on an integer grid, so the accounting is exact. Few rows with
+    bounds and one or two features are clustered by a single histogram with Laplace noise.
 
     Parameters
     ----------
@@ -48,7 +49,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units. 0
+        is pure epsilon-DP. It needs `bounds`, one or two features and a given number of clusters,
+        without `init`, `partial_fit` and ``metric="cosine"``.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -139,7 +142,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int
-        Number of noisy Lloyd iterations, which depends on the budget and on earlier releases.
+        Number of noisy Lloyd iterations, which depends on the budget and on earlier releases. 0
+        where a histogram is the whole fit.
     days_ : Days
         After `partial_fit`: the number of days, the name of the last one, and what is kept for the
         next, all of it released. `labels_` are then those of the last day.
@@ -168,6 +172,13 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     size returns a result. Sparse rows are read as CSR, chunk by chunk, with the result of their
     dense copy, bit for bit.
 
+    With `bounds`, one or two features and several clusters, a twenty-fifth of `epsilon` counts the
+    rows. If their number times `epsilon` is below 1,500 (10,000 for one feature), the rest is spent
+    on the counts of a grid, and the centers are those of k-means on them. Laplace noise has then a
+    third of the standard deviation of Gaussian noise for the same epsilon and delta. In
+    zero-concentrated DP it costs far more, so a fit with `rho`, or with a ledger that adds up rho,
+    does not do this. With ``delta=0`` all fits do.
+
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
@@ -191,6 +202,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
       round. ICML. (coreset idea)
     * Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
       framework. PODS. (noisy Lloyd iterations)
+    * Su, D., Cao, J., Li, N., Bertino, E. and Jin, H. (2016). Differentially private k-means
+      clustering. CODASPY. (k-means on a noisy grid)
 
     Examples
     --------
