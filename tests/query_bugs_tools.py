@@ -99,11 +99,7 @@ QUESTIONS = {
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
-    client_rounds.ClientRound: [
-        "round_of_rows",
-        "round_of_rows_replaced",
-        "round_of_clients",
-    ],
+    client_rounds.ClientRound: ["round_of_rows", "round_of_rows_replaced", "round_of_clients"],
     interior.InteriorScores: ["interior_scores"],
     tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }

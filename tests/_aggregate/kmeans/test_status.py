@@ -109,7 +109,7 @@ def blobs(n, k, d, seed):
 
 
 def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
-    """Of these 16 remedies 14 lead to "ok"; twice as many rows, or twice the epsilon, in 5."""
+    """Of these 16 remedies 15 lead to "ok"."""
 
     def fit(n, k, d, epsilon, seed):
         model = DPKMeans(k, epsilon=epsilon, delta=1e-6, bounds=(-10, 10), random_state=seed)
