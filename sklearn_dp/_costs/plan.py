@@ -103,10 +103,9 @@ class PlanEntry:
         for what, share in (("rho", self.rho), ("rho", self.cap), ("delta", self.delta)):
             if not (math.isfinite(share) and share >= 0):
                 raise PlanError(f"plan entry {self.name!r}: {what} must be finite and not negative")
-        if self.epsilon is not None and (self.uses != 1 or self.max_rho is not None):
-            raise PlanError(
-                f"plan entry {self.name!r}: its epsilon is that of one release, at once"
-            )
+        once = self.uses == 1 and self.max_rho is None and self.mechanism in _BY_EPSILON
+        if self.epsilon is not None and not once:
+            raise PlanError(f"plan entry {self.name!r}: an epsilon is that of one release, once")
 
     @classmethod
     def gaussian(
@@ -215,7 +214,8 @@ class PrivacyPlan(PlanPages):
         known = [(entry, self._by_itself(entry)) for entry in entries]
         steps = [(entry, epsilon) for entry, epsilon in known if epsilon]
         rest = [entry for entry, epsilon in known if not epsilon]
-        left = sum_down([self.target.epsilon, *(-epsilon for _, epsilon in steps)])
+        whole = cast(float, self.target.epsilon)
+        left = sum_down([whole, *(-epsilon for _, epsilon in steps)])
         if left < 0 or exact_sum(entry.delta for entry in entries) > Fraction(self.target.delta):
             return False
         for entry, epsilon in steps:

@@ -105,11 +105,12 @@ class GridCounts(CellQuery):
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         cells = codes_of(part[ROWS], self.grid, self.grid.depth)
-        n_cells, X = 1 << self.grid.depth, None if self.bounds is None else part.source.read()
-        if X is not None:
+        n_cells, more = 1 << self.grid.depth, 0
+        if self.bounds is not None:
+            X, more = part.source.read(), 1
             for place in row_slices(len(cells), getattr(X, "width", 0) or X.shape[1]):
                 cells[place][beyond(self.bounds, X, place)] = n_cells
-        return part, (weighted_bincount(cells, part.units, n_cells + (X is not None)),)
+        return part, (weighted_bincount(cells, part.units, n_cells + more),)
 
 
 class TailCells(Public):

@@ -321,7 +321,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         if not self._tries_grid(n_features):
             return self._engine_entries(target, n_features)
         size, grid = grid_entries(target.epsilon, ("few rows",))
-        rest = PrivacyBudget(sum_down([target.epsilon, -size.epsilon]), target.delta)
+        rest = PrivacyBudget(grid.epsilon, target.delta)
         entries = self._engine_entries(rest, n_features)
         return (size, grid, *(replace(entry, paths=("many rows",)) for entry in entries))
 
@@ -361,7 +361,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         if SIZE in session.plan:
             rows = GridRows.quantize(table, domain)
             counted = count_rows(session, rows, domain)
-            if self._pure or counted.n * self.epsilon < FEW[table.n_features]:
+            if self._pure or counted.n * session.plan.epsilon < FEW[table.n_features]:
                 result = fit_grid(session, rows, domain, self._asked_number(), counted)
                 progress("grid")
                 self._store_unrefined(result, columns, table)

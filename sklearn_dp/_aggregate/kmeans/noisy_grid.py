@@ -95,14 +95,11 @@ def fit_grid(
         rows=rows, n_clusters=n_clusters, session=session, size=size, radius=rows.ball
     )
     within = size.n * float(np.square(side).sum()) / 12
-    near = _sum_of_squares(points, noisy, centers, sd, within)
-    total = _sum_of_squares(points, noisy, (weights @ points / size.n)[None], sd, within)
-    square = rows.unit**2
-    quality = Quality(
-        *(square * each for each in (*near, *total)),
-        outside=counted.beyond,
-        outside_sd=counted.sd,
-    )
+    middle = (weights @ points / size.n)[None]
+    near, total = (_sum_of_squares(points, noisy, each, sd, within) for each in (centers, middle))
+    sums = [rows.unit**2 * each for each in (*near, *total)]
+    outside = {"outside": counted.beyond, "outside_sd": counted.sd}
+    quality = Quality(sums[0], sums[1], sums[2], sums[3], **outside)
     lengths = domain.clip_points(centers * rows.unit + domain.center)
     measured = Measured(lengths, quality, loss)
     return build_result(context, final, domain, Status(), int(kept.sum()), measured)
