@@ -98,8 +98,8 @@ def fit_grid(
     middle = (weights @ points / size.n)[None]
     near, total = (_sum_of_squares(points, noisy, each, sd, within) for each in (centers, middle))
     sums = [rows.unit**2 * each for each in (*near, *total)]
-    outside = {"outside": counted.beyond, "outside_sd": counted.sd}
-    quality = Quality(sums[0], sums[1], sums[2], sums[3], **outside)
+    quality = Quality(sums[0], sums[1], sums[2], sums[3])
+    quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
     lengths = domain.clip_points(centers * rows.unit + domain.center)
     measured = Measured(lengths, quality, loss)
     return build_result(context, final, domain, Status(), int(kept.sum()), measured)
