@@ -273,10 +273,13 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"quantiles": (0.5,), "rho": 8.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"delta": 0.0, "epsilon": 8.0, "bounds": (-4.0, 5.0)}, ("privacy", *PATH)),
+        ({"delta": 0.0, **GENEROUS}, MADE),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
     ],
     "DPRobustScaler": [
         ({}, (*BOTH, *PATH)),
+        ({"delta": 0.0, **GENEROUS}, (*PATH, *MADE)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
     ],

@@ -64,6 +64,7 @@ QUESTIONS = {
     cells.GridCounts: ["grid_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
+    ranks.ColumnBlocks: ["column_blocks"],
     grid_ranks.LineRanks: ["line_ranks"],
     grid_ranks.LengthRanks: ["length_ranks"],
     ball_moments.BallMoments: ["ball_moments_"],

@@ -17,6 +17,13 @@ def column_ranks(rng):
     return Case(ranks.ColumnRanks(edges, low, high), d)
 
 
+def column_blocks(rng):
+    case = column_ranks(rng)
+    query, n_bins = case.query, 64 * int(rng.integers(1, 4))
+    edges = np.sort(rng.normal(size=(len(query.edges), n_bins - 1)), axis=1)
+    return Case(ranks.ColumnBlocks(edges, query.low, query.high), len(edges))
+
+
 def unit_totals(rng):
     return Case(vectors.UnitTotals(), features(rng))
 
@@ -95,6 +102,7 @@ def in_two_cells(original):
 
 OF_COLUMNS = {
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
+    "a value in two blocks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnBlocks),
     "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a row in two cells of a grid": (

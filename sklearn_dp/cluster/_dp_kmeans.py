@@ -19,9 +19,8 @@ from .._aggregate.kmeans.noisy_grid import (
     grid_entries,
 )
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
-from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, read_table
+from .._base import Bounds, LedgerLike, RandomStateLike, WithoutDelta, read_table
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import is_real
 from .._costs.rounding import sum_down
 from .._days import BaseByDays
 from .._intervals import StandardErrors
@@ -30,7 +29,7 @@ from .._queries.handles import GridRows
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, Euclidean, unrefined
 
 
-class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
+class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
@@ -268,17 +267,6 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
                 "delta must be greater than 0 here: delta=0 needs bounds, one or two features, a "
                 "given number of clusters, no init, no partial_fit and the Euclidean metric."
             )
-
-    @property
-    def _pure(self):
-        """True if no probability of failure is allowed: then all noise has Laplace's law."""
-        return self.rho is None and is_real(self.delta) and self.delta == 0
-
-    def _target(self):
-        if not self._pure:
-            return super()._target()
-        budget_of(self.epsilon, 0.5, None)  # the checks of epsilon
-        return PrivacyBudget(epsilon=self.epsilon, delta=0.0)
 
     def _has_grid(self, n_features):
         """True if a noisy grid may be the answer: public facts."""
