@@ -622,12 +622,13 @@ CASES = {
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
         line_ranks, unit_totals, octaves, equal_bins, grid_cells_, vector_ranks, vector_sums,
-        grid_counts, column_blocks, outside, offset_sums, category_counts, topic_sizes, topic_words,
-        working, middle_scores, length_scores, score_sum, points, counts_about, ball_counts, ring_counts,
-        ball_sum, ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
-        named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
-        label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_, view_sum, half_sum, round_of_rows, round_of_rows_replaced, round_of_clients,
+        grid_counts, column_blocks, outside, offset_sums, category_counts, topic_sizes,
+        topic_words, working, middle_scores, length_scores, score_sum, points, counts_about,
+        ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        named_boxes, named_boxes_replaced, named_intervals, radius_scores, interior_scores,
+        tuple_pairs, tuple_pairs_replaced, label_distances, ball_scores, largest_scores,
+        length_ranks, ball_moments_, wide_boxes, point_pairs_, view_sum, half_sum,
+        round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 
