@@ -1,18 +1,21 @@
-"""Few rows in the plane: DPKMeans compared with k-means of a plain noisy grid.
+"""Few rows in the plane or on a line: DPKMeans compared with k-means of a plain noisy grid.
 
     python benchmarks/plane.py               # 20 fits of each cell
     python benchmarks/plane.py --fits 5 --only near
 
 A grid is hard to beat in the plane: it spends the whole budget on one histogram (EUGkM, 2016; its
-code is that of benchmarks/kmeans.py). Public bounds are the ball of radius 1 for DPKMeans, and the
-square about it for the grid. Each fit has rows and noise of its own, the same rows for both. The
-grid knows how many rows there are, and has Laplace noise, a third of that of a Gaussian release of
-the same epsilon: a fit of many releases cannot have that.
+code is that of benchmarks/kmeans.py), and so does DPKMeans where the rows are few. Public bounds
+are the ball of radius 1 for DPKMeans, and the box about it for the grid. Each fit has rows and
+noise of its own, the same rows for both. The grid knows how many rows there are; DPKMeans spends a
+part of epsilon on their number.
 
 separated  round Gaussians, standard deviation a tenth of the smallest distance of two centers
 near       the same, a fifth of it: clusters that touch, as in the sets r15 and d31
 uneven     as "near", the largest cluster ten times the smallest, and twice its width
 two        (k = 2) clusters of 22 and 24 rows, far apart, and nothing else
+line       "near" on a line
+spike      on a line, like the gains of a year: 92% of the rows are at -1, and the logarithms of
+           how far the others are above it are normal
 
 "cost" is the mean over the fits of the cost over the lowest one that k-means without privacy finds
 (ten starts, and the true centers); "ratio" is DPKMeans' over the grid's, with the standard error of
@@ -44,19 +47,23 @@ class Cell:
     d: int = 2
 
     def data(self, seed):
-        """(n, 2) rows in the unit ball and the centers of their clusters."""
+        """(n, d) rows in the unit ball and the centers of their clusters."""
         rng = np.random.default_rng([seed, self.n, self.k])
+        if self.rows == "spike":
+            gains = np.exp(rng.normal(-2.4, 1.0, (self.n, 1)))
+            X = np.where(rng.random((self.n, 1)) < 0.92, -1.0, np.minimum(gains - 1, 1.0))
+            return X, np.linspace(-1, 1, self.k)[:, None]
         if self.rows == "two":
             centers = np.array([[-0.6, 0.1], [0.6, -0.2]])
             return np.repeat(centers, [22, 24], axis=0) + 0.02 * rng.normal(size=(46, 2)), centers
-        drawn = (0.8 * setting.in_ball(rng, self.k, 2) for _ in range(200))
+        drawn = (0.8 * setting.in_ball(rng, self.k, self.d) for _ in range(200))
         centers = max(drawn, key=setting.smallest_gap)
         width = setting.smallest_gap(centers) / (10 if self.rows == "separated" else 5)
         share = np.ones(self.k)
         if self.rows == "uneven":
             share, width = np.geomspace(1, 10, self.k), width * np.geomspace(0.7, 1.4, self.k)
         labels = rng.choice(self.k, size=self.n, p=share / share.sum())
-        noise = rng.normal(size=(self.n, 2)) * np.broadcast_to(width, self.k)[labels, None]
+        noise = rng.normal(size=(self.n, self.d)) * np.broadcast_to(width, self.k)[labels, None]
         return setting.into_ball(centers[labels] + noise), centers
 
 
@@ -68,7 +75,13 @@ def cells():
         for k in (5, 15, 30)
         for epsilon in (0.3, 1.0)
     ]
-    return [*found, Cell("two", 46, 2, 1.0)]
+    line = [
+        Cell(rows, n, k, epsilon, 1)
+        for rows, k in (("line", 5), ("line", 15), ("spike", 5))
+        for n in (300, 1000, 3000, 10_000)
+        for epsilon in (0.3, 1.0)
+    ]
+    return [*found, Cell("two", 46, 2, 1.0), *line]
 
 
 def measure(cell, n_fits):
@@ -104,7 +117,16 @@ def main():
     if not options.only:
         made = f"`python benchmarks/plane.py --fits {options.fits}` with Python "
         made += f"{platform.python_version()}, numpy {np.__version__}."
-        head = ["# Few rows in the plane", "", "```text", __doc__.strip(), "```", "", made, ""]
+        head = [
+            "# Few rows in the plane or on a line",
+            "",
+            "```text",
+            __doc__.strip(),
+            "```",
+            "",
+            made,
+            "",
+        ]
         PAGE.write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
 
 

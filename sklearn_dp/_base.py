@@ -24,7 +24,7 @@ from ._bounds import column_ends, domain_of
 from ._by_name import by_name, in_one_order
 from ._columns import PROJECT
 from ._costs.budget import PrivacyBudget
-from ._costs.checks import check_choice
+from ._costs.checks import check_choice, is_real
 from ._costs.plan import PlanEntry, PrivacyPlan
 from ._door import read_table
 from ._fit import FitsRows
@@ -53,7 +53,7 @@ from ._weights import check_weights, weighted_mean, with_max_weight
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
-    "OpenBounds", "RandomStateLike",
+    "OpenBounds", "RandomStateLike", "WithoutDelta",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
@@ -107,6 +107,25 @@ class OpenBounds:
         """The box, if all of it is finite."""
         ends = self._ends(n_features)
         return domain_of(ends, n_features) if np.isfinite(ends).all() else None
+
+
+class WithoutDelta:
+    """Mixin of estimators that need no delta: with 0, all of their noise has Laplace's law."""
+
+    epsilon: Any
+    delta: Any
+    rho: Any
+
+    @property
+    def _pure(self) -> bool:
+        """True if no probability of failure is allowed."""
+        return self.rho is None and is_real(self.delta) and self.delta == 0
+
+    def _target(self) -> PrivacyBudget:
+        if not self._pure:
+            return super()._target()  # type: ignore[misc]
+        budget_of(self.epsilon, 0.5, None)  # the checks of epsilon
+        return PrivacyBudget(epsilon=self.epsilon, delta=0.0)
 
 
 class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):

@@ -97,6 +97,8 @@ TABLE = {
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants", *PATH)),
+        ({"n_clusters": 2, "delta": 0.0, "bounds": UNEQUAL}, PATH),
+        ({"n_clusters": 2, "delta": 0.0, "bounds": 8.0, **GENEROUS}, (*MADE, *PATH)),
     ],
     "DPBySegment": [
         ({}, (*BOTH, *PATH)),
@@ -274,11 +276,14 @@ TABLE = {
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"quantiles": (0.5,), "rho": 8.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
+        ({"delta": 0.0, "epsilon": 8.0, "bounds": (-4.0, 5.0)}, ("privacy", *PATH)),
+        ({"delta": 0.0, **GENEROUS}, MADE),
     ],
     "DPRobustScaler": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
+        ({"delta": 0.0, **GENEROUS}, (*PATH, *MADE)),
     ],
     "DPStandardScaler": [
         ({}, (*BOTH, *PATH)),

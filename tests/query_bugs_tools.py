@@ -61,8 +61,10 @@ QUESTIONS = {
     clusters.CappedSum: ["capped_sum"],
     cells.Level: ["first_level", "second_level"],
     cells.FarCounts: ["far_counts"],
+    cells.GridCounts: ["grid_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
+    ranks.ColumnBlocks: ["column_blocks"],
     grid_ranks.LineRanks: ["line_ranks"],
     grid_ranks.LengthRanks: ["length_ranks"],
     ball_moments.BallMoments: ["ball_moments_"],
@@ -98,11 +100,7 @@ QUESTIONS = {
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
-    client_rounds.ClientRound: [
-        "round_of_rows",
-        "round_of_rows_replaced",
-        "round_of_clients",
-    ],
+    client_rounds.ClientRound: ["round_of_rows", "round_of_rows_replaced", "round_of_clients"],
     interior.InteriorScores: ["interior_scores"],
     tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }

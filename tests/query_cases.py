@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 from query_columns import (
+    column_blocks,
     column_ranks,
     equal_bins,
     grid_cells_,
@@ -151,6 +152,13 @@ def second_level(rng):
     ground, *_, second = _tree(rng)
     # Nodes 2 and 4 are split, node 3 is counted again.
     return ground.case(cells.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
+
+
+def grid_counts(rng):
+    ground = Ground.draw(rng, plain=True)
+    bounds = None if rng.random() < 0.5 else domain_of(0.7 * ground.domain.radius, ground.d)
+    grid = cells.CellGrid(ground.ball * rng.uniform(0.3, 1.2, ground.d), int(rng.integers(7)))
+    return ground.case(cells.GridCounts(grid, bounds))
 
 
 _SETTLED = cells.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
@@ -614,12 +622,13 @@ CASES = {
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, distances_and_values, whitened_moments, whitened_distances, column_ranks,
         line_ranks, unit_totals, octaves, equal_bins, grid_cells_, vector_ranks, vector_sums,
-        outside, offset_sums, category_counts, topic_sizes, topic_words, working, middle_scores,
-        length_scores, score_sum, points, counts_about, ball_counts, ring_counts, ball_sum,
-        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
-        named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
-        label_distances, ball_scores, largest_scores, length_ranks, ball_moments_, wide_boxes,
-        point_pairs_, view_sum, half_sum, round_of_rows, round_of_rows_replaced, round_of_clients,
+        grid_counts, column_blocks, outside, offset_sums, category_counts, topic_sizes,
+        topic_words, working, middle_scores, length_scores, score_sum, points, counts_about,
+        ball_counts, ring_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        named_boxes, named_boxes_replaced, named_intervals, radius_scores, interior_scores,
+        tuple_pairs, tuple_pairs_replaced, label_distances, ball_scores, largest_scores,
+        length_ranks, ball_moments_, wide_boxes, point_pairs_, view_sum, half_sum,
+        round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from query_ground import features
 from query_tools import Case
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._queries import columns, grid_cells, grid_ranks, ranks, vectors
+from sklearn_dp._queries import cells, columns, grid_cells, grid_ranks, ranks, vectors
 from sklearn_dp._rows import bins
 
 
@@ -15,6 +15,13 @@ def column_ranks(rng):
     high = low + rng.choice([0.0, 1.0, 3.0, np.inf], size=d)
     edges = np.sort(rng.normal(size=(d, n_bins - 1)), axis=1)
     return Case(ranks.ColumnRanks(edges, low, high), d)
+
+
+def column_blocks(rng):
+    case = column_ranks(rng)
+    query, n_bins = case.query, 64 * int(rng.integers(1, 4))
+    edges = np.sort(rng.normal(size=(len(query.edges), n_bins - 1)), axis=1)
+    return Case(ranks.ColumnBlocks(edges, query.low, query.high), len(edges))
 
 
 def unit_totals(rng):
@@ -95,11 +102,13 @@ def in_two_cells(original):
 
 OF_COLUMNS = {
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
+    "a value in two blocks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnBlocks),
     "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a row in two cells of a grid": (
         grid_cells, "weighted_bincount", in_two_cells, grid_cells.GridCells,
     ),
+    "a row in two cells of a box": (cells, "weighted_bincount", in_two_cells, cells.GridCounts),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
     "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (

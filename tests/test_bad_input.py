@@ -22,6 +22,7 @@ from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mean import FriendlyMean
+from sklearn_dp.preprocessing import DPQuantiles
 
 ESTIMATORS = dict(all_estimators())
 SECRET = 7319.4825  # in all the data
@@ -334,8 +335,9 @@ def test_bad_parameters(estimator):
     """By name, by a fit and by a plan, and before the ledger is charged."""
     kinds, tried = (ValueError, TypeError), 0
     ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
+    no_delta = {"delta zero"} if isinstance(estimator, DPQuantiles) else set()  # is no mistake
     for name, (options, match) in BAD_PARAMETERS.items():
-        if options.keys() <= estimator.get_params().keys():
+        if options.keys() <= estimator.get_params().keys() and name not in no_delta:
             model = type(estimator)(**{"ledger": ledger, **options})
             tried += 1
             with case(name):

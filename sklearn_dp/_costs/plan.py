@@ -8,8 +8,8 @@ How its guarantee is computed:
    rho)-GDP. One other entry, and only the conversion of zCDP is left: 7% more noise at epsilon = 1
    and delta = 1e-6.
 3. Delta pays for the failures first, and what is left of it is the delta of the conversion.
-4. A plan of one step that is (epsilon, delta)-DP as a whole, or of one release of Laplace noise, is
-   not converted at all.
+4. Steps that are (epsilon, delta)-DP by themselves, and releases of Laplace noise, need not be
+   converted: their epsilons, and what Gaussian releases are worth, add up (basic composition).
 
 Its accounts refuse a release, before its noise is drawn, whose entry does not exist, has been used
 as often as planned, or was converted to epsilon as another mechanism; which would exceed the cap or
@@ -36,7 +36,7 @@ from .budget import PrivacyBudget
 from .checks import check_relation, check_unit
 from .plan_pages import CommunicationCost, PlanPages, Workload
 from .report import PrivacyReport
-from .rounding import exact_sum, float_up, in_steps, steps_down, steps_up
+from .rounding import exact_sum, float_up, in_steps, steps_down, steps_up, sum_down
 
 
 class Mechanism(StrEnum):
@@ -57,11 +57,12 @@ class Mechanism(StrEnum):
     SEVERAL = "several mechanisms"
 
 
-# What a whole plan of one entry costs in zCDP, by its epsilon.
-_ONE_STEP = {
+# What an entry that is not converted costs in zCDP, by its epsilon.
+_BY_EPSILON = {
     Mechanism.APPROXIMATE: accounting.pure_zcdp_rho,
     Mechanism.LAPLACE: accounting.laplace_zcdp_rho,
 }
+_ONE_PATH = frozenset([""])  # of a plan without any
 
 
 class PlanError(RuntimeError):
@@ -81,6 +82,8 @@ class PlanEntry:
     max_rho: float | None = None  # cap if it may also spend what others left; `rho` by default
     sensitivity: str = ""  # in words, for the table
     paths: tuple[str, ...] = ()  # courses of a fit that it belongs to; empty: all
+    # its cost by itself, of an entry that is not converted; None: the whole target's
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanism", Mechanism(self.mechanism))
@@ -88,6 +91,9 @@ class PlanEntry:
         for what, share in (("rho", self.rho), ("rho", self.cap), ("delta", self.delta)):
             if not (math.isfinite(share) and share >= 0):
                 raise PlanError(f"plan entry {self.name!r}: {what} must be finite and not negative")
+        once = self.uses == 1 and self.max_rho is None and self.mechanism in _BY_EPSILON
+        if self.epsilon is not None and not once:
+            raise PlanError(f"plan entry {self.name!r}: an epsilon is that of one release, once")
 
     @classmethod
     def gaussian(
@@ -102,6 +108,12 @@ class PlanEntry:
         return cls(
             name, Mechanism.GAUSSIAN, rho, uses=uses, max_rho=max_rho, sensitivity=sensitivity
         )
+
+    @classmethod
+    def of_epsilon(cls, name: str, epsilon: float, sensitivity: str) -> Self:
+        """An entry of one release of Laplace noise, which is epsilon-DP."""
+        rho = accounting.laplace_zcdp_rho(epsilon)
+        return cls(name, Mechanism.LAPLACE, rho, sensitivity=sensitivity, epsilon=epsilon)
 
     @property
     def cap(self) -> float:
@@ -163,38 +175,64 @@ class PrivacyPlan(PlanPages):
         names = [entry.name for entry in self.entries]
         if len(set(names)) != len(names):
             raise PlanError("two plan entries have the same name")
-        if self.one_step:
+        if self.unconverted:
             return
         allowed = self.target.to_rho(gaussian=self.gaussian, delta_failure=self.delta_failure)
         if self.exact_rho > Fraction(allowed):
             raise PlanError("the plan spends more than its target")
 
     @cached_property
-    def one_step(self) -> bool:
-        """True if all is one (epsilon, delta)-DP step, or one release of Laplace noise, which needs
-        no conversion to its target. The zCDP cost of either increases with its epsilon, so a cap of
-        at most the cost of the target's epsilon says that its epsilon is at most the target's."""
-        if len(self.entries) != 1:
+    def unconverted(self) -> bool:
+        """True if there are steps that are (epsilon, delta)-DP, or releases of Laplace noise, which
+        are not converted. On each path their epsilons, and what Gaussian releases make of the rest
+        of the target's, are at most the target's (basic composition). The zCDP cost of a step
+        increases with its epsilon: a cap of at most the cost of an epsilon is one of epsilon."""
+        if self.target.epsilon is None or not any(map(self._by_itself, self.entries)):
             return False
-        step, target = self.entries[0], self.target
-        cost = _ONE_STEP.get(step.mechanism)
-        return (
-            cost is not None
-            and step.uses == 1
-            and target.epsilon is not None
-            and step.cap <= cost(target.epsilon)
-            and step.delta <= target.delta
+        return all(map(self._kept, self.paths))
+
+    def _by_itself(self, entry: PlanEntry) -> float | None:
+        """The epsilon of an entry that is not converted; None of others."""
+        alone = len(self.entries) == 1 and entry.mechanism in _BY_EPSILON
+        return self.target.epsilon if alone else entry.epsilon
+
+    def _kept(self, path: str) -> bool:
+        """True if a path is within the target, its steps unconverted."""
+        entries = [entry for entry in self.entries if not entry.paths or path in entry.paths]
+        known = [(entry, self._by_itself(entry)) for entry in entries]
+        steps = [(entry, epsilon) for entry, epsilon in known if epsilon]
+        rest = [entry for entry, epsilon in known if not epsilon]
+        whole = cast(float, self.target.epsilon)
+        left = sum_down([whole, *(-epsilon for _, epsilon in steps)])
+        if left < 0 or exact_sum(entry.delta for entry in entries) > Fraction(self.target.delta):
+            return False
+        for entry, epsilon in steps:
+            if entry.uses != 1 or entry.cap > _BY_EPSILON[entry.mechanism](epsilon):
+                return False
+        if not rest:
+            return True
+        converted = left > 0 and all(each.mechanism is Mechanism.GAUSSIAN for each in rest)
+        failed = float_up(exact_sum(entry.delta for entry in entries))
+        return converted and exact_sum(entry.rho for entry in rest) <= Fraction(
+            PrivacyBudget(epsilon=left, delta=self.target.delta).to_rho(delta_failure=failed)
         )
 
-    def _maximum(self, cost: str) -> Fraction:
-        """Largest sum of a cost along a path, as a Fraction: rho and delta one by one, so that
-        together they may belong to no path, and the plan states a little more than it costs."""
-        paths = {path for entry in self.entries for path in entry.paths} or {""}
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The courses that a fit may take."""
+        return frozenset(path for entry in self.entries for path in entry.paths) or _ONE_PATH
+
+    def maximum(self, cost: str, paths: frozenset[str], converted: bool = False) -> Fraction:
+        """Largest sum of a cost ("rho" or "delta") along one of some paths, as a Fraction; of what
+        is `converted` alone. An entry without paths is on all of them. rho and delta are maximized
+        one by one: together they may belong to no path, and then the plan states a little more than
+        it costs."""
         return max(
             exact_sum(
                 getattr(entry, cost)
                 for entry in self.entries
-                if not entry.paths or path in entry.paths
+                if (not entry.paths or path in entry.paths)
+                and not (converted and entry.epsilon is not None)
             )
             for path in paths
         )
@@ -202,12 +240,12 @@ class PrivacyPlan(PlanPages):
     @cached_property
     def exact_rho(self) -> Fraction:
         """Cap of the sum over all releases, as a Fraction."""
-        return self._maximum("rho")
+        return self.maximum("rho", self.paths)
 
     @cached_property
     def exact_delta(self) -> Fraction:
         """Cap of the sum of the failure probabilities, as a Fraction."""
-        return self._maximum("delta")
+        return self.maximum("delta", self.paths)
 
     @property
     def rho(self) -> float:
@@ -227,7 +265,7 @@ class PrivacyPlan(PlanPages):
     @property
     def epsilon(self) -> float:
         """The guarantee is (epsilon, target.delta)-DP."""
-        if self.one_step:
+        if self.unconverted:
             return cast(float, self.target.epsilon)
         return self.target.epsilon_of(self.rho, self.gaussian, self.delta_failure)
 
@@ -285,11 +323,19 @@ class Accounts:
 
     def __init__(self, plan: PrivacyPlan) -> None:
         self._plan = plan
-        self._most = in_steps(plan.exact_rho), in_steps(plan.exact_delta)
+        # Of a plan that is not converted as a whole, the first release of a path closes the others.
+        self._paths = plan.paths
+        self._most = self._most_on(plan.paths)
         self._of = {entry.name: _Spent() for entry in plan.entries}
         # (cap of rho, cap of delta) of each entry, exactly; `waive` lowers them.
         self._caps = {e.name: (in_steps(e.cap), in_steps(e.delta)) for e in plan.entries}
-        self._total = _Spent()  # kept, so that a release need not add all accounts
+        # Kept, so that a release need not add all accounts: of what is converted, and of the rest.
+        self._total, self._steps = _Spent(), 0
+
+    def _most_on(self, paths: frozenset[str]) -> tuple[int, int]:
+        """The caps of rho, of what is converted, and delta along the paths that are open."""
+        rho = self._plan.maximum("rho", paths, converted=True)
+        return in_steps(rho), in_steps(self._plan.maximum("delta", paths))
 
     def branch(self) -> Accounts:
         """A copy that goes on from what has been spent, on its own: for a part of the units."""
@@ -304,18 +350,22 @@ class Accounts:
         for name, spent in self._of.items():
             spent.raise_to(other._of[name])
         self._total.raise_to(other._total)
+        self._steps = max(self._steps, other._steps)
+        self._paths = self._paths & other._paths
+        self._most = self._most_on(self._paths or self._plan.paths)
 
     @property
     def spent(self) -> float:
         """rho charged so far, rounded up."""
-        return steps_up(self._total.rho)
+        return steps_up(self._total.rho + self._steps)
 
     def remaining(self, name: str | None = None) -> float:
         """rho that an entry (or the whole plan) can still pay, rounded down."""
         rest = self._most[0] - self._total.rho
         if name is not None:
-            entry = self._plan[name].name  # or an error
-            rest = min(rest, self._caps[entry][0] - self._of[entry].rho)
+            entry = self._plan[name]  # or an error
+            own = self._caps[name][0] - self._of[name].rho
+            rest = min(rest, own) if entry.epsilon is None else own
         return steps_down(rest)
 
     def waive(self, name: str) -> None:
@@ -335,11 +385,19 @@ class Accounts:
             raise PlanError(f"plan entry {name!r} is used more often than planned")
         if not all(math.isfinite(cost) and cost >= 0 for cost in (rho, delta)) or rho + delta == 0:
             raise PlanError(f"plan entry {name!r}: the cost must be positive")
+        paths = self._paths
+        if entry.paths and self._plan.unconverted:
+            paths = paths & frozenset(entry.paths)
+            if not paths:
+                raise PlanError(f"plan entry {name!r} is on another path than earlier releases")
         cost, failure = in_steps(rho), in_steps(delta)
-        after, total = before.plus(cost, failure), self._total.plus(cost, failure)
-        (own_rho, own_delta), (most_rho, most_delta) = self._caps[name], self._most
+        step = 0 if entry.epsilon is None else cost
+        after, total = before.plus(cost, failure), self._total.plus(cost - step, failure)
+        own_rho, own_delta = self._caps[name]
+        most_rho, most_delta = most = self._most if paths == self._paths else self._most_on(paths)
         if after.rho > own_rho or total.rho > most_rho:
             raise PlanError(f"plan entry {name!r} would overspend")
         if failure and (after.delta > own_delta or total.delta > most_delta):
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
-        self._of[name], self._total = after, total
+        self._of[name], self._total, self._steps = after, total, self._steps + step
+        self._paths, self._most = paths, most

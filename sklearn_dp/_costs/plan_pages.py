@@ -271,7 +271,7 @@ class BudgetFor:
             return _stated("epsilon", epsilon, " in privatize")
         if plan.target.rho is not None:
             return _stated("rho", times**2 * plan.target.rho)
-        if plan.one_step:
+        if plan.unconverted:
             return _stated("epsilon", times * cast(float, plan.target.epsilon))
         rho, failure = times**2 * plan.rho, plan.delta_failure
         return _stated("epsilon", plan.target.epsilon_of(rho, plan.gaussian, failure))

@@ -47,6 +47,8 @@ from .rounding import sum_up
 PaidBy = tuple[str, str, Payers, str]
 """Which ledger was charged, its head after that, the units that paid, and a name of the fit."""
 EXACT = "Gaussian DP (exact)"
+ONE_STEP = "one (epsilon, delta)-DP step"
+ADDED = "epsilons of its parts, added"
 _VOID = {
     "altered": "an audit altered the noise of this fit on purpose",
     "forced": "an audit set what this fit released (noise: forced)",
@@ -164,8 +166,8 @@ class PrivacyReport:
                     for row in log
                 )
             ),
-            accounting="one (epsilon, delta)-DP step"
-            if plan.one_step
+            accounting=(ONE_STEP if len(plan.entries) == 1 else ADDED)
+            if plan.unconverted
             else EXACT
             if plan.gaussian
             else "zCDP (tight conversion)",

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._domain import weighted_bincount
+from .._privacy._domain import Domain, weighted_bincount
 from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._sealed import Claim
 from .._rows.bins import row_slices
+from .._rows.outside import beyond
 from .._rows.row_sums import clipped_sums
 from .._rows.rows import Rows
 from .._rows.table import ROWS, CellCounts, Part
-from ._query import Facts, IntegerPoints, Public, Query, SparseQuery, Step
+from ._query import CellQuery, Facts, IntegerPoints, Public, Query, SparseQuery, Step
 from .clusters import residual_claim
 from .grids import Axes
 
@@ -90,6 +91,23 @@ class CellGrid(Public):
             index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
         widths = 2 * self.half_widths / 2.0**bits
         return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
+
+
+class GridCounts(CellQuery):
+    """Weights in all cells (2**depth,) of a grid, in the order of their codes. With `bounds`, rows
+    outside of them are in one more, the last."""
+
+    grid: CellGrid
+    bounds: Domain | None = None
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        cells = codes_of(part[ROWS], self.grid, self.grid.depth)
+        n_cells, more = 1 << self.grid.depth, 0
+        if self.bounds is not None:
+            X, more = part.source.read(), 1
+            for place in row_slices(len(cells), getattr(X, "width", 0) or X.shape[1]):
+                cells[place][beyond(self.bounds, X, place)] = n_cells
+        return part, (weighted_bincount(cells, part.units, n_cells + more),)
 
 
 class TailCells(Public):

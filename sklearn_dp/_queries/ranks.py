@@ -24,6 +24,7 @@ from .._rows.table import Part
 from ._query import Facts, Query
 
 _BITS = 10
+BLOCK = 64  # bins
 
 
 @lru_cache(maxsize=16)
@@ -107,3 +108,34 @@ class ColumnRanks(RankQuery):
         )
         counts = [weighted_bincount(each, part.units, self.n_bins) for each in cells]
         return part, (np.array(counts),)
+
+
+class ColumnBlocks(ColumnRanks):
+    """Weights in the bins of each column, and in blocks of 64 of them: ranks for Laplace noise,
+    which goes by the l1 norm; that of a column of the root of sums is 36."""
+
+    def _check(self) -> None:
+        if self.n_bins % BLOCK:
+            raise ValueError("blocks are of 64 bins each.")
+
+    def exact(self, sums: tuple) -> tuple:
+        (counts,) = sums
+        blocks = counts.reshape(len(counts), -1, BLOCK).sum(axis=2)
+        return (np.concatenate([blocks, counts], axis=1),)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row is in one bin and in one block of each column. A unit adds a non-negative vector of
+        l1 norm at most 2 d times `scale`; no l2 norm is larger."""
+        most = 2 * self.n_histograms * facts.units.scale
+        return (Claim(most, facts.units.step, l1=most),)
+
+
+def prefix_of_blocks(released: np.ndarray) -> np.ndarray:
+    """Prefix sums (..., n_bins) of what is released of blocks and their bins: by least squares, of
+    the sum of each block and of that of its bins."""
+    n_blocks = released.shape[-1] // (BLOCK + 1)
+    blocks = released[..., :n_blocks]
+    bins = released[..., n_blocks:].reshape(*blocks.shape, BLOCK)
+    off = BLOCK * (blocks - bins.sum(axis=-1)) / (BLOCK + 1)  # of the sum of the bins
+    bins = bins + off[..., None] / BLOCK
+    return np.cumsum(bins.reshape(*blocks.shape[:-1], -1), axis=-1)

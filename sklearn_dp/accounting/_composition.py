@@ -216,7 +216,7 @@ def event_of_plan(plan: PrivacyPlan) -> DpEvent:
     >>> round(accounting.total_epsilon([fit, fit], 1e-6), 4)  # less than twice as much
     1.4547
     """
-    if plan.one_step:
+    if plan.unconverted:
         return ApproxDP(plan.epsilon, plan.target.delta)
     if plan.gaussian and not plan.delta_failure and plan.rho:
         return Gaussian(plan.rho)

@@ -101,7 +101,7 @@ def claim_of(estimator: Any, n_features: int) -> Claim:
         return Claim(APPROXIMATE, epsilon, epsilon, delta)
     plan = estimator.privacy_plan(n_features)
     epsilon, delta = plan.epsilon, plan.target.delta
-    if plan.one_step:
+    if plan.unconverted:
         return Claim(APPROXIMATE, epsilon, epsilon, delta)
     kind, value = (GAUSSIAN, math.sqrt(2 * plan.rho)) if plan.gaussian else (ZCDP, plan.rho)
     return Claim(kind, value, epsilon, delta, plan.delta_failure)

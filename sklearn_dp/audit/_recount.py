@@ -141,8 +141,8 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     ]
     if plan.gaussian and not all_gaussian(events):
         problems.append("accounted as Gaussian, but it is not")
-    if plan.one_step:
-        return [*problems, *_one_step(made, report)]
+    if plan.unconverted:
+        return [*problems, *_added(made, report)]
     convert = epsilon_of_gaussian if plan.gaussian else epsilon_of_zcdp
     for what, cost, lost in (("releases", rho, failure), ("plan", *whole)):
         left = report.delta - lost
@@ -155,14 +155,23 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     return problems
 
 
-def _one_step(made: list[Any], report: Any) -> Iterator[str]:
-    """A plan of one (epsilon, delta)-DP step, or of one release of Laplace noise, promises its own.
-    Any other release that is paid for is a violation."""
+def _added(made: list[Any], report: Any) -> Iterator[str]:
+    """(epsilon, delta)-DP steps and releases of Laplace noise promise their own, which add up; what
+    Gaussian releases beside them are worth is added. Others that are paid for are a violation."""
+    epsilon, delta, rest = 0.0, 0.0, []
     for event in made:
-        epsilon, delta = math.inf, math.inf
         if event.kind == "step":
-            epsilon, delta = event.public["epsilon"], event.public["delta"]
+            epsilon, delta = epsilon + event.public["epsilon"], delta + event.public["delta"]
         elif event.kind == "laplace":
-            epsilon, delta = event.cost, 0.0
-        if epsilon > report.epsilon * (1 + _CLOSE) or delta > report.delta * (1 + _CLOSE):
-            yield f"{event.entry}: costs more than the one step of the plan"
+            epsilon += event.cost
+        else:
+            rest.append(event)
+    if rest:
+        left, rho = report.delta - delta, float(maximum_cost(_charges(rest, map(rho_of, rest))))
+        known = left > 0 and all_gaussian(rest) and not any(map(_delta, rest))
+        epsilon += epsilon_of_gaussian(rho, left) if known else math.inf
+    if epsilon > report.epsilon * (1 + _CLOSE) or delta > report.delta * (1 + _CLOSE):
+        yield (
+            f"the releases are worth epsilon = {epsilon:.6g}, delta = {delta:.6g}, the report says "
+            f"{report.epsilon:.6g}, {report.delta:.6g}"
+        )

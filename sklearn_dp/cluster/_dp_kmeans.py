@@ -1,31 +1,39 @@
 """Differentially private k-means, the drop-in for KMeans, by the engine of
 :mod:`sklearn_dp._aggregate.kmeans`."""
 
+from dataclasses import replace
 from functools import partial
 
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
+from .._aggregate.kmeans.noisy_grid import (
+    FEW,
+    SIZE,
+    count_rows,
+    fit_grid,
+    grid_entries,
+)
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
-from .._base import Bounds, LedgerLike, RandomStateLike, read_table
+from .._base import Bounds, LedgerLike, RandomStateLike, WithoutDelta, read_table
+from .._costs.budget import PrivacyBudget
 from .._costs.rounding import sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._intervals import StandardErrors
-from ._centers import (
-    CENTERS_WITH_ERRORS,
-    BaseDPCenters,
-    unrefined,
-)
+from .._privacy._ledger import open_ledger
+from .._queries.handles import GridRows
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, Euclidean, unrefined
 
 
-class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
+class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
     cells, in a privately found subspace). They are refined by locally clipped, noisy Lloyd
-    iterations with a Kalman update, and by steps that merge and split clusters. All releases have
-    Gaussian noise on an integer grid, so the accounting is exact.
+    iterations with a Kalman update, and by steps that merge and split clusters. All of these
+    releases have Gaussian noise on an integer grid, so the accounting is exact. Few rows with
+    bounds and one or two features are clustered by a single histogram with Laplace noise.
 
     Parameters
     ----------
@@ -37,7 +45,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units. 0
+        is pure epsilon-DP. It needs `bounds`, one or two features and a given number of clusters,
+        without `init`, `partial_fit` and ``metric="cosine"``.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -128,7 +138,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     column_status_ : ndarray of str of shape (n_features,)
         The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int
-        Number of noisy Lloyd iterations, which depends on the budget and on earlier releases.
+        Number of noisy Lloyd iterations, which depends on the budget and on earlier releases. 0
+        where a histogram is the whole fit.
     days_ : Days
         After `partial_fit`: the number of days, the name of the last one, and what is kept for the
         next, all of it released. `labels_` are then those of the last day.
@@ -157,6 +168,13 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     size returns a result. Sparse rows are read as CSR, chunk by chunk, with the result of their
     dense copy, bit for bit.
 
+    With `bounds`, one or two features and several clusters, a twenty-fifth of `epsilon` counts the
+    rows. If their number times `epsilon` is below 1,500 (10,000 for one feature), the rest is spent
+    on the counts of a grid, and the centers are those of k-means on them. Laplace noise has then a
+    third of the standard deviation of Gaussian noise for the same epsilon and delta. In
+    zero-concentrated DP it costs far more, so a fit with `rho`, or with a ledger that adds up rho,
+    does not do this. With ``delta=0`` all fits do.
+
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
@@ -180,6 +198,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
       round. ICML. (coreset idea)
     * Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
       framework. PODS. (noisy Lloyd iterations)
+    * Su, D., Cao, J., Li, N., Bertino, E. and Jin, H. (2016). Differentially private k-means
+      clustering. CODASPY. (k-means on a noisy grid)
 
     Examples
     --------
@@ -239,6 +259,26 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
         self._start(n_features)
+        if self._pure and not self._has_grid(n_features):
+            raise ValueError(
+                "delta must be greater than 0 here: delta=0 needs bounds, one or two features, a "
+                "given number of clusters, no init, no partial_fit and the Euclidean metric."
+            )
+
+    def _has_grid(self, n_features):
+        """True if a noisy grid may be the answer: public facts."""
+        given = isinstance(self._asked_number(), int) and self.init is None
+        whole = self._today is None and self._common_start is None
+        few = n_features in FEW and self.bounds is not None
+        return few and given and whole and type(self._distance) is Euclidean
+
+    def _tries_grid(self, n_features):
+        """True if a fit decides by the number of rows. In zCDP Laplace noise costs far more than
+        Gaussian noise of the same epsilon, so with a ledger that adds up rho it does not."""
+        if self.rho is not None or self._asked_number() == 1 or not self._has_grid(n_features):
+            return False
+        book = open_ledger(self.ledger)
+        return book is None or book.state().terms.composition == "basic"
 
     def _start(self, n_features):
         """The given centers, or None."""
@@ -261,6 +301,16 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         return None
 
     def _plan_entries(self, target, n_features):
+        if self._pure:
+            return grid_entries(target.epsilon)
+        if not self._tries_grid(n_features):
+            return self._engine_entries(target, n_features)
+        size, grid = grid_entries(target.epsilon, ("few rows",))
+        rest = PrivacyBudget(grid.epsilon, target.delta)
+        entries = self._engine_entries(rest, n_features)
+        return (size, grid, *(replace(entry, paths=("many rows",)) for entry in entries))
+
+    def _engine_entries(self, target, n_features):
         rho = target.to_rho()
         if self._later:
             return day_entries(rho, moves=self.init is None)
@@ -274,7 +324,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
 
     def _communication_cost(self, n_features, unit):
         number = self._asked_number()
-        if not isinstance(number, int):
+        if self._pure or not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
         columns = self._columns(n_features)
         return partial(
@@ -292,6 +342,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)
         if self._later:
             return self._fit_day(session, table, domain)
+        rows = counted = None
+        if SIZE in session.plan:
+            rows = GridRows.quantize(table, domain)
+            counted = count_rows(session, rows, domain)
+            if self._pure or counted.n * session.plan.epsilon < FEW[table.n_features]:
+                result = fit_grid(session, rows, domain, self._asked_number(), counted)
+                progress("grid")
+                self._store_unrefined(result, columns, table)
+                return
         start, given = self._common_start, self._start(table.n_features)
         if start is None and given is not None:
             start = Start(given)
@@ -302,6 +361,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
             self._asked_number(),
             start=start,
             callback=progress,
+            rows=rows,
             on_size_released=columns.look(session, table),
         )
         self._lengths = result.lengths  # for later days
@@ -313,5 +373,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseDPCenters):
         today, weight = self._today, table.units.unit_weight
         stream = today.days.state or StreamState.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
-        columns = self._columns(table.n_features)
-        self._store(result, unrefined(result, columns.columns if columns.refined else None), weight)
+        self._store_unrefined(result, self._columns(table.n_features), table)
+
+    def _store_unrefined(self, result, columns, table):
+        refined = unrefined(result, columns.columns if columns.refined else None)
+        self._store(result, refined, table.units.unit_weight)

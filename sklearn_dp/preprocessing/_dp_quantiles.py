@@ -11,8 +11,20 @@ from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import Budget, advice, is_known
-from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
-from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
+from .._aggregate.shared.quantiles import (
+    Quantiles,
+    fit_quantiles,
+    pure_entries,
+    quantile_entries,
+)
+from .._base import (
+    BaseWeighted,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    WithoutDelta,
+    check_real,
+)
 from .._costs.plan import PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
@@ -25,7 +37,7 @@ _MOST = 100  # more levels than anybody reads
 _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 
 
-class DPQuantiles(StandardErrors, BaseWeighted):
+class DPQuantiles(WithoutDelta, StandardErrors, BaseWeighted):
     """Medians, quartiles and other quantiles of columns, with differential privacy.
 
     All quantiles of a column are read off noisy ranks, the numbers of rows below each of a thousand
@@ -39,7 +51,8 @@ class DPQuantiles(StandardErrors, BaseWeighted):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units. 0
+        is pure epsilon-DP, for a few columns.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -94,7 +107,8 @@ class DPQuantiles(StandardErrors, BaseWeighted):
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group, which together are treated as one) with any weight. All releases
     are Gaussian. Their noise does not depend on the number of quantiles, and grows with the square
-    root of the number of columns.
+    root of the number of columns. With ``delta=0`` they have Laplace noise, which for one column is
+    about as large, and grows with the number of columns.
 
     References
     ----------
@@ -155,7 +169,7 @@ class DPQuantiles(StandardErrors, BaseWeighted):
         self._levels()
 
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
-        return quantile_entries(target.to_rho())
+        return pure_entries(target.epsilon) if self._pure else quantile_entries(target.to_rho())
 
     def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
         result = fit_quantiles(session, table, self._levels(), self._domain(table.n_features))
@@ -200,7 +214,8 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units. 0
+        is pure epsilon-DP, for a few columns.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional

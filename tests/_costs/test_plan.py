@@ -1,6 +1,7 @@
 """Plans: what fits a target, and which entries there can be."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from kernel_tools import make_plan
 
 from sklearn_dp._costs.accounting import laplace_zcdp_rho
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._session import PrivacySession
 
@@ -37,7 +38,7 @@ def test_one_release_of_laplace_noise_is_not_converted():
     """It is epsilon-DP itself; two of them, or one that may be made twice, are converted."""
     budget, whole = PrivacyBudget(epsilon=1.0, delta=0.0), laplace_zcdp_rho(1.0)
     plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", whole),))
-    assert plan.one_step and plan.epsilon == 1.0 and plan.rho == whole
+    assert plan.unconverted and plan.epsilon == 1.0 and plan.rho == whole
     more = math.nextafter(whole, 1.0)
     for entries in (
         [PlanEntry("a", "laplace", more)],
@@ -55,6 +56,56 @@ def test_one_release_of_laplace_noise_is_not_converted():
     laplace(session, "a", 1, sensitivity=1.0, epsilon=1.0)
     with pytest.raises(PlanError, match="more often"):
         laplace(session, "a", 1, sensitivity=1.0, epsilon=1e-9)
+
+
+def test_unconverted_steps_and_gaussian_releases_add_up_on_each_path():
+    """On one path Laplace noise alone; on the other Gaussian noise, worth the rest of epsilon."""
+    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    first, second = (PlanEntry.of_epsilon(name, e, "1") for name, e in (("a", 0.25), ("b", 0.75)))
+    rho = PrivacyBudget(epsilon=0.75, delta=1e-6).to_rho()
+    few = replace(second, paths=("few",))
+    many = [PlanEntry("c", "gaussian", rho / 2, uses=None, max_rho=rho, paths=("many",))] * 2
+    many[1] = replace(many[1], name="d")
+    plan = PrivacyPlan(budget, (first, few, *many))
+    assert plan.unconverted and plan.epsilon == 1.0 and not plan.gaussian
+    assert PrivacyPlan(PrivacyBudget(epsilon=1.0, delta=0.0), (first, second)).epsilon == 1.0
+    more = math.nextafter(0.75, 1.0)
+    for entries in (
+        (first, PlanEntry.of_epsilon("b", more, "1")),
+        (first, few, *many, PlanEntry("e", "gaussian", 1e-6, paths=("many",))),
+        (first, few, *many, PlanEntry("e", "gaussian", 1e-6)),
+        (first, few, replace(many[0], mechanism=Mechanism.EXPONENTIAL)),
+        (first, second, PlanEntry("e", "gaussian", 1e-6)),
+    ):
+        with pytest.raises(PlanError, match="more than its target"):
+            PrivacyPlan(budget, entries)
+
+    for change in ({"uses": 2}, {"max_rho": 1.0}):  # the epsilon would be that of a part
+        with pytest.raises(PlanError, match="once"):
+            replace(first, **change)
+
+    def session():
+        made = PrivacySession(plan, random_state=0)
+        laplace(made, "a", 1, sensitivity=1.0, epsilon=0.25)
+        return made
+
+    one, other = session(), session()
+    laplace(one, "b", 1, sensitivity=1.0, epsilon=0.75)
+    with pytest.raises(PlanError, match="another path"):
+        one.gaussian("c", 1, sensitivity=1.0, rho=1e-9)
+    assert other.remaining("c") == pytest.approx(rho) and other.remaining("b") == few.rho
+    other.gaussian("c", 1, sensitivity=1.0, rho=0.9 * rho)
+    with pytest.raises(PlanError, match="overspend"):  # what Laplace noise costs is no room for it
+        other.gaussian("d", 1, sensitivity=1.0, rho=0.2 * rho)
+    with pytest.raises(PlanError, match="another path"):
+        laplace(other, "b", 1, sensitivity=1.0, epsilon=0.75)
+    part = other.part("left")
+    part.gaussian("d", 1, sensitivity=1.0, rho=0.05 * rho)
+    other.join([part])
+    with pytest.raises(PlanError, match="overspend"):
+        other.gaussian("d", 1, sensitivity=1.0, rho=0.1 * rho)
+    spent = laplace_zcdp_rho(0.25) + 0.95 * rho
+    assert other.spent == pytest.approx(spent) and one.spent == pytest.approx(first.rho + few.rho)
 
 
 def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():

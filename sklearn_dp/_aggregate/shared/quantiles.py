@@ -5,7 +5,8 @@ quantile is then read off, with an interval (Woodruff's: the values at the rank,
 noise and sampling may move it by).
 
 **Noise.** Ranks are released through a root of sums (`sklearn_dp._queries.ranks`): 3.3 times the
-noise of a count, where noise on the bins would add up to 32 times.
+noise of a count, where noise on the bins would add up to 32 times. Pure differential privacy has
+Laplace noise on bins and blocks of them, which comes to 8.6 times that of a count in the mean.
 
 **Bins.** A first release has coarse bins: equal ones of the public bounds, or else of a geometric
 grid of both signs. The next two each divide the part that holds the quantiles, by ranks that are
@@ -16,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from scipy.stats import norm
@@ -25,13 +26,15 @@ from sklearn.isotonic import isotonic_regression
 from ..._costs.plan import PlanEntry
 from ..._costs.rounding import sum_down
 from ..._privacy._domain import Domain
+from ..._privacy._pure_releases import release_laplace
 from ..._privacy._session import PrivacySession
-from ..._queries.ranks import ColumnRanks, prefix_noise
+from ..._queries.ranks import BLOCK, ColumnBlocks, ColumnRanks, prefix_noise, prefix_of_blocks
 from ..._queries.table_rows import TableRows
 
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2
 _ZOOM_SHARE = 0.2  # of both
+_PURE_ZOOM = 0.125  # of epsilon, for each where all noise has Laplace's law
 _BINS = 1024
 _OCTAVE = 4  # bins of the geometric grid, from 2^-63.75 to 2^63.75
 _MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the quantiles
@@ -63,11 +66,12 @@ class _Ranks:
     edges: np.ndarray  # (d, 1023), increasing
     below: np.ndarray  # (d, 1024), increasing: units below each edge, and at the end all of them
     size: float
-    sigma: float  # scale of the noise
+    sigma: float  # standard deviation of the noise of a number
+    pure: bool
 
     def sd(self, level: float) -> float:
         """Largest standard deviation of a rank less `level` times the number of units."""
-        return self.sigma * _rank_noise(level, len(self.edges))
+        return self.sigma * _rank_noise(level, len(self.edges), self.pure)
 
     def sampling(self, level: float) -> float:
         """How far sampling moves a rank at the most, at 95%."""
@@ -98,19 +102,26 @@ def quantile_entries(rho: float) -> tuple[PlanEntry, ...]:
     )
 
 
+def pure_entries(epsilon: float) -> tuple[PlanEntry, ...]:
+    """Plan entries of `fit_quantiles` without a delta."""
+    zoom = _PURE_ZOOM * epsilon
+    shares = {f"{_ZOOM} {i + 1}": zoom for i in range(_N_ZOOMS)}
+    shares[_RANKS] = sum_down([epsilon, *(-share for share in shares.values())])
+    words = "twice the features: a unit adds to each column one bin and one block"
+    return tuple(PlanEntry.of_epsilon(name, share, words) for name, share in shares.items())
+
+
 def fit_quantiles(
     session: PrivacySession, table: TableRows, levels: Sequence[float], domain: Domain | None
 ) -> Quantiles:
     """Release quantiles of the columns of a table at some levels in (0, 1)."""
     low, high = _ends(domain, table.n_features)
     edges, spread = _first_edges(domain, low, high), np.zeros(table.n_features)
-    for rounds_left in range(_N_ZOOMS, 0, -1):
-        coarse = _release(
-            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / rounds_left
-        )
+    for i in range(_N_ZOOMS):
+        coarse = _release(session, _ZOOM, table, edges, (low, high), i)
         spread = np.maximum(spread, _least_spread(coarse, levels))
         edges = _between(*_region(coarse, levels, domain is not None))
-    ranks = _release(session, _RANKS, table, edges, (low, high), session.remaining(_RANKS))
+    ranks = _release(session, _RANKS, table, edges, (low, high))
     estimates = np.array(
         [[_read(ranks, j, q, low[j], high[j]) for j in range(table.n_features)] for q in levels]
     )
@@ -132,7 +143,7 @@ def fit_quantiles(
         & ((low != 0) & (values <= low + resolution) | (high != 0) & (values >= high - resolution)),
         (estimates[..., 2] > 0) | (estimates[..., 3] > 0) & (estimates[..., 1] > scale / 10),
         ranks.size,
-        ranks.sigma * float(np.linalg.norm(prefix_noise(_BINS)[-1])) / math.sqrt(table.n_features),
+        ranks.sigma * float(np.linalg.norm(_decode(ranks.pure)[-1])) / math.sqrt(table.n_features),
         # Three standard deviations of a rank, relative to the units that lie beyond it.
         max(3 * needed.sd(q) / (min(q, 1 - q) * max(ranks.size, 1.0)) for q in levels),
     )
@@ -162,11 +173,19 @@ def _between(low: np.ndarray, high: np.ndarray, n: int = _BINS - 1) -> np.ndarra
     return np.minimum(np.linspace(low, high, n, axis=1), high[:, None])
 
 
+@lru_cache(maxsize=2)
+def _decode(pure: bool) -> np.ndarray:
+    """The matrix that makes ranks of what is released of a column."""
+    if not pure:
+        return prefix_noise(_BINS)
+    return prefix_of_blocks(np.eye(_BINS + _BINS // BLOCK)).T
+
+
 @lru_cache(maxsize=256)
-def _rank_noise(level: float, d: int) -> float:
+def _rank_noise(level: float, d: int, pure: bool) -> float:
     """Return the noise of a rank for noise of scale 1, where the number of units is a mean over d
     columns."""
-    decode = prefix_noise(_BINS)
+    decode = _decode(pure)
     norm = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
     # The ranks of the other columns have noise of their own.
     others = level / d * math.sqrt(d - 1) * float(np.linalg.norm(decode[-1]))
@@ -179,13 +198,24 @@ def _release(
     table: TableRows,
     edges: np.ndarray,
     ends: tuple,
-    rho: float,
+    number: int | None = None,
 ) -> _Ranks:
-    answer = table.ask(ColumnRanks(edges, *ends))
-    noisy = session.release(entry, answer, rho=rho) @ prefix_noise(_BINS).T
+    """Ranks about some edges, in round `number` of several."""
+    pure = entry not in session.plan or session.plan[entry].epsilon is not None
+    if pure:
+        name = entry if number is None else f"{entry} {number + 1}"
+        epsilon = cast(float, session.plan[name].epsilon)
+        answer = table.ask(ColumnBlocks(edges, *ends))
+        released = release_laplace(session, name, answer, epsilon=epsilon)
+        sigma = math.sqrt(2) * answer.claim.l1 * answer.claim.unit / epsilon
+    else:
+        rho = session.remaining(entry) / (1 if number is None else _N_ZOOMS - number)
+        answer = table.ask(ColumnRanks(edges, *ends))
+        released = session.release(entry, answer, rho=rho)
+        sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
+    noisy = released @ _decode(pure).T
     below = np.array([isotonic_regression(each, y_min=0.0) for each in noisy])
-    sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
-    return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma)
+    return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma, pure)
 
 
 def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.ndarray, np.ndarray]:
