@@ -114,7 +114,8 @@ def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool
 
 
 def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The smallest eta of a public grid that is enough for a released `distance`, or None."""
+    """The smallest eta of a public grid, at most 1, that is enough, or None. `distance` is that of
+    the matrices of neighbors, from released values; delta is at most 1/4."""
     low, high = _LEAST_ETA - 1, 0
     if not holds(distance, 1.0, d, rho, delta):
         return None
