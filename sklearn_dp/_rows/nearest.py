@@ -1,5 +1,5 @@
 """Nearest centers of rows, and distances to them, row by row. They are not private where the rows
-are: a fit hands them to the user of its rows (`labels_`), and computes nothing of them."""
+are: a fit hands them to the user of its rows (`labels_`), and computes nothing from them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

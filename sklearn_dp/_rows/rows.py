@@ -13,7 +13,7 @@ BLAS adds them up. Chunks have at most 2**16 rows, so that sums over them stay b
 are then added up as integers.
 
 Rows of a source are made again in each pass, in dense chunks, or near one row. Both ways give the
-same integers: which one a row goes does not show.
+same integers: which way a row goes does not show.
 """
 
 from collections.abc import Callable, Iterator
