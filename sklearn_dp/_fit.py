@@ -130,8 +130,8 @@ class FitsRows(InParts):
         return Units(len(X), groups)
 
     def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
-        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`. The session
-        is the only way from rows to attributes."""
+        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`. The
+        session is the only way from rows to attributes."""
         rows = TableRows(self._table(X, units))
         self._weighed(rows.units)
         self._fit_table(rows, session, progress)

@@ -134,7 +134,7 @@ def _eta(step: int) -> float:
 def release(
     total: np.ndarray, count: int, bits: int, distance: float, eta: float, rho: float, delta: float
 ) -> Release:
-    """A matrix with noise in proportion to it; see :meth:`PrivacySession.proportional`."""
+    """A matrix with noise in proportion to it; see :func:`proportional_noise_psd`."""
     total = exact_integers(total)
     require(total.ndim == 2 and np.array_equal(total, total.T), "a symmetric matrix")
     require(0 <= bits <= 2 * _ROOT_BITS and bits == int(bits), "bits that the root can hold")

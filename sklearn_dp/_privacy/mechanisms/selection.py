@@ -71,7 +71,7 @@ def _exponential(
 
 
 def above_threshold(queries: Any, threshold: float, sensitivity: float, epsilon: float) -> Release:
-    """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`.
+    """The first query above a threshold, or -1; see :mod:`.._pure_releases`.
 
     The public threshold is rounded up, which changes nothing for integer queries. No query moves by
     more than `sensitivity`. Half of epsilon pays for the noise of the threshold, half for that of
