@@ -74,7 +74,8 @@ _open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
 
 @contextmanager
 def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
-    """In this block, `opened` makes the session of the next fit of an estimator, of its plan."""
+    """In this block, `opened` makes the session of the next fit of an estimator, from its plan.
+    Other fits on the way, as those that a plan tries on dummy rows, have sessions of their own."""
     token = _open_inside.set((estimator, opened))
     try:
         yield

@@ -149,7 +149,8 @@ def frame_of(X: Any) -> _Frame | None:
 
 
 def in_order(X: Any, names: Sequence[str] | None) -> Any:
-    """A data frame with its columns in the order of `names`; an error if these are others."""
+    """A data frame with its columns in the order of `names`; an error if these are others, or if
+    the first part has none (`names` is None). What has no labels is taken by position."""
     frame = frame_of(X)
     if frame is None:
         return X
@@ -365,7 +366,8 @@ def _width(row: Any) -> int | None:
 
 
 def common_width(X: Sequence[Any]) -> int | None:
-    """Number of entries of most rows of a list, by their types; None if most are no rows."""
+    """Number of entries of most rows of a list, by their types; None if most are no rows. No row
+    decides alone: one that differs is told where rows are read."""
     rows = set(map(type, X)) <= {list, tuple}
     found = Counter(map(len if rows else _width, X)).most_common(1)
     return found[0][0] if found else None

@@ -75,7 +75,8 @@ def lists_rows(X: Any) -> bool:
 
 
 def without_column(X: Any, column: Any) -> tuple[Any, Any]:
-    """A table without one of its columns, by name or by number, and that column, by no value."""
+    """A table without one of its columns, by name or by number, and that column. No value is looked
+    at."""
     given = schema(X)
     named = isinstance(column, str)
     place = (given.labels or ()).index(column) if named else range(given.n_features)[column]

@@ -59,7 +59,8 @@ _RUN: ContextVar[_Run] = ContextVar("sklearn_dp_dry_run")
 
 
 class _Blank(np.ndarray):
-    """A table without rows: of a `sparse` one, or `made` by a step; `sure` of its columns."""
+    """A table without rows. `sparse`: it stands for a sparse one; `made`: it comes from a step;
+    `sure`: the number of its columns is public."""
 
     sparse, made, sure = False, False, True
 

@@ -130,7 +130,8 @@ class FitsRows(InParts):
         return Units(len(X), groups)
 
     def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
-        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`."""
+        """Set the fitted attributes, from releases only, of finite rows or `SparseRows`. The
+        session is the only way from rows to attributes."""
         rows = TableRows(self._table(X, units))
         self._weighed(rows.units)
         self._fit_table(rows, session, progress)
@@ -142,12 +143,14 @@ class FitsRows(InParts):
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
     def _labeled_by(self) -> Callable[[Any], np.ndarray] | None:
-        """Return the function that gives rows their labels, by released values."""
+        """Return the function that gives rows their labels, by released values. No fit sees labels:
+        they are told to whoever has the rows."""
         return None
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:
-        """Finite rows for a method of the fitted estimator, or `SparseRows` where it takes them."""
+        """Finite rows for a method of the fitted estimator, or `SparseRows` where it takes them.
+        The method must be under the guard too."""
         check_is_fitted(self)
         return self._validated(X, reset=False)
 

@@ -99,8 +99,9 @@ class Summary:
 
 
 class StandardErrors:
-    """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
-    `_with_errors` are these, the main result first, with limits; `_feature_axes` their last axes.
+    """Mixin of estimators that release `name_` with a standard error `name_std_error_`. A subclass
+    gives `_with_errors`: the attributes, the main result first, with the lowest and highest value
+    of each. `_feature_axes`: how many of their last axes are features.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}

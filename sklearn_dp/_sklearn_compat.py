@@ -127,8 +127,9 @@ def _makes_fits(of: Any, names: dict[str, Any]) -> bool:
 
 class BlindToRows:
     """Mixin of a `ColumnTransformer` which leaves the rows to its steps: scikit-learn's compares
-    the exact density of the rows with `sparse_threshold`, and gives all rows to functions that
-    choose columns; here they get names and types."""
+    the exact density of the rows with `sparse_threshold`, so that one row may change the format of
+    its output, and gives all rows to functions that choose columns; here they get names and
+    types."""
 
     sparse_threshold: float
     sparse_output_: bool

@@ -63,7 +63,8 @@ class PrivateStep:
 
 class SingleRows(Versioned, TransformerMixin, BaseEstimator):
     """A step that gets each row by itself, read as numbers or as a text; its fit learns nothing. A
-    row that it fails at becomes zeros, and infinite results become the largest number."""
+    row that it fails at becomes zeros, and infinite results become the largest number: no row shows
+    but in its own result."""
 
     _learns_nothing = True
 

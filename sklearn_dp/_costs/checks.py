@@ -107,7 +107,8 @@ def check_non_negative(name: str, value: object) -> float:
 
 
 def check_delta(name: str, value: object, *, zero: bool = False) -> float:
-    """A float in (0, 1), or in [0, 1) if ``zero``; positive ones are at least `SMALLEST_DELTA`."""
+    """A float in (0, 1), or in [0, 1) if ``zero``. Positive ones are at least `SMALLEST_DELTA`:
+    with a subnormal delta no conversion would be safe."""
     result = check_non_negative(name, value)
     if result >= 1 or not (result >= SMALLEST_DELTA or (result == 0 and zero)):
         least = "0 or more" if zero else "above 0"

@@ -77,8 +77,9 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 def agreed_values(
     listed: Mapping[str, tuple[str, ...]], key: object, values: Iterable[str] | None, relation: str
 ) -> tuple[str, tuple[str, ...]]:
-    """A key and its values, as the ledger has listed them; a LedgerError for other keys and values,
-    and for neighbors that may move a unit from one value to another."""
+    """A key and its values, as the ledger has listed them, or new ones if it has none; a
+    LedgerError for other keys and values, and for neighbors that may move a unit from one value to
+    another."""
     key = check_name("key", key)
     new = None if values is None else _check_values(values)
     old = listed.get(key)

@@ -560,7 +560,8 @@ def _chained(before: str, entry: str) -> str:
 
 
 def events_of(state: LedgerState) -> tuple[Any, float]:
-    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up."""
+    """A `ComposedDpEvent` of what a unit has paid, and the sum of its failures, rounded up. The
+    charges are about one unit and one relation, as those of a ledger are."""
     with extra("accounting"):
         import dp_accounting
     values: dict[str, dict[str, list[LedgerCharge]]] = {}

@@ -105,7 +105,7 @@ def in_per_cent(guess: float) -> float:
 def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") -> str:
     """How often a guess is right, and what epsilon and delta alone say of that: sentences without
     their beginning. `guess` and `alone` are from :func:`best_guess`, with all that is known and
-    with epsilon and delta only."""
+    with epsilon and delta only. `can` is "can", or "could" of a fit that has not been."""
     shown, whatever = in_per_cent(guess), in_per_cent(alone)
     if shown >= 100:
         return (
@@ -340,7 +340,8 @@ def bar(shares: Mapping[str, float]) -> str:
 def lines_of(
     lines: Sequence[tuple[str, float, str]], left: float | None, words_of_left: str = "not spent"
 ) -> str:
-    """A line for each piece of the bar, which unfolds to a table; and one for what is left."""
+    """A line for each piece of the bar, which unfolds to a table; and one for what is left. Lines
+    are words, a share, and the table as HTML. `left` is None where there is no whole."""
     texts = [
         line(words, share, content, _key(_fill(i)))
         for i, (words, share, content) in enumerate(lines)

@@ -1,4 +1,5 @@
-"""What a fit is going to release, known before any data are seen: a function of public facts.
+"""What a fit is going to release: a function of parameters and public facts, so that a ledger can
+be charged for all of it before any row is looked at.
 
 How its guarantee is computed:
 
@@ -11,13 +12,13 @@ How its guarantee is computed:
 4. Steps that are (epsilon, delta)-DP by themselves, and releases of Laplace noise, need not be
    converted: their epsilons, and what Gaussian releases are worth, add up (basic composition).
 
-Its accounts refuse a release, before its noise is drawn, whose entry does not exist, has been used
-as often as planned, or was converted to epsilon as another mechanism; which would exceed the cap or
-the delta of its entry; or with which all would exceed the plan. An entry with a cap above its share
-may spend what others have left. Which releases are made, and at what cost, may then depend on
-earlier ones; that is fully adaptive composition with a filter (:mod:`.ledger_terms` has the
-proofs), and needs exact comparison: costs are floats, and their sums are kept as integers
-(:func:`~.rounding.in_steps`).
+Its accounts refuse a release before its noise is drawn: if its entry does not exist, has been used
+as often as planned, or was converted to epsilon as another mechanism; if the entry would spend more
+than its cap, or more delta than it has; and if all entries together would spend more than the plan.
+An entry with a cap above its share may spend what others have left. Which releases are made, and at
+what cost, may then depend on earlier ones; that is fully adaptive composition with a filter
+(:mod:`.ledger_terms` has the proofs), and needs exact comparison: costs are floats, and their sums
+are kept as integers (:func:`~.rounding.in_steps`).
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ from .rounding import exact_sum, float_up, in_steps, steps_down, steps_up, sum_d
 
 
 class Mechanism(StrEnum):
-    """What pays a plan entry is spent on. All plans but of Gaussian releases, or one step, use
-    zCDP."""
+    """What pays a plan entry is spent on. A plan of Gaussian releases only is accounted exactly;
+    every other one by zCDP, except for a single step of approximate DP, which needs no
+    conversion."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
@@ -66,7 +68,8 @@ _ONE_PATH = frozenset([""])  # of a plan without any
 
 
 class PlanError(RuntimeError):
-    """A release that the plan or its proof does not cover: a bug of an estimator, no user's."""
+    """A release that the plan does not hold, or to which its proof does not apply. A bug of an
+    estimator, never of its user; the message quotes no data."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +378,8 @@ class Accounts:
         self._caps = {**self._caps, entry: (spent.rho, spent.delta)}
 
     def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
-        """Pay for one release, or raise a `PlanError`, without amounts, and leave all as it was."""
+        """Pay for one release, or raise a `PlanError` and leave all as it was. The error quotes no
+        amounts, which in an adaptive fit are functions of earlier releases."""
         entry = self._plan[name]
         before = self._of[name]
         # The plan was converted by what its entries say: a release of another kind would break it.

@@ -101,7 +101,8 @@ def formula_down(value: float) -> float:
 
 def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
     """Move a number outward, in doubling steps from about 1e-14, until `safe` holds, which must be
-    right everywhere. `direction`, 1 or -1, is the safe one; `value` is of a root search."""
+    right everywhere. `direction`, 1 or -1, is the safe one; `value` is what a root search has
+    found, close to right, on either side."""
     step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
     moved = value
     while not safe(moved):
@@ -111,7 +112,8 @@ def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> f
 
 
 def round_up(value: Any) -> Any:
-    """Floats no smaller than the real numbers that `value` rounds, after up to two operations."""
+    """Floats no smaller than the real numbers that `value` is the rounding of. Two places further:
+    enough for up to two operations, each off by half a place."""
     if isinstance(value, float):
         return math.nextafter(math.nextafter(value, math.inf), math.inf)
     moved = np.nextafter(np.nextafter(np.asarray(value, dtype=np.float64), np.inf), np.inf)

@@ -131,7 +131,8 @@ def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 
 
 def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats."""
+    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats. What
+    files declare of their columns is public, and looked at before a fit is charged."""
     columns = quietly(lambda: columns_of(X.schema.empty_table()))
     fragments = quietly(lambda: _fragments(X))
     schemas = [

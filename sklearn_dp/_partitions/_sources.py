@@ -220,7 +220,8 @@ _kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", 
 
 
 def columns_of(piece: Any) -> Columns:
-    """The columns of a part, or of an empty table that stands for all of them."""
+    """The columns of a part, or of an empty table that stands for all of them. Of the values
+    nothing is told: a part is asked for its columns before a fit is charged."""
     given = _schema(piece)
     return Columns(given.n_features, given.names, given.dtype)
 

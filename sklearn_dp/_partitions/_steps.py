@@ -3,7 +3,7 @@ several.
 
 A worker's own error never leaves it: its words and its traceback may quote rows, and clusters log
 them and try again. A step that fails ends with a :class:`Failure`, which is raised where the fit
-is.
+is. What the cluster does again, because a worker died, is the same pure function on the same state.
 """
 
 from asyncio import CancelledError
@@ -70,7 +70,8 @@ class Step:
 
 
 class Message:
-    """Released values, and the function of a pass, on their way to the parts, in no tuple."""
+    """Released values, and the function of a pass, on their way to the parts: no tuple, into which
+    a cluster would look."""
 
     def __init__(self, function: Callable, broadcast: tuple) -> None:
         self.function, self.broadcast = function, broadcast

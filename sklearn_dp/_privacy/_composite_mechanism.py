@@ -19,9 +19,9 @@ class CompositeMechanism:
     """The draws of a mechanism inside a step that has been paid for; made by :func:`open_step`.
 
     Propose-test-release and the like are private as a whole, by a theorem of their own, and the
-    step costs what that says, once. Most of the draws are no release; but each states the
-    sensitivity, epsilon and delta that the theorem relies on, gets its noise from them, and is on
-    the trace, so that an audit can check the premises draw by draw."""
+    step costs what that theorem says, once. Most of its draws are no release, and they cost nothing
+    more; but each states the sensitivity, epsilon and delta that the theorem relies on, gets its
+    noise from them, and is on the trace, so that an audit can check the premises draw by draw."""
 
     def __init__(self, session: Any, entry: str) -> None:
         self._session, self._entry = session, entry
@@ -33,8 +33,8 @@ class CompositeMechanism:
         self, value: Any, *, sensitivity: float, epsilon: float, own: bool = False
     ) -> np.ndarray:
         """Integers with rounded Laplace noise. NOT a release. `sensitivity` is the l1 distance
-        between neighbors, but for the value of the replaced element itself (`own`), paid for
-        elsewhere."""
+        between neighbors. `own`: one of the values belongs to the replaced element itself, and may
+        be any other one: the caller's proof pays for that by a different draw."""
         return self._draw(laplace.inner(value, sensitivity, epsilon, own))
 
     def gaussian(
@@ -45,11 +45,13 @@ class CompositeMechanism:
         return self._draw(gaussian.inner(value, sensitivity, epsilon, delta))
 
     def choice(self, scores: np.ndarray, *, sensitivity: int, epsilon: float) -> int:
-        """Index of a candidate by the exponential mechanism, of int64 scores of a `sensitivity`."""
+        """Index of a public candidate by the exponential mechanism. No int64 score moves by more
+        than `sensitivity` between neighbors."""
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a rule of :mod:`._selection`. NOT a release: a secret."""
+        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release: even how
+        many there are is as secret as the data."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)
@@ -97,9 +99,11 @@ def pay_step(session: Any, entry: str, *, epsilon: float, delta: float) -> None:
 
 
 def nested(session: Any, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Any:
-    """Pay for a step as :func:`pay_step` does, whose draws follow a plan of their own, in the
-    session that is returned, which spends nothing of the first: for a mechanism that runs another
-    one inside and is more private than it, by a proof of the caller, as samples are."""
+    """Pay for a step as :func:`pay_step` does, whose draws follow a plan of their own.
+
+    For a mechanism that runs another one inside and is more private than it, as on a sample. The
+    session that is returned spends within `plan`, and nothing of the first; the caller proves that
+    all of it costs (epsilon, delta) here."""
     pay_step(session, entry, epsilon=epsilon, delta=delta)
     return session._within(plan)
 
@@ -111,7 +115,8 @@ def on_a_sample(session: Any, entry: str, rate: float) -> Any:
     they have in common, so their samples are neighbors, or equal; whatever holds for each outcome
     of the coins holds for the mixture. So a pure mechanism also has the epsilon of
     :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one step
-    of it. (Bounded range is not inherited.) Where nothing is gained, it is the session itself."""
+    of it. (Bounded range is not inherited, so the step costs what a pure one does.) Where nothing
+    is gained, or the mechanism is not pure, it is the session itself."""
     paid = session.plan[entry]
     cost = {
         Mechanism.EXPONENTIAL: accounting.bounded_range_zcdp_rho,

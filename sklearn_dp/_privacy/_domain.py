@@ -1,6 +1,6 @@
 """Public bounds of the data: a ball about the origin, a box, or the unit sphere.
 
-They decide the noise, so they must not come from the data for free. Rows outside are moved to the
+Bounds decide the noise, so they must not come from the data for free. Rows outside are moved to the
 boundary and never refused: an error would tell that there is such a row. A box is clipped
 coordinate by coordinate and then treated as the ball around it, because the noise of a sum follows
 from its l2 sensitivity: the radius of the box about its center.
@@ -89,7 +89,8 @@ def safe_norms(X: np.ndarray) -> np.ndarray:
 
 
 def scaled_columns(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows over their largest entries, as columns (d, n); these entries; and squared lengths."""
+    """Rows over their largest entries, as columns (d, n); these entries; and squared lengths of the
+    columns, which cannot overflow. Each is a function of its row alone, in a fixed order."""
     # One long line after the other: short rows are slow.
     columns = np.array(X.T, dtype=np.float64, order="C")
     largest = np.maximum(np.abs(columns.max(axis=0)), np.abs(columns.min(axis=0)))
@@ -112,9 +113,9 @@ def norm_places(
     side: Literal["left", "right"],
     guess: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so: a
-    `guess` of places from squares need not be right. `X` may also give rows for indices and tell
-    their `squares`, and how far these may be off."""
+    """`np.searchsorted(edges, safe_norms(X), side)`, mostly without computing these norms. A
+    `guess` of places from squares is faster than a search, and need not be right. `X` may also give
+    rows for indices and tell their `squares`, and how far these may be off."""
     with np.errstate(over="ignore", under="ignore"):
         if isinstance(X, np.ndarray):
             squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -152,7 +153,8 @@ class Domain:
 
     @classmethod
     def within(cls, low: np.ndarray, high: np.ndarray) -> Self:
-        """The box between ends (d,), also released ones; what is too large or small is moved."""
+        """The box between ends (d,), also released ones. Ends and widths that are too large or too
+        small are moved: once the budget is spent, no error can be raised."""
         low, high = np.clip([low, np.maximum(low, high)], -LARGEST, LARGEST)
         radius = min(max(reach(low, high), SMALLEST), LARGEST)
         return cls((low + high) / 2, radius, low, high)
@@ -186,7 +188,8 @@ class Domain:
         return replace(self, center=self.center[columns], low=low, high=high)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
-        """Finite rows moved into the region, each by itself; rows inside keep all of their bits."""
+        """Finite rows moved into the region, each by itself, elementwise in a fixed order. Rows
+        inside keep all of their bits."""
         if self.low is not None:
             return np.clip(X, self.low, self.high)
         # Rows that seem to be well inside are: rounding moves squares by far less, and what
@@ -235,7 +238,8 @@ def reach(low: np.ndarray, high: np.ndarray) -> float:
 
 class Sphere(Domain):
     """The unit sphere: each row is scaled to length 1, on its own. No proof relies on that: sums
-    are those of rows on the grid of the unit ball, by exact integer norms."""
+    are those of rows on the grid of the unit ball, which clips what it is given to that ball, by
+    exact integer norms."""
 
     @classmethod
     def of(cls, n_features: int) -> Self:

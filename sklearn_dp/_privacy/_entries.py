@@ -139,7 +139,8 @@ def entries_of(values: Any) -> np.ndarray | list[Any]:
 
 
 def unwrapped(values: list[Any]) -> list[Any]:
-    """A list, also of scalars in arrays, whose texts and numbers are of plain types."""
+    """A list whose texts and numbers, and scalars in arrays without axes, are plain ones, of
+    whatever class they were. What is of a class with code of its own stays."""
     return values if set(map(type, values)) <= PLAIN else [*map(_unwrapped, values)]
 
 

@@ -66,8 +66,8 @@ def clip_integer_rows(
     own: bool = False,
 ) -> np.ndarray:
     """Shrink integer rows (n, d), in float64, to norm at most `limit` (steps), toward zero, each on
-    its own: ``|row|^2 <= limit^2`` then holds exactly. `limit` may differ from row to row; rows of
-    the caller's `own` are written into."""
+    its own: ``|row|^2 <= limit^2`` then holds exactly. `limit` may differ from row to row.
+    `norms_squared` saves computing them again; rows of the caller's `own` are written into."""
     norms = row_norms_squared(rows) if norms_squared is None else norms_squared
     norms, limit = norms.astype(np.float64, copy=False), np.asarray(limit, dtype=np.float64)
     over = np.flatnonzero(norms > np.square(limit) * (1 - 2.0**-50))
@@ -183,7 +183,8 @@ class Grid:
         return length / self.unit
 
     def quantize(self, X: np.ndarray, radius: float) -> np.ndarray:
-        """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``."""
+        """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``.
+        `radius` is public or released."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
@@ -208,7 +209,8 @@ class Grid:
     def quantize_entries(
         self, zeros: np.ndarray, entries: csr_array, radius: float
     ) -> tuple[NearRows, np.ndarray] | None:
-        """Quantize sparse rows of `zeros` and other entries; and which of them may be clipped."""
+        """Quantize sparse rows, whose other entries are those of a row `zeros`; and say which rows
+        may be clipped, so that :meth:`quantize` has to do it instead. None: all of them."""
         if len(zeros) > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         base = np.trunc(zeros * (1.0 / self.unit))

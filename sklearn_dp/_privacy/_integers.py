@@ -15,7 +15,8 @@ _INT64 = np.iinfo(np.int64)
 
 def exact_integers(value: Any) -> np.ndarray:
     """An integer array (int64, or object for large ones) that equals `value`, or a TypeError that
-    quotes nothing. Floats must be of at most 2**53: above, they tell no integer."""
+    quotes nothing. Floats must be whole and of at most 2**53: above, a float no longer tells which
+    integer it was."""
     array = np.asarray(value)
     kind = array.dtype.kind
     if kind in "bi":

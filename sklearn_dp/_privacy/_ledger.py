@@ -6,15 +6,16 @@ See `ledger_terms` for the rules and their proofs, `_ledger_store` for where cha
 part of the payment, (rho, delta), which is fixed before any row is read. A fit may take a part of
 its own label that covers its cost, in all that a ledger counts, and each part is taken once. So all
 fits together are (sum of rho, sum of delta)-zCDP, whatever the later ones do with what the earlier
-ones have released: see the proof for zCDP in :mod:`.ledger_terms`. That sum is what the ledger is
-charged. A fit that no part covers is charged by itself.
+ones have released: see the proof for zCDP in :mod:`.ledger_terms`, where budgets may even be chosen
+on the way. That sum is what the ledger is charged. A fit that no part covers is charged by itself.
 
 Such a fit may come between two of them, and its budget may follow from what the first one has
 released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too: the fits that
 are paid for together are one interactive mechanism, and every privacy filter for (epsilon, delta)
-holds for interactive mechanisms that are asked by turns (S. Haney, M. Shoemate, G. Tian, S. Vadhan,
-A. Vyrros, V. Xu and W. Zhang, "Concurrent composition for interactive differential privacy with
-adaptive privacy-loss parameters", CCS 2023).
+holds for interactive mechanisms that are asked by turns, with budgets that follow from the answers
+(S. Haney, M. Shoemate, G. Tian, S. Vadhan, A. Vyrros, V. Xu and W. Zhang, "Concurrent composition
+for interactive differential privacy with adaptive privacy-loss parameters", CCS 2023,
+arXiv:2309.05901).
 
 Nothing is given back, also where a fit fails or is never reached: that may be because of the rows.
 """
@@ -449,7 +450,8 @@ def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
 
 @contextmanager
 def no_charges() -> Iterator[None]:
-    """Refuse all charges of this thread in this block: the number of calls in it is private."""
+    """Refuse all charges of this thread in this block, for code of users on blocks or single rows.
+    How often that is called is private, and so is which of its calls a ledger can still pay for."""
     token = _CLOSED.set(True)
     try:
         yield
@@ -468,7 +470,8 @@ def open_ledger(
     ledger: str | os.PathLike[str] | PrivacyLedger | bool | None,
 ) -> PrivacyLedger | None:
     """The ledger of an estimator's `ledger` parameter, None for None and False. A `LedgerError` if
-    there is none at a path: a mistyped one would be a fresh budget."""
+    there is no ledger at the path: none is ever made here, since a mistyped path would be a fresh
+    budget."""
     if ledger is None or ledger is False:
         return None
     _check_may_charge()
@@ -483,8 +486,9 @@ def open_ledger(
 
 
 def _page(state: LedgerState, where: str) -> str:
-    """A ledger, whose file is `where`, for people. The sentence is about the total: for what was
-    spent up to a moment that was chosen after seeing results, there is no theorem."""
+    """What all fits of a ledger, whose file is `where`, may show, and which of them spent what. The
+    sentence is about the total: for what was spent up to a moment that was chosen after seeing
+    results, there is no theorem."""
     terms = state.terms
     heads = ("time", "epsilon", "delta", "rho", *(("key", "value") if state.keys else ()))
     groups = state.by_label()
@@ -570,7 +574,9 @@ class PrepaidFit:
         return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """True for a fit of the same estimator whose charge is no more, in any composition."""
+        """True for a fit of the same estimator whose charge is no more, in any composition. That of
+        another estimator may be small too, but then the one that was paid for would pay once
+        more."""
         return (
             account == self.account
             and charge.label == self.label
@@ -636,7 +642,9 @@ def _charge(parts: list[PrepaidFit]) -> LedgerCharge:
 def paid_together(
     parts: Iterable[PrepaidFit], budget: PrivacyBudget | None = None
 ) -> Iterator[None]:
-    """Charge the parts now; fits of this thread, in this block and those inside, may take them."""
+    """Charge the parts now; fits of this thread, in this block, may take them. Inside another such
+    block nothing is charged: its parts are for all fits in it. `budget`, in rho, is for words
+    alone."""
     if _UNTAKEN.get() is not None:
         yield
         return
@@ -668,7 +676,8 @@ def _account(ledger: PrivacyLedger, unit: str, relation: str) -> _Account:
 
 
 def identity(ledger: PrivacyLedger) -> Any:
-    """What all values of a ledger's keys share: its book, or the path of its file."""
+    """What all values of a ledger's keys share: its book in memory, or the file behind its path,
+    which may have several names."""
     if ledger.path is None:
         return id(ledger._book)
     stat = os.stat(ledger.path)

@@ -142,7 +142,8 @@ class FileBook:
 
     def create(self, terms: LedgerTerms) -> None:
         """Make the file, readable and writable by its owner only; never replaces one. A process
-        that dies between the two steps leaves an empty file, which is no ledger."""
+        that dies between the two steps leaves an empty file, which is no ledger and is refused: it
+        is never taken for one with nothing spent."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
@@ -256,7 +257,8 @@ class FileBook:
             )
 
     def _state(self, execute: Execute) -> LedgerState:
-        """The state in the file, inside the caller's transaction, if the ledger is the same."""
+        """The state in the file, inside the caller's transaction; an error if it is another
+        ledger."""
         if execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
             raise LedgerError(f"ledger {self} is a file, but not a ledger")
         (version,) = execute("PRAGMA user_version").fetchone()

@@ -41,10 +41,11 @@ TRIALS_PER_CANDIDATE = 32
 class NoiseSource:
     """Exact samplers on a stream of random bits; scales are in grid steps, at most `MAX_SCALE`.
 
-    Seeded by an integer, the stream is the same on every platform, for tests. None: bits of the
-    operating system's generator. Streams of one seed with different tags are independent; the
-    `first` words of a reproducible one are left out. Unused bits are never shared: a forked
-    process, a copy and an unpickled source of an unseeded source start afresh."""
+    Seeded by an integer, the stream is the same on every platform, for tests; it protects nothing
+    against those who know the seed. None: bits of the operating system's generator. Streams of one
+    seed with different tags are independent; the `first` words of a reproducible one are left out.
+    Unused bits are never shared: a forked process, a copy and an unpickled source of an unseeded
+    source start afresh."""
 
     def __init__(self, seed: int | None = None, tag: str = "noise", first: int = 0) -> None:
         if seed is not None:
@@ -127,7 +128,8 @@ class NoiseSource:
         return self._rounded(GAUSSIAN, sigma, size, "sigma")
 
     def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
-        """round(scale L), with the density exp(-abs(x)) / 2 of L; as :meth:`rounded_gaussian`."""
+        """round(scale L), with the density exp(-abs(x)) / 2 of L; as :meth:`rounded_gaussian`, but
+        `scale` is that of the law, whose standard deviation is the root of 2 times as large."""
         return self._rounded(LAPLACE, scale, size, "scale")
 
     def _rounded(self, law: _SymmetricLaw, scale: Any, size: Any, name: str) -> np.ndarray:
@@ -157,8 +159,8 @@ class NoiseSource:
     # -- exponential mechanism ----------------------------------------------------------------
 
     def exponential_choice(self, gaps: np.ndarray, rate: float) -> int:
-        """An index drawn with probability proportional to exp(-rate gaps[index]), exactly; gaps are
-        integers, not negative.
+        """An index drawn with probability proportional to exp(-rate gaps[index]), exactly. Gaps are
+        integer distances, not negative, from the best score (or any other common reference).
 
         Rejection: uniform proposals, each accepted with probability exp(-rate gap). Trials are made
         in rounds of at least `TRIALS_PER_CANDIDATE` for each candidate, whether or not one has

@@ -1,5 +1,6 @@
 """Exact sums of products of integer rows: as long as every sum of some of the terms stays below
-2**53 no addition in float64 rounds, whatever the order and the other rows."""
+2**53 no addition in float64 rounds, and a row changes the sum by its own products and by nothing
+else, whatever the order and the other rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

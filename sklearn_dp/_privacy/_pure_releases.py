@@ -41,16 +41,17 @@ def exponential(
     sensitivity: float,
     epsilon: float,
 ) -> int:
-    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)), of
-    int64 scores: epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
+    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)). There
+    is an int64 score for each public candidate; none changes by more than `sensitivity` between
+    neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
     return int(session._release(entry, selection.exponential(scores, sensitivity, epsilon)))
 
 
 def above_threshold(
     session: Any, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
 ) -> int | None:
-    """Index of the first of some integer queries, each of `sensitivity`, that is about above a
-    public threshold, or None; epsilon-DP for the whole search."""
+    """Index of the first query that is about above a public threshold, or None; epsilon-DP for the
+    whole search. Each exact integer query moves by at most `sensitivity` between neighbors."""
     release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
     return _index(session._release(entry, release))
 
@@ -58,8 +59,9 @@ def above_threshold(
 def report_leader_if_stable(
     session: Any, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
 ) -> int | None:
-    """Index of the best of some public candidates, by int64 scores, if its lead is clear, or None:
-    (epsilon, delta)-DP, see :mod:`sklearn_dp._privacy.mechanisms.selection`."""
+    """Index of the best of some public candidates if its lead is clear, or None. No int64 score
+    moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
+    :mod:`sklearn_dp._privacy.mechanisms.selection`."""
     return _index(session._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
 
 
@@ -78,7 +80,8 @@ def release_laplace(session: Any, entry: str, sealed: Sealed, *, epsilon: float)
 def laplace(
     session: Any, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
 ) -> np.ndarray:
-    """Release integers, in steps of length `unit`, with rounded Laplace noise: epsilon-DP for an l1
-    distance `sensitivity`. The plan is charged by the tight zCDP conversion for Laplace noise."""
+    """Release integers, in steps of length `unit`, with rounded Laplace noise: epsilon-DP.
+    `sensitivity` is the l1 distance of the statistics of neighbors, in steps. The plan is charged
+    by the tight zCDP conversion for Laplace noise."""
     release = laplace_law.release(value, sensitivity, epsilon, unit)
     return session._release(entry, release) * float(unit)

@@ -2,19 +2,21 @@
 
 A *word* is 64 bits. Words are made in blocks of 4,096, so that asking for few of them takes as long
 as the block took. Bits come from the operating system, or, with a seed, from SHAKE-256: the same
-code either way. Each word is handed out once, in one process.
+code either way, and never from numpy's generators. Each word is handed out once, in one process.
 
 Each block of the operating system's bits is mixed with the clocks and the process: added modulo two
 to a stream that SHAKE-256 makes of them and of further bits of the system. A sum with something
 independent is as uniform as before; it helps where two copies of one machine hold the same state of
 the system's generator.
 
-*What was made before a fork must not go on in its child*: noise that both publish could be
-subtracted from itself, and a budget that both go on with would be spent twice. So streams of words
-start afresh in a child, and sessions and ledgers in memory refuse to work there. A process number
-does not tell, as it is used again. So the forks on the way to this process are counted too: Python
-tells of those that it makes itself (:func:`os.register_at_fork`); others are seen on Linux by a
-page of memory that the kernel wipes in every child. Along a line of descent the count only grows.
+*What was made before a fork must not go on in its child*: noise that parent and child both publish
+could be subtracted from itself, and a budget that both go on with would be spent twice. So streams
+of words start afresh in a child, and sessions and ledgers in memory refuse to work there. A process
+number does not tell, as it is used again. So the forks on the way to this process are counted too:
+Python tells of those that it makes itself (:func:`os.register_at_fork`); others are seen on Linux
+by a page of memory that the kernel wipes in every child. Along a line of descent the count only
+grows, so no two processes, of which one could hold a copy of what the other made, have the same
+mark.
 
 A copy of a whole machine or container is no fork, and nothing here can see it: see SECURITY.md.
 """
@@ -37,7 +39,8 @@ _forks = 0
 
 
 def _wiped_page() -> Any:
-    """A page that holds a zero in every child, or None where the system does not offer it."""
+    """A page that holds a zero in every child, or None where the system does not offer it. An old
+    Linux refuses the advice; forks behind Python's back are then not seen."""
     if not sys.platform.startswith("linux"):
         return None
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

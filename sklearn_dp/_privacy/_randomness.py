@@ -1,5 +1,5 @@
-"""Randomness that is no noise: the same for neighbors, of streams of its own, which noise never
-uses."""
+"""Randomness that is no noise: the same for neighbors, and independent of the data and of the
+noise, which has other streams."""
 
 import hashlib
 import math
@@ -27,7 +27,9 @@ class AlgorithmicRandomness:
         self._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
 
     def rng(self, tag: str) -> np.random.Generator:
-        """A generator for restarts and inner fits, by its tag; it has no exact law for noise."""
+        """A generator for restarts and inner fits; the same for neighbors by construction.
+        Generators of different tags are independent. Never for noise: its draws have no exact
+        law."""
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 

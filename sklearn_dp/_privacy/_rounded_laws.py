@@ -44,7 +44,8 @@ class LazyUniform:
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
         """True if the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
-        It ends: bits, drawn only if the interval may contain x, halve it 64 times and more."""
+        Bits are drawn only when the interval may contain x. They halve it at least 64 times: this
+        ends."""
         while True:
             low, high = bounds(self.bits + WORD)
             if (self.value + 1) << WORD <= low:
@@ -56,7 +57,8 @@ class LazyUniform:
 
 
 def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> int:
-    """The smallest k >= first with not exceeds(k), which is decreasing in k, near a `guess`."""
+    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k. `guess` is
+    nearly always right, or off by one."""
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
         low, high, step = low - step, low, 2 * step
@@ -142,7 +144,8 @@ def _alternating_bounds(
 @lru_cache(maxsize=64)
 def _inverse_root_two_pi(work: int) -> int:
     """2^work / sqrt(2 pi), off by less than 2: the integer root of 2^(3 work - 1) / (2^work pi),
-    where an error of two in the last place of pi moves the quotient by a relative 2^-work."""
+    where an error of two in the last place of pi moves the quotient by less than a relative
+    2^-work."""
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 
@@ -199,7 +202,8 @@ _WIDTH = 0.64
 def guarded_round(
     ideal: np.ndarray, radius: np.ndarray, scale: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rounded products, and the indices where the error bound, `radius`, does not vouch."""
+    """Rounded products, and the indices where their error bounds, `radius`, do not vouch for
+    them."""
     product = ideal * scale
     rounded = np.rint(product)
     product -= rounded  # exact: the difference of a double and the nearest integer
@@ -210,7 +214,7 @@ def guarded_round(
 
 class _SymmetricLaw(NamedTuple):
     """The top bit of a word is the sign, the others are the tail probability's numerator. A named
-    tuple: blocks keep one transform for each law."""
+    tuple, compared by its fields, since blocks keep one transform for each law."""
 
     tail_bits: int  # the tail probability is numerator 2^-tail_bits
     quantile: Callable[..., Any]  # minus the magnitude of a tail probability, in doubles

@@ -1,10 +1,12 @@
 """Exact statistics that only a session can open.
 
 A question about rows (:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and
-the :class:`Claim` that is proved of them. An algorithm can only hand it to a session, whose noise
-follows from the claim (:meth:`.PrivacySession.release`): without it, all is post-processing. It
-cannot be computed with, compared, printed, pickled or copied. Python hides nothing from those who
-look for it: `tests/_queries/test_laws.py` reads the syntax trees.
+the :class:`Claim` that is proved of them. All that an algorithm can do with one is to hand it to a
+session, whose noise follows from the claim (:meth:`.PrivacySession.release`). It cannot be computed
+with, compared, printed, pickled or copied. So an algorithm that holds sealed answers and released
+numbers only is post-processing, whatever it computes and decides. Python hides nothing from those
+who look for it, so `tests/_queries/test_laws.py` reads the syntax trees: nobody but the kernel
+opens a statistic, and nobody but the questions seals one.
 """
 
 import math
@@ -86,7 +88,8 @@ class Sealed:
 
 
 class SealedCells(Sealed):
-    """Exact counts of occupied cells among `n_cells`, and of the last `n_shown`."""
+    """Exact counts of those of `n_cells` public cells that hold anything. Which do is not public.
+    The last `n_shown` cells are released whatever they count."""
 
     __slots__ = ("n_cells", "n_shown")
 
@@ -103,7 +106,8 @@ class SealedCells(Sealed):
 
 
 class SealedNames(Sealed):
-    """Exact counts of occupied cells by names; a unit is in at most `cells` cells."""
+    """Exact counts of those cells that hold anything, by names that nobody could list. A unit
+    counts once in each of at most `cells` of them."""
 
     __slots__ = ("cells",)
 
@@ -118,7 +122,8 @@ class SealedNames(Sealed):
 
 
 def opened(sealed: Sealed, plan: PrivacyPlan, rate: float = 1.0) -> Any:
-    """The exact statistic, for a release of that plan; of a sample only if paid for as such."""
+    """The exact statistic, for a release of a session with that plan; a release that is paid for as
+    one of a sample, of a `rate` below one, opens statistics of such a sample only."""
     if not isinstance(sealed, Sealed):
         raise TypeError("only what a question was answered with can be released.")
     if plan.unit == "group" and sealed.units.unit != "group":

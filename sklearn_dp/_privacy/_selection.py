@@ -116,7 +116,8 @@ class Thin:
         return self.p + self._nobody() / self.m
 
     def draw(self, source: NoiseSource) -> np.ndarray:
-        """Candidates of the runs, in an order that tells nothing; a secret, from the noise."""
+        """Candidates of the runs, in an order that tells nothing; a secret. `source` is the
+        session's noise: the number of runs is protected like noise."""
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
         return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
@@ -175,8 +176,9 @@ def _geometric(source: NoiseSource, gamma: float, cap: float) -> int:
 
 
 def choose_rule(m: int, coverage: float = 0.9, *, constant_time: bool = False) -> Thin | Geometric:
-    """The cheapest rule for `m` candidates, 2 at least, that tries the best with probability
-    `coverage`: thin up to 5, geometric beyond, with a bound for `constant_time`."""
+    """The cheapest rule for `m` candidates, 2 at least, that tries the best one with probability
+    `coverage`, in (0, 1) and at least 1 / m. It is thin up to 5 candidates, geometric beyond.
+    `constant_time`: the number of runs must have a bound, so that always as many can be made."""
     m = _count("m", m, 2)
     coverage = check_positive("coverage", coverage)
     if not 1 / m < coverage < 1:
@@ -332,7 +334,8 @@ def selection_refit(
     mu_select: float,
     mu_other: float = 0.0,
 ) -> float:
-    """Largest mu of a last fit after a choice, as :func:`selection_mu`; else a ValueError."""
+    """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down. `mu_other`
+    is that of the releases before the choice. A ValueError if the choice leaves nothing."""
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
     total = _largest(

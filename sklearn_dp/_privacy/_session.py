@@ -3,14 +3,16 @@
 A session is opened with a plan, for the whole of which the ledger is charged before anything is
 looked at. Building blocks ask for releases of sealed answers (:mod:`._sealed`). The law of a
 release (:mod:`.mechanisms`) checks every premise of its proof, and the accounts
-(:class:`.Accounts`) refuse what the plan does not hold; only then is noise drawn. Statistics are
-integers: what floating-point sums of neighbors differ by is not known exactly.
+(:class:`.Accounts`) refuse what the plan does not hold. What they admit is paid for; only then is
+noise drawn. Statistics are integers: what floating-point sums of neighbors differ by is not known
+exactly, and an integer sum is the same whatever the order of the rows.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
 (:meth:`PrivacySession.part`), a *step* pays for a mechanism with a theorem of its own and hands out
 its inner draws (:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own
-inside such a step, or for a whole fit (:meth:`PrivacySession.inner`). An audit sees each release as
-an :class:`~._trace.Event`, and may put another output in its place.
+inside such a step, or for a whole fit that the plan pays for at once
+(:meth:`PrivacySession.inner`). An audit sees each release as an :class:`~._trace.Event`, and may
+put another output in its place.
 """
 
 from collections.abc import Iterator
@@ -46,8 +48,8 @@ class PrivacySession(AlgorithmicRandomness):
     """Releases of one fit, charged against its plan: what may be released, and its greatest cost.
 
     Without a `random_state` noise comes from the operating system; anything else voids the
-    guarantee against those who know it, and a warning says so. `label` is the name of the
-    estimator, for the ledger."""
+    guarantee against those who know it, and a warning says so. After a BudgetExceededError of the
+    ledger nothing was spent. `label` is the name of the estimator, for the ledger."""
 
     _paid_by: PaidBy | None = None
     _rate = 1.0  # below one: answers are of a sample, and paid for as such
@@ -79,8 +81,9 @@ class PrivacySession(AlgorithmicRandomness):
 
     @property
     def _noise(self) -> NoiseSource:  # type: ignore[override]
-        """The source of noise. None for a forked child, whose draws would be paid for once only,
-        nor in a context that an audit has altered since: the report would not say so."""
+        """The source of noise. A forked child is refused: what it drew would be paid for once only,
+        in the accounts that its parent goes on with. So is a context that an audit has altered
+        since: the report would not say so."""
         if self._process != process_mark():
             raise RuntimeError(
                 "a fit cannot continue in a forked child process: both processes would spend the "
@@ -96,7 +99,8 @@ class PrivacySession(AlgorithmicRandomness):
         )
 
     def _branch(self) -> Self:
-        """A session on the same noise, records and plan, with accounts of the caller's."""
+        """A session on the same noise, records and plan. The caller gives it accounts of its own,
+        and so decides what it may spend."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -104,9 +108,9 @@ class PrivacySession(AlgorithmicRandomness):
     def part(self, label: str, *, renumbered: bool = False) -> Self:
         """A session for releases about some of the units, apart from those of other labels.
 
-        The caller proves that parts with different labels look at disjoint sets of units
-        (:mod:`sklearn_dp._costs.disjoint`), and must :meth:`join` them before this session spends
-        more.
+        The caller proves that parts with different labels, public or released, look at disjoint
+        sets of units (:mod:`sklearn_dp._costs.disjoint`), and must :meth:`join` them before this
+        session spends more. A part goes on from what this session has spent.
 
         `renumbered`: units have numbers of their part, and so it has draws of its own. With common
         ones a unit that is added would shift the draws of those after it against those of other
@@ -130,8 +134,8 @@ class PrivacySession(AlgorithmicRandomness):
     def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> Self:
         """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
-        The entry pays `plan.rho` and `plan.delta_failure`, whatever is spent of them: see
-        :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag is that of :meth:`inside`."""
+        The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
+        see :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag is that of :meth:`inside`."""
         self._check_neighbors(plan)
         self._release(entry, fits.release(plan))
         other = self.inside(plan, tag)
@@ -139,8 +143,9 @@ class PrivacySession(AlgorithmicRandomness):
         return other
 
     def inside(self, plan: PrivacyPlan, tag: str) -> Self:
-        """A session for a fit that has been paid for, as the caller proves. Another tag for each
-        fit: blocks, restarts and seeded noise are drawn from streams of that name."""
+        """A session for a fit that has been paid for. The caller proves that what was paid covers
+        it. Another tag for each fit: blocks, restarts and seeded noise are drawn from streams of
+        that name."""
         self._check_neighbors(plan)
         other = self._within(plan)
         other._draw_apart(tag)
@@ -183,11 +188,13 @@ class PrivacySession(AlgorithmicRandomness):
         return self._accounts.spent
 
     def remaining(self, entry: str | None = None) -> float:
-        """rho that an entry (or the whole plan) can still pay, rounded down; by releases alone."""
+        """rho that an entry (or the whole plan) can still pay, rounded down. A function of released
+        values alone, so later releases may depend on it."""
         return self._accounts.remaining(entry)
 
     def waive(self, entry: str) -> None:
-        """Spend no more on an entry, by released values alone: others may take what it has left."""
+        """Spend no more on an entry, by released values alone: others may take what it has left.
+        Their own caps, and the total of the plan, stay as they are."""
         self._accounts.waive(entry)
 
     # -- releases: a law checks its premises, the accounts pay, then noise is drawn
@@ -214,7 +221,8 @@ class PrivacySession(AlgorithmicRandomness):
 
     def _charge(self, entry: str, release: Release) -> None:
         """Pay for one release; the caps are checked before anything is drawn. What parts that are
-        out have spent is not in these accounts, and a release of the whole could overspend."""
+        out have spent is not in these accounts, so a release of the whole could overspend: it has
+        to wait until they are joined."""
         if self._parts:
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)

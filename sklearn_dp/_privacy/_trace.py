@@ -1,8 +1,8 @@
 """Record a fit: the instrument of the privacy audit.
 
 A :class:`Trace` that is put into the machine with :func:`trace` sees every release of every session
-opened meanwhile: the exact statistic, its claimed sensitivity, the noise scale and the output, in
-the place of which an audit may put others. Outside an audit no statistic is ever kept.
+opened meanwhile: the exact statistic, its claimed sensitivity, the noise scale and the output. An
+audit may put another output in its place. Outside an audit no statistic is ever kept.
 
 An audit may also break something on purpose: another source of noise, a mutant. That is done in a
 context (:func:`altering`), never to a class; sessions there have "altered" noise in their reports.

@@ -1,7 +1,8 @@
 """Draws of units: which unit is in which block or sample, and orders.
 
-Either neighbors draw the same numbers: a unit's draw is a function of its place. Or the draw is
-uniform and absorbs what differs: orders.
+Proofs rely on one of two things here. Either neighbors draw the same numbers: a unit's draw is a
+function of its place and not of the others' values. Or the draw is uniform and absorbs what
+differs: orders.
 """
 
 from typing import Any

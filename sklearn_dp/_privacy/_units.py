@@ -122,7 +122,8 @@ def _key(value: Any, kind: str | None) -> Any:
 
 
 def check_one_kind(keys: Iterable[Any]) -> None:
-    """Refuse dates next to ids of another type, of all parts: one person would be two units."""
+    """Refuse dates next to ids of another type, over all parts: one person in two parts would be
+    two units."""
     kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
     if len(kinds) > 1:
         raise TypeError("groups must be of the same type in all parts if they are dates.")
@@ -313,7 +314,8 @@ class Units:
     @property
     def totals(self) -> np.ndarray:
         """Unreleased sums over all rows, to each of which a unit adds at most `scale` steps: of the
-        weight; with own weights, of the squared weight of units, or more, and of the excess."""
+        weight; with own weights, of the squared weight of units, or what is no less, and of the
+        excess."""
         if self.weights is None:
             return np.full(1, self.n_rows)
         weight = int(self.weights.sum())
@@ -365,7 +367,8 @@ class Units:
 
 
 def unit_of(groups: Any) -> str:
-    """The unit that a fit with these groups protects, by types alone: before the charge."""
+    """The unit that a fit with these groups protects, by types alone: it is asked before the ledger
+    is charged."""
     if groups is None:
         return "row"
     check_container(groups)

@@ -8,7 +8,7 @@ Two things are proved of every question, next to each other and nowhere else:
 
 The property test (`tests/_queries/test_queries.py`) checks both, exactly. Parameters are numbers,
 arrays (copied), domains and other :class:`Public` objects: never a function, and never what is not
-released.
+released. The copies make sure that a claim is about what was summed.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
-IntegerPoints = Annotated[np.ndarray, "integer points, of norms that products with rows are exact"]
+IntegerPoints = Annotated[np.ndarray, "integer points, whose products with rows are exact"]
 """A parameter that is checked to be such points (k, d), or one (d,), wherever it is declared."""
 
 _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
@@ -122,7 +122,8 @@ class Facts(NamedTuple):
 
 
 class Step(Public):
-    """A pass, with the next one, in which parts compute facts about their rows, unanswered."""
+    """A pass in which the parts compute facts about their rows, without an answer: it waits for the
+    next pass."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

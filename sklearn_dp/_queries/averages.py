@@ -15,7 +15,8 @@ how many *friends* each element has and keeps it or drops it at random, which is
 guarantee is conditional: but for a failure probability delta, any two survivors on either of two
 neighboring data sets have a common friend, so a mechanism that is private on such pairs only
 (:func:`friendly_average`) may run on the survivors, and its cost adds to that of the filter [1]_.
-Every predicate is a pure function of the two elements.
+Every predicate is a pure function of the two elements, so that ties with the radius are decided the
+same way on both of two neighboring data sets.
 
 References
 ----------
@@ -95,8 +96,9 @@ def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 
 def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
-    """A number that is below n with probability at most `delta`, from n + round(sd Z). No common
-    element may be missing: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2."""
+    """A number that is below n with probability at most `delta`, from n + round(sd Z). None of the
+    elements that two neighbors have in common, as many as the smaller has, may be missing: round(sd
+    Z) + shift < 0 needs sd Z < -shift + 1/2."""
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
@@ -237,7 +239,8 @@ def core_size(
     scale: int = 1,
 ) -> float:
     """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`: of
-    the true number m, or weight in steps, of which an element has `scale` at the most."""
+    the true number m, or weight in steps, of which an element has `scale` at the most. The entry
+    pays `rho`; the caller is charged delta."""
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
     noisy = session.release(
@@ -319,8 +322,10 @@ def friendly_average(
 def _rounded_average(
     rows: np.ndarray, radius: float, size: float, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
-    """The average (p,) of rows within 2 `radius` of each other, in exact integers of a fine public
-    grid, whose low-order bits tell nothing; the step; the sensitivity. `size` is at most m - 1."""
+    """The average (p,) in exact integers of a fine public grid, the step, and the sensitivity.
+
+    Everything is an integer from the first step on, so no low-order bits of the rows can show. Any
+    two rows (m, p) are within 2 `radius` of each other; `size` is at most m - 1, at least 1."""
     unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
     return value, math.ldexp(unit, -fine), sensitivity

@@ -92,7 +92,8 @@ class CountsAbout(PointQuery):
 
 
 class BallCounts(PointQuery):
-    """Numbers of active points within squares (m,) of a center (d,), and scores by the target."""
+    """Numbers of active points within squares (m,) of a center (d,), and scores of the squares that
+    are high where the numbers reach a target."""
 
     center: IntegerPoints
     squares: np.ndarray

@@ -14,7 +14,7 @@ What must not happen, and where it is prevented:
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
   stream of its own there too (:mod:`sklearn_dp._silence.global_generators`).
 
-Of a table in parts (:func:`fit_table_blocks`), each part draws the blocks of its units, and the
+In a table in parts (:func:`fit_table_blocks`) each part draws the blocks of its units, and the
 engine brings the rows of a task together, in the order of the parts, where it is worked on
 (:func:`fit_some`): a block has the rows that it has in memory, in the same order. Results are
 unreleased.
@@ -167,8 +167,9 @@ def fit_table_blocks(
     session: PrivacySession, table: Table, fits: BlockFits, numbers: UnitNumbers | None = None
 ) -> np.ndarray:
     """Fit a clone of an estimator to every block of a table, and collect what is read from it:
-    unreleased results (n_blocks, *shape), all NaN for a block that failed in any way. The number of
-    copies of units is noted in the session's trace."""
+    unreleased results (n_blocks, *shape), all NaN for a block that failed in any way, which never
+    shows otherwise. With replacement, a unit with m copies is in up to m blocks: a matter of group
+    privacy, so their number is noted in the session's trace."""
     numbers = UnitNumbers.of(table) if numbers is None else numbers
     draws = addressed_draws(session, numbers.size)
     if fits.rate is not None and draws.known is not None:

@@ -2,7 +2,8 @@
 
 A cell of depth D is an integer code of D bits: bit by bit, it says on which side of the cut of each
 split the cell lies. So the first bits of a code are the code of the parent. Which cell of a level a
-row is in, one at the most, follows from the row and from released values.
+row is in, one at the most, follows from the row and from released values: a level is a histogram of
+disjoint cells.
 """
 
 import math
@@ -234,8 +235,9 @@ class Rooted(Step):
 
 class Level(SparseQuery):
     """Weights in the cells of the next level: of the children of some nodes, and of other nodes.
-    `slots` (n_nodes,) tell where the cells of a node begin, or -1: of a parent its number, of the
-    others that of its cell, behind all children. `shift` is how many bits of a code are deeper."""
+    `slots` (n_nodes,) tell of each node where its cells begin, or -1: of a parent its number, whose
+    children are `bits` deeper; of the others the number of its cell, behind all children. `shift`
+    is how many bits of a code are deeper than the level."""
 
     slots: np.ndarray
     n_parents: int

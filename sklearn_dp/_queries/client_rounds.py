@@ -13,7 +13,8 @@ for bit; and how far one row moves a statistic is known beforehand (:func:`row_b
 3. Sums are of integers so small that a block of 2**16 rows is exact in a float.
 4. Where clients are the unit (the message has ``shares``), the statistic is divided by the number
    of rows, and the *whole* vector is clipped to a norm and rounded toward zero to 2**-20 of it. The
-   sum over clients then moves by at most 2**20 steps for a client more or less.
+   sum over clients then moves by at most 2**20 steps for a client more or less. No step looks at
+   another client, and none depends on who else is there.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def clamped(value: np.ndarray) -> np.ndarray:
 
 def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The sum of two arrays of integers, which never wraps: as Python integers where it could. So
-    sums do not depend on what is added first, as they would if clamped on the way.
+    sums do not depend on what is added first: clamped on the way, how far single rows move the sum
+    could depend on who holds them.
 
     >>> exact_sum(np.array([2**62]), np.array([2**62])).tolist() == [2**63]
     True"""
@@ -317,11 +319,11 @@ def _clip_whole(
 ) -> np.ndarray:
     """A client's statistic over its number of rows, clipped as a whole; zero without rows.
 
-    `value` is a sum over `n_rows` rows; `bound` is how far one row moves it. The vector is clipped
-    to ``share * bound``, of a public share, in steps of ``share * bound / CLIENT_STEPS``. It has
-    norm at most CLIENT_STEPS, so whatever a client holds, its coming or going moves the sum over
-    clients by at most that. One factor for the whole vector: clipping its parts would let it grow
-    with their number."""
+    `value` is a sum over `n_rows` rows; `bound` is how far one row moves it, in the norm of
+    :func:`norm_of`: its mean over rows is no longer. The vector is clipped to ``share * bound``, of
+    a public share, in steps of ``share * bound / CLIENT_STEPS``. It has norm at most CLIENT_STEPS,
+    so whatever a client holds, its coming or going moves the sum over clients by at most that. One
+    factor for the whole vector: clipping its parts would let it grow with their number."""
     if n_rows == 0:
         return np.zeros(value.shape, dtype=np.int64)
     # The mean of vectors of norm at most `bound` has at most that norm: 2**26 steps, rounded

@@ -56,7 +56,8 @@ class Pinned(Step):
 
 
 class Nearest(CellQuery):
-    """Weights in bins of distances, over `scales` (k,), to the nearest center; and of centers."""
+    """Weights in bins of distances, over `scales` (k,), to the nearest of integer centers (k, d);
+    and weights next to each center."""
 
     centers: IntegerPoints
     scales: np.ndarray
@@ -119,7 +120,8 @@ class ClusterSums(Query):
         return part, (sums, square_sums(labels, squared, self.cap, len(centers), part.units))
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of residuals; a unit adds to one sum of squares 0 to `ERROR_STEPS` steps."""
+        """That of clipped residuals; a row adds to one sum of squares between 0 and `ERROR_STEPS`
+        steps, and a unit no more to all of them, as its weights sum to at most one."""
         residuals = residual_claim(self.radius, facts.n_features, facts)
         if self.cap is None:
             return (residuals,)

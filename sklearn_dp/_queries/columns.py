@@ -1,4 +1,5 @@
-"""Columns as they came: bins of single columns, and sums of offsets, elementwise."""
+"""Columns as they came: bins of single columns, and sums of offsets, elementwise. No product of
+matrices decides anything."""
 
 import math
 

@@ -36,7 +36,8 @@ class LineRanks(RankQuery):
 
 
 class LengthRanks(RankQuery):
-    """Ranks of rows, the longest first: in the bin whose upper edge a square does not exceed."""
+    """Ranks of rows, the longest first: a row is in the bin whose upper edge the square of its
+    length does not exceed, and in none beyond the last edge."""
 
     squares: np.ndarray  # (n_bins,), increasing, in squared steps
 

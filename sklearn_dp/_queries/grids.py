@@ -1,5 +1,5 @@
-"""Rows on a grid: quantized, about another origin, or projected; and questions about active
-ones."""
+"""Rows on a grid: quantized, about another origin, or projected; and questions about active ones,
+those that an earlier step has left."""
 
 from dataclasses import replace
 from functools import partial
@@ -118,7 +118,8 @@ ACTIVE = "active"
 
 
 class Active(Query):
-    """A question about the active rows, each of which is a unit of weight one."""
+    """A question about the active rows, each of which is a unit of weight one; others count as if
+    they were not there."""
 
     query: Query
 
@@ -133,7 +134,8 @@ class Active(Query):
         return self.query.exact(sums)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """That of the question, of rows of weight one: each is active by itself."""
+        """That of the question, of rows of weight one: whether one is active follows from the row
+        and from released values."""
         if facts.units.grouped:
             raise TypeError("a row must be all of its unit here.")
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))

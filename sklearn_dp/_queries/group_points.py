@@ -1,8 +1,8 @@
 """A point for each group of rows: the mean of its rows, in the order that they have in the table.
 
 The rows of a group that is spread over parts come together by a shuffle of the engine, from worker
-to worker. Where the range of groups of a new part begins is unreleased. Every row of the new table
-is a unit, with the weight of its group.
+to worker. Where the range of groups of a new part begins is unreleased: it goes to the workers.
+Every row of the new table is a unit, with the weight of its group.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from .table_rows import TableRows
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
-    """One point for each unit: the (weighted) mean of its rows; `X` itself where rows are units."""
+    """One point for each unit: the (weighted) mean of its rows, a function of these alone; `X`
+    itself where rows are units."""
     X = np.asarray(X, dtype=np.float64)
     if units.index is None:
         return X

@@ -2,8 +2,9 @@
 units.
 
 Both are drawn by the numbers of units (`_queries/samples.py`), however the rows are cut into parts.
-Coins are independent, so a unit that comes or goes is in one half and moves no other unit; by
-position a row of another unit would go from one half to the other.
+Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
+by position would not do: with one row less at the top, a row of another unit goes from one half to
+the other.
 
 *Inner tables* are a :class:`.Part` in the state of each part, under a name. A pass over one is a
 pass over the outer table, for every engine.
@@ -70,7 +71,8 @@ def inner_table(
     units: UnitFacts | None = None,
 ) -> TableRows:
     """A handle of what `make`, a pure function of a module, gives for each part in the next pass.
-    Another table of the same name ends. Its rows are units of weight one, or `units`."""
+    Another table of the same name ends. Its rows are units of weight one, unless `units` say what
+    else they are."""
     table = rows._raw()
     if units is None and (table.units.grouped or table.units.scale != 1):
         raise TypeError("a row must be all of its unit here.")

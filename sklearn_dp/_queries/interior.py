@@ -38,8 +38,9 @@ class InteriorScores(PointQuery):
 
 
 def middle_rows(rows: GridRows, size: int) -> GridRows:
-    """A handle of the middle `size` of the numbers, or of all. A number more adds or takes away
-    one, or replaces one: ask for neighbors that replace, whose claims cover all."""
+    """A handle of the middle `size` of the numbers; of all of them if there are fewer. A number
+    more adds one to the middle, or takes one away, or replaces one: questions about it have to be
+    asked for neighbors that replace, whose claims cover adding and removing as well."""
     (numbers,) = rows.table._raw().sums(_collected)
     middle = _middle(np.concatenate(numbers.in_order()), size)
     units = Units(len(middle))

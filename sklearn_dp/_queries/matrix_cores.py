@@ -43,8 +43,10 @@ def covariance_of_core(
     *,
     centered: bool,
 ) -> np.ndarray | None:
-    """The noisy covariance (d, d) of the core, in squared grid steps; None if it is too small. The
-    size is released lowered, so that it is too large with probability at most delta."""
+    """The noisy covariance (d, d) of the core, in squared grid steps; None if it is too small.
+    `budgets` are the plan entries of the filter, of the size and of the matrix, with their rho and
+    delta. The size is released lowered, so that it is too large with probability at most delta; the
+    noise is chosen for it."""
     (core, *of_core), (size_of, *of_size), (matrix, *of_matrix) = budgets
     numbers = numbered(rows.table)
     draws = addressed_draws(session, numbers.size)
@@ -103,7 +105,8 @@ def noise_of_core(size: float, distance: float, d: int, rho: float, delta: float
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, or covariance, of the rows of blocks, (n_blocks, d, d): Python integers."""
+    """Second moment, if `centered`, or covariance of the rows of each block, zero for an empty one:
+    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low

@@ -16,7 +16,8 @@ from .balls import squared_distances
 
 
 class Members(PointQuery):
-    """The points `among` some in a ball: how many, and their sum, for an average only."""
+    """The points `among` some in a ball: how many, and their sum in steps of a public unit, which
+    can be released as an average only."""
 
     center: IntegerPoints
     radius: float
@@ -52,9 +53,9 @@ class Members(PointQuery):
 def average_of_members(
     session: PrivacySession, size_entry: str, mean_entry: str, members: Members, answer: Any
 ) -> np.ndarray | None:
-    """A noisy average of the members, of which any two are within two radii, or None, by all that
-    is left. A row more or less moves the exact one by at most 2 radius over the released size,
-    which is below their number but for the delta of its entry."""
+    """A noisy average of the members, of which any two are within two radii, or None, for all that
+    the entries have left. A row more or less moves the exact one by at most 2 radius over the
+    released size, which is below their number but for the delta of its entry."""
     number, total = (exact_of(each) for each in answer)
     rho, delta = session.remaining(size_entry), session.plan[size_entry].delta
     size = core_size(session, size_entry, number, answer.number.units, rho=rho, delta=delta)

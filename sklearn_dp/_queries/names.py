@@ -45,8 +45,9 @@ class CategoryCounts(PointQuery):
         return part, tuple(_counts_of(values) for values in part.source.read().T)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A row is in one category of each column (what is none is one), or in none, by itself: one
-        more in one count, and a category that only one of two neighbors has is of one row."""
+        """A row is in one category of each column (what is no category is one), or in none, by
+        itself: one more is one more in one count, and a category that only one of two neighbors has
+        is of one row."""
         return (Claim(1.0, most=1.0),) * facts.n_features
 
     def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:

@@ -43,8 +43,8 @@ def _active(part: Part) -> np.ndarray:
 
 
 class MiddleScores(PointQuery):
-    """Scores of a grid that are best where `half` of the outputs are no more than a number: in one
-    column, or in the distance of it from `about`."""
+    """Scores that are best at the smallest number of an increasing grid that `half` of the active
+    outputs are no more than: in one column, or in the distance of it from `about`."""
 
     column: int
     grid: np.ndarray

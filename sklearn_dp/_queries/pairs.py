@@ -28,7 +28,8 @@ MOST_RADII = 2**14
 
 class Radii(Public):
     """A public grid of radii, from `least` to `most` steps. A distance belongs to radius j if its
-    square is at most ``squares[j]``; ``before[j]`` is the radius that must be too small."""
+    square is at most ``squares[j]``; ``before[j]`` is the index of the radius that must still be
+    too small for j to be a good answer, -1 for none."""
 
     least: float
     most: float
@@ -156,7 +157,8 @@ def collected(part: Part, among: str, coins: Coins | None) -> ByPart:
 
 
 class RadiusScores(PointQuery):
-    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it is t^2."""
+    """t L of each radius, see :func:`radius_scores`, and a quality that is high where it reaches
+    t^2: of the active points, or of a sample of them."""
 
     radii: Radii
     t: int

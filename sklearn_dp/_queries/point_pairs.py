@@ -38,7 +38,8 @@ class Compared(NamedTuple):
 
 
 class PointPairs(PointQuery):
-    """Ordered pairs of points beyond each of increasing radii (n,), over n; and these points."""
+    """For each of increasing radii (n,), the number of ordered pairs of points that are farther
+    apart, over the number of points; and these points, for the functions below alone."""
 
     radii: np.ndarray
     coins: Coins | None = None
@@ -104,8 +105,8 @@ def average_of_core(
     weighted: bool = False,
 ) -> Average | None:
     """The average of those points that are within the released `radius` of most others, by the zCDP
-    filter, or None. Released are the number of points, a lower bound of the size of the core, and
-    its average, `weighted` or not."""
+    filter, or None if there seem to be too few. Released are the number of points, a lower bound of
+    the size of the core, and its average, `weighted` or not."""
     exact = exact_of(compared)
     rho = number.left(session)
     # Adding a point changes the number of those in the sample by one or not at all.
@@ -133,7 +134,8 @@ def average_of_basic_core(
     size: Share,
     mean: Share,
 ) -> Average | None:
-    """The average of the core of the basic filter: :func:`.averages.basic_average_budget`."""
+    """The average of the core of the basic filter, which draws no noise. Its cost with the average
+    is that of :func:`.averages.basic_average_budget`."""
     exact = exact_of(compared)
     friends, rho = friend_counts(exact.points, radius), core.left(session)
     keep = core_basic(session, core.entry, friends, rho=rho, delta=core.delta, units=exact.numbers)

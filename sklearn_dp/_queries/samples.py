@@ -1,7 +1,8 @@
 """Numbers of rows and units of a table in parts, and samples of rows by coins of their numbers.
 
-Rows are numbered part after part, and groups by the order of their first rows, as in memory. A unit
-more shifts the numbers of those after it: draws are alike and independent of the rows. How many
+Rows are numbered part after part, and groups by the order of their first rows, as in memory. So a
+unit draws the same, however the rows are cut into parts. A unit more shifts the numbers of those
+after it: draws are alike and independent of the rows, so this is as good as if it did not. How many
 rows each part has (:class:`ByPart`) is never released; what goes to the parts is the seed of these
 coins, of which no noise is made.
 """

@@ -64,8 +64,9 @@ _PAIR_ENTRIES = 2**22
 
 def unpartitioned(tuples: np.ndarray, proposal: np.ndarray, separation: float) -> int:
     """Number of tuples (t, k, d), integer-valued, that the balls about the points (k, d) of
-    `proposal` do not partition; with a NaN never. t if two points of the proposal coincide: balls
-    of radius 0 about one center would be far from each other by the letter."""
+    `proposal` do not partition; one with a NaN is never partitioned. t if two points of the
+    proposal coincide: balls of radius 0 about one center would be far from each other by the
+    letter."""
     radii = gaps(proposal) * (_SAFE / separation**2)
     if not radii.min() > 0:
         return len(tuples)
@@ -148,7 +149,8 @@ def answer_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
 
 def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Constants | None:
     """The constants inside theorem W: half of epsilon, and half of beta for the test. At least 2 l
-    + 2 tuples, so that two balls which leave out l of them share one that both partition."""
+    + 2 tuples, so that two sets of balls which leave out l of them each, on databases that differ
+    in one tuple, have a tuple in common that both partition."""
     constants = constants_of(t, epsilon / 2, answer_budget(epsilon, delta)[0], beta / 2)
     return constants if constants is not None and t >= 2 * constants.most + 2 else None
 
@@ -185,8 +187,9 @@ def close_tuples(
     """PrivateTestCloseTuples: index of the first proposal that passes; None where the test fails.
 
     Only whether it is None may be released. That is eps1-DP for the proposals (m, k, d) and eps2-DP
-    for the tuples (t, k, d). `own`, for audits: the proposals are some of the tuples, and a
-    replaced one moves its own count by more than one, which eps1 pays for."""
+    for the tuples (t, k, d). All proposals are tried, always. `own`, for audits: the proposals are
+    some of the tuples, and a replaced one moves its own count by more than one, which eps1 pays
+    for."""
     bad = np.array([unpartitioned(tuples, each, separation) for each in proposals])
     # Replacing a tuple changes, for each proposal but itself, whether it is partitioned: the
     # l1 distance is at most m. (What it does as a proposal costs eps1, below.)
@@ -373,8 +376,9 @@ def far_centers(
 
     The points of all tuples are within the released `radius` of the center. The step costs epsilon
     and delta; the test and its answer have those of `inner` for replacing a tuple, which the caller
-    proves to be the same. `averages`: :func:`.k_averages.k_averages`, with boxes of a `resolution`
-    in radii."""
+    proves to be the same. `averages`: :func:`.k_averages.k_averages`, with boxes of that
+    `resolution` in radii, and else noisy centers. Each point is put on the integer grid on its
+    own."""
     tuples = exact_tuples(rows, len(center)) - center
     grid = Grid.for_radius(radius)
     ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)

@@ -1,5 +1,5 @@
-"""The handle that algorithms have on a table: they ask, and let the parts find things out; no
-more."""
+"""The handle that algorithms have on a table: they ask, and let the parts find things out; no more.
+There is no way from here to a row, or to a sum that is not sealed."""
 
 from typing import Any, NoReturn, Self
 

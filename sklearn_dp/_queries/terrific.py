@@ -29,7 +29,8 @@ def terrific_scores(
 
 
 class BallScores(PointQuery):
-    """Scores of balls about centers (m, q), of squares (r,), empty up to larger ones; a `tilt`."""
+    """The scores of balls of active points about centers (m, q), of squares (r,), which are to be
+    empty up to larger ones; and a public `tilt` (r,) more: (m r,)."""
 
     centers: IntegerPoints
     near: np.ndarray
@@ -77,7 +78,8 @@ class BallScores(PointQuery):
 
 
 class LargestScores(PointQuery):
-    """t L(r) for each radius: the sum of the t largest scores of balls about points."""
+    """t L(r) for each radius: the sum of the t largest scores of balls about active points, or
+    those of a sample. Each is between 0 and t**2; short of t points, the missing scores are 0."""
 
     radii: np.ndarray
     ratio: float

@@ -1,13 +1,14 @@
 """Pairs of unordered k-tuples of points, and the average of those that match most others.
 
-The tuples are centers of random blocks of the rows: their number is public, and a unit replaces
-one. Or they are units themselves: then their number is private, and one is added or removed.
+The tuples are centers of random blocks of the rows: their number is public, and adding or removing
+a unit replaces one. Or they are units themselves: then their number is private, and one is added or
+removed.
 
 Two tuples match if each point has a partner in the other tuple that is nearer to it than gamma
 times all others; their distance is the Frobenius norm of the difference after matching. A neighbor
-changes one row and one column of the matrix of distances: every other tuple gains or loses one
-friend at most. The average is private only for cores of which any two tuples have a common friend;
-the filter (:mod:`.averages`) guarantees that on both neighbors, but for delta.
+changes one tuple, hence one row and one column of the matrix of distances: every other tuple gains
+or loses one friend at most. The average is private only for cores of which any two tuples have a
+common friend; the filter (:mod:`.averages`) guarantees that on both neighbors, but for delta.
 """
 
 import math
@@ -38,9 +39,9 @@ _PAIR_BITS = 20
 
 class TuplePairs(PointQuery):
     """For each radius of an increasing grid a score that is about 0 or less where most pairs of
-    tuples are friends; and the pairs, for :func:`average_of_core` alone. One with a NaN, or not
-    active, is nobody's friend. Of a public number `n_tuples` one is replaced; None: one comes or
-    goes."""
+    tuples are friends; and the pairs, for :func:`average_of_core` alone. A tuple with a NaN, or
+    that is not active, is nobody's friend. Of a public number of tuples, `n_tuples`, one is
+    replaced; None: the number is private, and one comes or goes."""
 
     center: np.ndarray
     gamma: float
@@ -161,7 +162,8 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
 
 def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
     """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf. A pair
-    is compared once, the earlier tuple first, and mirrored."""
+    is compared once, the earlier tuple first, and mirrored. So what is found for a pair is a
+    function of these two tuples and of their order alone, wherever the tiles end."""
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
     step = max(1, math.isqrt(_PAIR_ENTRIES) // k)

@@ -22,7 +22,8 @@ _ROUNDED = 1e-5  # of the side of public bounds: what rounding may exceed
 
 
 class UnitTotals(Query):
-    """The weight of all units; with own weights, their number (0 of groups), `Units.totals`."""
+    """The weight of all units; where rows have weights of their own, the number of units (0 where
+    these are groups: no part knows it), and all of `Units.totals`."""
 
     def on(self, part: Part) -> tuple[Part, tuple]:
         units = part.units
@@ -43,7 +44,8 @@ class UnitTotals(Query):
 
 
 class Vectors(Public):
-    """Vectors of rows: offsets over their reach, and powers of these, shifted, weighted."""
+    """The vector that is computed from a row: the offsets of columns, over their reach, and powers
+    of their magnitudes, less a shift, times a weight. Arrays are (d,)."""
 
     columns: np.ndarray  # which of the table
     low: np.ndarray  # ends that entries are clipped to

@@ -1,4 +1,5 @@
-"""Topics of rows, and the words of their texts: how many units have which, by that text alone."""
+"""Topics of rows, and the words of their texts: how many units have which. What counts of a text is
+a function of that text alone."""
 
 import re
 from collections import Counter
@@ -54,7 +55,8 @@ class TopicSizes(CellQuery):
 
 class TopicWords(Query):
     """The number of units that have a word in a topic; a unit is in at most `most` pairs. Where the
-    words are `listed`, a count for each pair; else by names. Columns are words without a text."""
+    words are `listed`, a count for each pair; else by names. A row without a text has the names of
+    its columns, as far as it is positive there."""
 
     n_topics: int
     most: int
@@ -85,7 +87,8 @@ class TopicWords(Query):
         return (counts.ravel(),)
 
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A unit adds one to at most `most` counts, whatever it weighs, by its own rows."""
+        """A unit adds one to at most `most` counts, whatever it weighs, and nothing to the others:
+        which ones follows from its own rows."""
         return (Claim.of_entries(1.0, self.most),)
 
     def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
@@ -95,8 +98,9 @@ class TopicWords(Query):
 
 
 def counted_pairs(parts: Iterable[tuple], most: int) -> Counter[tuple[int, str]]:
-    """The number of units that have a word in a topic, of rows or parts (units, topics, words). Of
-    a unit the first keyword of each of its texts, then the second of each, up to `most` pairs."""
+    """The number of units that have a word in a topic; parts are (units, topics, words) of rows,
+    with None for the units where each row is one. Of a unit, first the first keyword of each of its
+    texts, then the second of each: pairs that differ, until there are `most` of them."""
     rows, counts = [], Counter[tuple[int, str]]()
     for units, topics, words in parts:
         if units is None:  # words of a text differ

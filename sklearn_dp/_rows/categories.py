@@ -127,7 +127,9 @@ def _number(text: str) -> Any:
 
 def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
     """A function from values to the numbers of their categories, -1 for others, each by itself. A
-    value that is no category counts as what it reads as, or is spelled, where one is meant.
+    text that is no category counts as the number or truth value that it reads as, these as the text
+    that spells them, and a float as the integer that it is the nearest one to; where only one
+    category is meant.
 
     >>> finder(["01", 2, 2**53 + 1])(["01", "1", "2", 2.0, "2.0", 1, 2.0**53, 2**53, "x", None])
     [0, -1, 1, 1, 1, 0, 2, -1, -1, -1]"""

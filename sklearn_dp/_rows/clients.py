@@ -19,8 +19,9 @@ def ask_all(
     n_jobs: int | None = None,
     seconds: float | None = None,
 ) -> list[tuple[Any, BaseException | None]]:
-    """Call a function on every client, in threads: pairs (result, error), in their order. One that
-    takes longer than `seconds` is left behind as a daemon: Python cannot end a thread."""
+    """Call a function on every client, in threads: pairs (result, error), in their order. Errors
+    are returned and not raised, so that one client's failure does not decide about the others. One
+    that takes longer than `seconds` is left behind as a daemon: Python cannot end a thread."""
     with relayed_signals(), thread_pools().limit(limits=1):
         return Parallel(
             n_jobs=workers(n_jobs, min(max(len(clients), 1), _WAITING)), prefer="threads"

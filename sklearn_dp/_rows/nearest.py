@@ -1,5 +1,5 @@
-"""Nearest centers of rows, and distances to them, row by row: for the user of the rows (`labels_`),
-and for nothing else of a fit."""
+"""Nearest centers of rows, and distances to them, row by row. They are not private where the rows
+are: a fit hands them to the user of its rows (`labels_`), and computes nothing from them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -118,7 +118,8 @@ def _saturated(rows: np.ndarray, kind: Any) -> np.ndarray:
 
 class _ByProduct:
     """The nearest of some points to each row by a matrix product, and whether others may be nearer:
-    -2 x.(c - m) + (c - m).(c + m), with the mean m of the points, leaves few unsure."""
+    by |x - c|^2 - |x - m|^2 = -2 x.(c - m) + (c - m).(c + m). With m the mean of the points few
+    rows are unsure."""
 
     def __init__(self, points: np.ndarray, kind: Any) -> None:
         self.kind, self.type = kind, np.finfo(kind)

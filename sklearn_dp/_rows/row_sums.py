@@ -15,7 +15,8 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest, lowest, of integer centers (k, d), and its squared distance, exactly."""
+    """The nearest of integer centers (k, d) of norm at most 2**25, the lowest index among equals,
+    and the squared distance to it, exactly; unreleased."""
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows)
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers

@@ -13,7 +13,7 @@ BLAS adds them up. Chunks have at most 2**16 rows, so that sums over them stay b
 are then added up as integers.
 
 Rows of a source are made again in each pass, in dense chunks, or near one row. Both ways give the
-same integers.
+same integers: which way a row goes does not show.
 """
 
 from collections.abc import Callable, Iterator
@@ -116,7 +116,8 @@ def _with(table: csr_array, data: np.ndarray) -> csr_array:
 
 
 def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """New entries of sparse rows, by a function of dense ones to which zeros mean nothing."""
+    """New entries of sparse rows, by a function of dense ones to which zeros mean nothing and which
+    leaves them what they are: it gets the entries of each row side by side."""
     ends, data = table.indptr, table.data
     nonzero, counts = np.empty(len(data)), np.diff(ends)
     step = max(1, 2**18 // max(1, int(counts.max(initial=0))))
@@ -204,7 +205,8 @@ class Rows(GridGeometry):
 
     @classmethod
     def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
-        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero."""
+        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero: no row
+        becomes longer than the bound."""
         return cls.of_source(ArraySource(X), domain, X.shape[0])
 
     @classmethod

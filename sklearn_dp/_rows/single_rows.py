@@ -1,10 +1,11 @@
 """Floating-point functions of single rows: finite for every finite row, whatever the others are.
 
 These are for what is *not* released by a fit but handed to the user row by row. What happens to a
-row must not show in anything but its own result, or a second private estimator behind this one
-would see two neighboring tables differ in many rows. So everything that touches rows runs under
-:data:`row_guard`, entries beyond :data:`LARGEST` count as that, and results are made elementwise in
-a fixed order; those of a matrix product depend on the number of rows.
+row must not show in anything but its own result (no warning, no error, no bit of the result of
+another row), or a second private estimator behind this one would see two neighboring tables differ
+in many rows. So everything that touches rows runs under :data:`row_guard`, entries beyond
+:data:`LARGEST` count as that, and results are made elementwise in a fixed order; those of a matrix
+product depend on the number of rows.
 """
 
 from collections.abc import Callable
@@ -85,7 +86,8 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Squared lengths (n,) of rows by a positive semidefinite matrix, in a fixed order; finite."""
+    """Squared lengths (n,) of rows by a positive semidefinite matrix, each by sums in a fixed
+    order; infinite ones are the largest number."""
     step = max(1, _CACHED_ENTRIES // max(1, offsets.shape[1]))
     pieces = [offsets[start : start + step] for start in range(0, len(offsets), step)]
     return np.concatenate([_squared_lengths(piece, precision) for piece in pieces or [offsets]])

@@ -2,7 +2,8 @@
 
 Everything that a fit makes of its rows is a function of each row alone, so it has the bits of one
 on the dense copy. Integers that differ from one row in few entries (:class:`CommonRows`) are read
-many times, most passes by these entries.
+many times in a fit: most passes are made of these entries. How many entries are stored is no fact
+that a fit could show.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -2,7 +2,8 @@
 
 Every number that a fit takes from the rows is an exact integer sum of functions of single rows. So
 a fit is a sequence of *passes*: released values go to the parts, each part applies a function to
-its rows, and integers are added up, in any order and any parts.
+its rows, and integers are added up, which has no order: the result has the same bits for every way
+of cutting the rows into parts.
 
 An :class:`Engine` holds the parts and computes on them. A :class:`PartSource` reads the rows of a
 part; the first pass makes a :class:`Part` of it, which keeps named values of each row from one pass
@@ -11,7 +12,7 @@ to the next. A :class:`Table` is what the algorithms see.
 A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
 *pure*, so that a part that is lost, or computed twice, gives the same sums. What travels to the
 place of the fit is exact sums, never a value of a row (but for a bounded sample, see
-`friendly.points`); they are unreleased.
+`friendly.points`); they are unreleased until a session has added noise.
 """
 
 from collections import deque
@@ -156,9 +157,10 @@ SplitFunction = Callable[..., Any]
 class Engine(Protocol):
     """Who holds the parts of a table, at least one, a public number, and computes on them.
 
-    A function maps ``(state, *broadcast)``, of a :class:`PartSource` at first, to ``(new state,
-    sums)``, a tuple of integers, integer arrays and :class:`Summed`. Each part counts exactly once,
-    whatever is retried or computed twice, in any order."""
+    The state of a part is its :class:`PartSource` at first. A function maps ``(state, *broadcast)``
+    to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and :class:`Summed`.
+    Each part counts exactly once, whatever is retried or computed twice. No result depends on the
+    order of the parts."""
 
     n_parts: int
 
@@ -171,13 +173,15 @@ class Engine(Protocol):
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A collection like the input, with ``function(state, *broadcast)`` for rows, or lazily."""
+        """A collection like the input, with ``function(state, *broadcast)`` for the rows; lazy, but
+        for the local engine."""
         ...
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """``use(number, pieces, *broadcast)`` of each task, by ``split(state, *broadcast)``."""
+        """What ``use(number, pieces, *broadcast)`` gives for each task, of the pieces of all parts
+        that ``split(state, *broadcast)`` has for its number. They go from part to task."""
         ...
 
     def shuffle(
@@ -188,7 +192,8 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Parts of this process, by `n_jobs` threads; `guarded`: errors tell type and part only."""
+    """Parts of this process, in turn or by `n_jobs` threads, which change no bit of a sum.
+    `guarded`, where code of others runs: an error tells its type and its part, and nothing else."""
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)
@@ -316,7 +321,8 @@ class Table:
         self._waiting.append((function, broadcast))
 
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Unreleased: the exact totals of a function of the parts and broadcast values."""
+        """Unreleased: the exact totals of a function of the parts, in one pass. It goes from a
+        :class:`Part` and broadcast values to (:class:`Part`, tuple of sums)."""
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)
 

@@ -19,7 +19,8 @@ _PART_ROWS = 2**40  # more than any part has
 
 
 class GroupSizes(Summed):
-    """By their ids, unreleased: numbers of rows of groups, and the places of their first ones."""
+    """By their ids, unreleased: numbers of rows of groups, and the places of their first ones (the
+    number of the part times 2**40, plus the place of the row in it)."""
 
     def __init__(self, sizes: dict) -> None:
         self.found = sizes

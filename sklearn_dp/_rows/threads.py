@@ -55,7 +55,8 @@ def in_workers(
 
 
 class _OneOfBlas:
-    """The limit of BLAS, the process's: the first block sets it, the last takes it back."""
+    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back;
+    else the first of several threads to end would give the others more threads, and other bits."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = Lock(), 0

@@ -27,7 +27,8 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 @contextmanager
 def own_streams() -> Iterator[Callable[[int], None]]:
     """Yield a function that starts a new stream, from a seed below 2**32, in both generators, for
-    one thread of the process at a time. No ledger is charged in it: blocks would share it."""
+    one thread of the process at a time. No ledger is charged in it: that is a state which blocks
+    share, too."""
     with _turn(), _restored(), no_charges():
 
         def start(seed: int) -> None:
@@ -41,7 +42,8 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 
 
 def row_by_row(function: Callable[[np.ndarray], Any], X: np.ndarray) -> list[np.ndarray]:
-    """The output of other people's code for each row, given to it alone, as are its draws."""
+    """The output of other people's code for each row, given to it alone, so that no row has a part
+    in what another one gets. What it draws is a function of the row too."""
     results = []
     with own_streams() as start_stream:
         for row in X:

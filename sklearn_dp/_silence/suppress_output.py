@@ -123,7 +123,8 @@ def _handle(context: Any, original: Any, logger: Any, record: Any) -> None:
 
 
 def _add_filter(context: Any, original: Any, *item: Any, append: Any) -> None:
-    """Filters are the context's, but for those for a module, which no warning tells."""
+    """Filters are the context's, but for those for a module (the fourth entry of an item): which
+    one a warning came from is not told."""
     if item[3] is None:
         context.filters.insert(len(context.filters) if append else 0, item)
 
@@ -155,7 +156,8 @@ def _exit_catch(context: Any, original: Any, block: Any, *error: Any) -> None:
 
 
 def _enter_redirect(context: Any, original: Any, block: Any) -> Any:
-    """A silent thread redirects in its context; of others, what is behind a stand-in is kept."""
+    """In any thread: a silent one redirects in its own context. On the stack of others is the
+    stream behind a stand-in, which would be put back after the patches are gone."""
     if context is not None:
         block._old_targets.append((context, context.targets.get(block._stream)))
         context.targets[block._stream] = block._new_target
@@ -181,7 +183,8 @@ def _start(context: Any, original: Any, thread: Any) -> Any:
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """Run a thread in the context of the one that started it; a last error is swallowed."""
+    """Run a thread inside the context of the thread that started it. An error that ends it would be
+    printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
 
     def silent_run() -> None:
         with inside(context):
@@ -370,7 +373,8 @@ class _Interception:
 
     def _wrap(self, name: str) -> None:
         """Put a stand-in in the place of a stream of `sys`, unless there is one. What a silent
-        thread assigned by hand is not for others; in a thread that is heard it is a redirection."""
+        thread has assigned there by hand, others must not write into, so the stand-in comes back.
+        In a thread that is heard it is a redirection: a new stand-in leads to it."""
         now, known = getattr(sys, name), self._streams.get(name)
         if isinstance(now, _Stream):
             return
@@ -389,7 +393,8 @@ class _Interception:
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
-        """Put back, in reverse order, all that is still as we left it; other patches stay."""
+        """Put back, in reverse order, all that is still as we left it. Where others have replaced a
+        patch, theirs stays, and calls the patch, which passes everything on."""
         for owner, name, original, patch in reversed(self._originals):
             if vars(owner).get(name) is patch:
                 setattr(owner, name, original)
@@ -430,7 +435,8 @@ _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Nothing that this thread, or one that it starts, says in this block is heard."""
+    """Nothing that this thread, or one that it starts, says in this block is heard. An exception
+    passes through: who wants to have it swallowed uses `attempt`."""
     context = SilencedContext()
     with INTERCEPTION, relayed_signals(), inside(context):
         try:
@@ -457,7 +463,8 @@ def overheard() -> Iterator[StringIO]:
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
     """The result and None, or None and the exception of whatever kind, `SystemExit` too, that came
-    instead. What a signal handler raises (Ctrl-C) passes where signals are relayed."""
+    instead: an inner fit that is given up is a fact about its rows. What a signal handler raises
+    (Ctrl-C) passes where signals are relayed, even if the function has swallowed it."""
     outcome: tuple[Any, BaseException | None]
     try:
         outcome = function(*arguments), None

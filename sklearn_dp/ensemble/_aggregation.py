@@ -1,9 +1,9 @@
 """From the outputs of blocks, of which one may be replaced by any other, to one private vector.
 
 The number of blocks is public, and a unit is in one of them (or the caller pays for more, see
-`sampling` of `SampleAndAggregate`). So neighbors differ in one row of the table of outputs:
-sensitivities below are for *replacing* a row, and none depends on what the estimator does with its
-block.
+`sampling` of `SampleAndAggregate`). So neighbors differ in one row of the table of outputs, which
+may be any vector in either of them: sensitivities below are for *replacing* a row, and none depends
+on what the estimator does with its block.
 
 How many blocks worked is released. The outputs are put into comparable units, public or released;
 without bounds, a radius that holds nine in ten of them is chosen. They are aggregated, clipped:

@@ -6,10 +6,10 @@ cannot be used, and those beyond the public number of rows of a client;
 each client adds its share of the noise. An engine has a method ``ask(kind, message)`` that returns
 a pair (answer, error) for each client; `run_rounds` is the loop of a fit.
 
-A client may be malicious, or merely broken. It gets copies. Whatever it raises or answers ends
-neither the round nor the fit: it then counts as empty, which is one of the answers that a client
-may give, so the guarantee stands. What operators are told of it are words of this package, never
-the client's own, which may quote rows.
+A client may be malicious, or merely broken. It gets copies, so that it changes nothing that others
+see. Whatever it raises or answers ends neither the round nor the fit: it then counts as empty,
+which is one of the answers that a client may give, so the guarantee stands. What operators are told
+of it are words of this package, never the client's own, which may quote rows.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ def client_update(
 
 
 def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
-    """The rows of a client's function `read`. Where clients add the noise, an error becomes None:
-    others count on the client's share. In other rounds the client counts as empty (`total_of`)."""
+    """The rows of a client's function `read`. Where clients add the noise, an error becomes None,
+    which counts as no rows: others count on the client's share. In other rounds the client counts
+    as empty (`total_of`)."""
     try:
         return read(*arguments)
     except KeyboardInterrupt:
@@ -147,7 +148,9 @@ def _with_share(
     name: str, value: np.ndarray, message: Arrays, shares: Any, line: np.ndarray
 ) -> np.ndarray:
     """An exact vector in fine steps, and the client's share of the noise, by the line of the
-    vector: its standard deviation, that off the diagonal, and bits; seeded by round."""
+    vector: the standard deviation of the share in fine steps, that for entries of a second moment
+    off its diagonal, and how many bits finer than a step a fine step is. The number of the round
+    tells seeded shares apart."""
     sigma, off_diagonal, bits = line
     scale: Any = sigma
     if name == "second moment":
@@ -196,10 +199,11 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
     """The answer of a client as exact int64, or an `AnswerError` that says what is wrong with it.
 
     It is copied before it is looked at: who sent it may change it. Where clients are the unit, a
-    norm above the bound is wrong too, unless clients add the noise. At row level, an entry of more
-    than 2**61 counts as 2**61: the clamp is the same function for all data, and moves no two
-    answers farther apart. To refuse the client instead would take all its rows away for the sake of
-    one. An answer with noise is taken as it is: a clamp would swallow noise that others count on.
+    norm above the bound is wrong too, unless clients add the noise: then nobody sees what it was
+    before. At row level, an entry of more than 2**61 counts as 2**61: the clamp is the same
+    function for all data, and moves no two answers farther apart. To refuse the client instead
+    would take all its rows away for the sake of one. An answer with noise is taken as it is: a
+    clamp would swallow noise that others count on.
     """
     if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(_wrong_keys(kind))
@@ -254,7 +258,8 @@ _KNOWN_REASONS = {
 
 
 def _reason(error: BaseException) -> str:
-    """What operators are told of an error: words of this package, or the name of its kind."""
+    """What operators are told of an error: words of this package, or the name of its kind. The
+    words of others may quote rows, and a client may make up names."""
     if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
         return str(error)
     name = type(error).__name__

@@ -1,11 +1,12 @@
 """Updates of the server's state from the releases of each round, and standard errors at the end.
 
-All of it is post-processing. `LEARN` holds a function for each kind of round, from the state before
-it to that after it. `released` are noisy sums over clients by name, in grid steps, squared ones, or
-units; `noise` their standard deviations. The subspace of the moment holds the means of separated
-clusters, and what noise there is in it grows with its dimension, k, and not with d. No release is
-taken for exact: each is combined with what the server's points say, by `_prior`. The paper's own
-rules are in `_published/feddp_kmeans`.
+All of it is post-processing of releases and public points; the session is for restarts and public
+points, which depend on no data. `LEARN` holds a function for each kind of round, from the state
+before it to that after it. `released` are noisy sums over clients by name, in grid steps, squared
+ones, or units; `noise` their standard deviations. The subspace of the moment holds the means of
+separated clusters, and what noise there is in it grows with its dimension, k, and not with d. No
+release is taken for exact: each is combined with what the server's points say, by `_prior`. The
+paper's own rules are in `_published/feddp_kmeans`.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The use of public points where releases are mostly noise: post-processing, at no cost.
 
 Each estimate is the public one plus the part of the difference that noise does not explain
-(empirical Bayes, after James and Stein). Why and with what effect: "Federated fits with few
-clients" in doc/development/federated.md.
+(empirical Bayes, after James and Stein): functions of releases and public facts only. Why and with
+what effect: "Federated fits with few clients" in doc/development/federated.md.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TRUSTED_AXES = 16  # as many squares tell a cluster's own spread; with fewer th
 
 def blend_moment(moment: np.ndarray, sd: float, points: np.ndarray) -> tuple[np.ndarray, float]:
     """A noisy second moment (d, d), with as much of that of public points as its noise calls for,
-    up to a factor; and the gain of the release, 0 to 1. `sd` is the noise on the diagonal, sqrt(2)
-    less off it.
+    up to a factor; and the gain of the release, 0 to 1. `sd` is the noise on the diagonal, sd /
+    sqrt(2) that off it.
 
     With S the mean of x x^T over the points, the truth is a S + T. T has the variance V that
     sampling m points would give it, or the one that the release shows beyond its noise, whichever

@@ -1,9 +1,9 @@
 """The work of the server between two rounds: from released sums to the next message.
 
 `first_message` and `server_update` are functions of public facts and releases: the only private
-thing they touch is the sum over clients, and they hand it to the session. Whoever carries messages
-(`_clients`, or a system of your own) sends ``state.message`` to all clients and adds up their
-answers, until it is None.
+thing they touch is the sum over clients, and they hand it to the session, which adds the noise and
+charges the plan. Whoever carries messages (`_clients`, or a system of your own) sends
+``state.message`` to all clients and adds up their answers, until the message is None.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def server_update(
 
 
 def ask(state: State, session: PrivacySession) -> State:
-    """The state with the sealed message of its present round, and the claims made from it."""
+    """The state with the message of its present round, and what is claimed of the answers. The
+    claims are made from the very message that is sealed: the limits that clients clip to are those
+    that noise is made for."""
     if not state.kind:
         return replace(state, sealed=None, asked=None, claims={}, shares={})
     message = message_of(state)
@@ -182,9 +184,9 @@ def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
 def _residual_limit(
     state: State, message: Arrays, points: np.ndarray, anchors: np.ndarray
 ) -> float:
-    """Length at which residuals about the anchors are clipped: with server data, a quantile of the
-    distances of the server's points to their anchors, by noisy weights. Noise is in proportion, and
-    the clip hardly biases a cluster that is symmetric."""
+    """Length at which residuals about the anchors are clipped, public or from releases: with server
+    data, a quantile of the distances of the server's points to their anchors, by noisy weights.
+    Noise is in proportion, and the clip hardly biases a cluster that is symmetric."""
     if state.proxy is None:
         return (
             state.ball
@@ -218,8 +220,9 @@ _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
 def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
-    """Bounds of a client's vectors over those of a row, 0 to 1: `FederatedOptions.client_bounds`,
-    else the median over simulated clients, else what clients were asked for, or a constant."""
+    """Bounds of a client's vectors over those of a row, 0 to 1, from public data and releases:
+    `FederatedOptions.client_bounds`, else the median over simulated clients, else what clients were
+    asked for, or a constant."""
     names, setup = ANSWERS[state.kind], state.setup
     usual = {**_WITHOUT_SERVER, **state.reaches}
     shares = {name: usual.get(name, 1.0) for name in names}
@@ -264,7 +267,7 @@ def _rho_of(entry: Any) -> float:
 
 def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
     """For clients that add noise, a line for each vector: the largest and the smallest scale of a
-    share (off the diagonal of a second moment), in fine steps, and bits."""
+    share, in fine steps, and bits. Off the diagonal of a second moment less noise does."""
     lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
         scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)

@@ -1,6 +1,7 @@
 """Public facts about a federated fit (`Setup`), and the state of the server after some rounds
-(`State`): releases, and what follows from them. Both are frozen. All lengths of a state are in
-steps of the public grid, about the released origin."""
+(`State`): releases, and what follows from them. Both are frozen: a value that is in a state has
+been released, and nothing else can get there by being assigned. All lengths of a state are in steps
+of the public grid, about the released origin."""
 
 from __future__ import annotations
 

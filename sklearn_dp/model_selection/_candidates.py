@@ -2,7 +2,8 @@
 
 Nothing learns from private rows but private steps: of others only those are admitted that need no
 fitting, and those that the user says were fitted on public rows. Nobody but the search sets
-budgets, ledgers or seeds: a ledger of a step would be charged in each secret run.
+budgets, ledgers or seeds: a ledger of a step would be charged in each secret run, and so tell how
+many there were.
 """
 
 import math
@@ -453,7 +454,8 @@ class Fitted:
         return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
 
     def log_density(self, X: Any) -> np.ndarray:
-        """Log-density of the only step, by its own `score_samples`, in the units of the rows."""
+        """Log-density of the only step, by its own `score_samples`, in the units of the rows. Its
+        bits are those of the row alone."""
         (only,) = self.steps
         return only[1].score_samples(X)
 

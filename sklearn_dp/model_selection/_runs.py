@@ -46,7 +46,8 @@ from ._search_plan import SCORE, Fit, SearchPlan
 
 @dataclass(frozen=True)
 class Outcome:
-    """The releases of a search; only the winner's where runs are secret."""
+    """The releases of a search. `candidates` and all but one of the `scores` are there only where
+    every run is released."""
 
     index: int  # of the chosen candidate
     fitted: Any  # the answer; while the last fit is still to come, the winning run
@@ -120,7 +121,8 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
-        """Run every candidate once, all released, in sessions made in order, for any threads."""
+        """Run every candidate once, all of them released. Sessions are made here, in the order of
+        the candidates, so noise does not depend on which thread comes first."""
         runs = self._plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
@@ -187,8 +189,9 @@ class Runner:
         return outcomes
 
     def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
-        """A run in silence; one that fails, by releases as ours do, has the lowest score. An error
-        that ended the search would tell that some run was made whose rows made it fail."""
+        """A run in silence; one that fails has the lowest score there is. That is private only if
+        failures follow from releases, as those of this package do. An error that ended the search
+        would tell that some run was made whose rows made it fail."""
         outcome, error = attempt_silently(self._scored, number, session)
         return outcome if error is None else (-math.inf, None)
 

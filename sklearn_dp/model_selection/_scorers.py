@@ -72,7 +72,8 @@ class PrivateScorer:
 
 @dataclass(frozen=True)
 class Scorer:
-    """``values(fitted, X, y)`` gives the scores of all rows, each of its row, within constants."""
+    """``values(fitted, X, y)`` gives the scores of all rows: each a function of its row alone, bit
+    for bit. The limits of a row's score are constants, never of the rows or of a fit."""
 
     name: str
     low: float
@@ -134,14 +135,17 @@ def scorer_of(scoring: Any, limits: Limits) -> Scorer:
 def noisy_score(
     session: PrivacySession, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
 ) -> float:
-    """Release the sum over units of scores above the middle of the range, by all of `SCORE`."""
+    """Release the sum over units of how far a unit's score is above the middle of the range. The
+    entry `SCORE` pays all that it has."""
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
     rows = TableRows.in_memory(values[:, None], units)
     return float(session.release(SCORE, rows.ask(ScoreSum(scorer.low, scorer.high)))[0])
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
-    """All scores by a user's function of one row, so that none depends on other rows."""
+    """All scores by a user's function of one row: one that saw all rows at once could make a row's
+    score depend on the others. What it draws from the global generators is a function of the row
+    too."""
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         scores, model = np.full(len(X), scorer.low), fitted.model
@@ -196,7 +200,8 @@ def _cost(limits: Limits) -> Scorer:
 
 
 def _reconstruction(limits: Limits) -> Scorer:
-    """Minus the squared distance of a row after transform and back, in [-cap^2, 0]."""
+    """Minus the squared distance of a row to what is left of it after transform and back, capped
+    like "cost": in [-cap^2, 0]."""
     cap = limits.max_distance("reconstruction")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:

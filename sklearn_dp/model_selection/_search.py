@@ -288,7 +288,8 @@ def _released_size(model: Any) -> float:
 
 def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
     """The table of candidates in the manner of scikit-learn's searches. Those without a released
-    score share the rank after the last known one."""
+    score share the rank after the last known one: it tells nothing of losers, not even which of
+    them were run."""
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)

@@ -131,7 +131,8 @@ def release_all(
     refit: bool,
     n_failing: int,
 ) -> BudgetSplit:
-    """Every model and score is released; `n_failing` fits of steps have a failure probability."""
+    """Every candidate is run once, and every model and score is released; `n_failing` fits of steps
+    have a failure probability."""
     # Half of delta for failures: what is left converts the rest.
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
     total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
@@ -178,7 +179,8 @@ def release_best(
 
 @dataclass(frozen=True)
 class Fit:
-    """The budget of one fit of a candidate's steps: an entry for each private one, the score."""
+    """The budget of one fit of a candidate's steps. The plan has one entry for each private step,
+    and one for the score where there is one."""
 
     steps: tuple[Step, ...]
     plan: PrivacyPlan

@@ -84,7 +84,8 @@ def check_key(key: Any, values: Sequence[Any]) -> None:
 def units_in_one_segment(groups: Any, segment: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """The number of the unit of each row, None where rows are units; and the segment of each row,
     -1 where its unit has more rows in another segment (as many in one that is listed before it). So
-    a unit is in one segment only, by its own rows."""
+    a unit is in one segment only, by its own rows; an error, or a warning, would tell that some
+    unit is in two."""
     if groups is None:
         return None, segment
     units = code_groups(groups)

@@ -116,7 +116,8 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
 
 
 def detection_threshold(n_cells: int, tuning: Tuning) -> float:
-    """Standard deviations above which a cell is believed: a little below sqrt(2 log m)."""
+    """Standard deviations above which a cell is believed: few false ones among `n_cells`. The
+    largest of m standard normal numbers is about sqrt(2 log m); a little less finds more."""
     return max(tuning.certain_count_sd, tuning.threshold * math.sqrt(2 * math.log(n_cells)))
 
 
@@ -253,7 +254,8 @@ class Coreset:
 
     def nearest(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The nearest center of each leaf, the squared distance to it along the axes, and about the
-        mean squared distance of its rows: within a cell half of that of even rows."""
+        mean squared distance of its rows: within a cell half of that of rows that fill the box
+        evenly."""
         near, squares = nearest_centers(self.leaves[0], self.axes.flatten(centers))
         return near, squares, squares + np.sum(np.square(self.widths), axis=1) / 24 + self.axes.rest
 
@@ -264,7 +266,8 @@ class Coreset:
 
 
 def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0) -> Coreset:
-    """Noisy cell tree along the axes, then a noisy mean for each leaf; `far_rho`: last look."""
+    """Noisy cell tree along the axes, then a noisy mean for each leaf. `far_rho` is for a last
+    look, with coarse cells, at far rows that are in no leaf; 0: no look."""
     q = len(axes.spread)
     depths = depths_of_levels(q, context.size, context.n_clusters, context.tuning)
     grid = CellGrid(axes.half_widths, depths[-1])
@@ -385,7 +388,8 @@ CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 
 
 def release_location(run: Run, mu: float) -> Context:
-    """The rows moved to a released center, with number and radius; `mu` is of what is to come."""
+    """The rows moved to a released center, with their released number and radius. `mu` is the GDP
+    parameter of all that is still to come."""
     entry = run.name(CENTER)
     budget = run.left(CENTER)
     center = center_and_count(run.session, entry, run.rows, budget)
@@ -395,7 +399,8 @@ def release_location(run: Run, mu: float) -> Context:
 
 
 def mean_radius(context: Run, count: float, count_variance: float, mu: float) -> tuple[float, Size]:
-    """A radius that holds nearly all rows, and the size, averaged with an earlier `count`."""
+    """A radius that holds nearly all rows, and the size, averaged with an earlier `count`. `mu` is
+    the GDP parameter of the whole fit."""
     rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
     n_bins, sd = tuning.radius_bins, noise_sd(rho)
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)

@@ -184,7 +184,8 @@ def fit_day(
     keep: float,
     prefix: str = "",
 ) -> tuple[EngineResult, StreamState]:
-    """Look at one more day; the result of all days, of which a part `keep` counts."""
+    """Look at the rows of one more day; the result of all days, and what is known then. A part
+    `keep` of what is known of earlier days counts."""
     stream = copy.deepcopy(stream)
     rows = GridRows.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
@@ -286,7 +287,8 @@ def _together(window: Observation, day: Observation, stream: StreamState) -> Obs
 def _update(
     context: LloydContext, stream: StreamState, fade: float, keep: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Move the centers by what the window shows; where it ends, merge and split clusters too."""
+    """Move the centers by what the window shows; where it ends, merge and split clusters too.
+    Returns `since` and `weighed` as they are now, which the stream has where a window ends."""
     observed, before, tuning = stream.window, stream.state, context.tuning
     assert observed is not None
     counts = np.maximum(before.counts, 0.0)

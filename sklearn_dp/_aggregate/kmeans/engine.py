@@ -434,8 +434,8 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(facts: SizedFacts, axes: Axes, rho: float) -> bool:
-    """True if to look once more, with coarse cells, at rows that are in no cell pays: for a tail
-    longer than that of one round cluster, or in many features than the searched box."""
+    """True if it pays to look once more, with coarse cells, at rows that are in no cell: where the
+    tail is longer than that of one round cluster, in many features than the searched box."""
     size, tuning, d = facts.size, facts.tuning, facts.rows.n_features
     if axes.basis is not None and d <= tuning.wide_features:
         # Squared lengths of the rows of a round cluster have the law of gamma.

@@ -169,7 +169,8 @@ def merge_and_split(
     most: int,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
-    `needed` is how many standard deviations a gain must exceed, by the cost of the merger."""
+    `needed` goes from the cost of the cheapest merger to the number of standard deviations that a
+    gain must exceed."""
     done, mergers = 0, _Mergers(state, tuning)
     while done < most:
         cost = mergers.cheapest()[1]
@@ -408,9 +409,11 @@ def observe(
     last: bool = False,
     moves: bool = False,
 ) -> Observation:
-    """Release what an iteration needs to know of the rows next to each center (k, d), an integer in
-    the ball. `spread`: the sums of squares too. `last`: the residuals get all that is left.
-    `moves`: look for moves above all."""
+    """Release what an iteration needs to know of the rows next to each center.
+
+    The centers (k, d) are released, integer-valued, inside the ball of the rows. `spread`: the sums
+    of squared distances are released too. `last`: the sums of residuals get all that is left.
+    `moves`: look for moves above all, at counts and spreads."""
     tuning, rows = context.tuning, context.rows
     scales = cluster_scales(context, centers)
     near = rows.ask(Nearest(centers, scales, distance_edges(context)))

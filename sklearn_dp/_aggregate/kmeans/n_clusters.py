@@ -49,8 +49,9 @@ def gap_choice(
     coreset: Coreset, candidates: Candidates, rng: np.random.Generator, size: float = 0.0
 ) -> Choice:
     """The number of clusters by the gap statistic of the leaves; unless it was asked for by name,
-    the larger one of their likelihood where the gap has shown none or was limited. The choice is
-    not clear where the two differ."""
+    with their likelihood. The choice is not clear where that differs. Where the gap has shown none,
+    was limited by the number of leaves, or less than half of what the likelihood shows, the larger
+    number is taken."""
     points, weights = coreset.leaves
     # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
     inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
@@ -404,7 +405,8 @@ def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) ->
 
 def surplus_choice(surplus: SurplusCenters, candidates: Candidates, rule: str) -> Choice:
     """The number of clusters by the rule "bic" or "silhouette", and where they are. Unless "bic"
-    was asked for, the silhouette has to agree, and decides where the best number is too large."""
+    was asked for by name, its choice is not clear where the silhouette differs, and is that of the
+    silhouette where the best number is above the candidates."""
     tree = Tree(surplus)
     if len(tree.within) < candidates.low:
         return nothing_seen(candidates)
@@ -446,7 +448,8 @@ def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
-    """The mean of 1 - a / b over the rows: without noise, root mean squares to two centers."""
+    """The mean of 1 - a / b over the rows, without what noise adds: a^2 and b^2 are mean squared
+    distances to the center of their cluster, and to the nearest other one."""
     if k == 1:
         return 0.0
     counts, d = surplus.counts, surplus.centers.shape[1]

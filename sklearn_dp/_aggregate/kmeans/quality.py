@@ -1,10 +1,11 @@
 """How good the released centers are: one more release, at the very end of a fit.
 
 Two capped sums of squared distances: to the nearest center (the inertia), and to one center for all
-rows (the total). The caps are released; the noise is proportional to the largest, so few rows are
-beyond. With them goes the number of rows that are far from every center: a cluster of fewer rows
-than the noise of any cell has no center, and nothing else shows it. Its rows are in neither sum, so
-the count needs no extra budget. Rows beyond public bounds have a small part of the release.
+rows (the total). The caps are released; the noise is proportional to the largest, so it is a
+distance that few rows are beyond. With them goes the number of rows that are far from every center:
+a cluster of fewer rows than the noise of any cell has no center, and nothing else shows it. Its
+rows are in neither sum, so the count needs no extra budget: a row moves either both of them or the
+number. Where bounds are public, the number of rows beyond them has a small part of the release.
 """
 
 import math
@@ -108,8 +109,10 @@ def measure_quality(
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
-    The `points` (k + 1, d) are the integer-valued centers and the one center; `caps` (k + 1,) the
-    distances to each that longer ones count as. From `limits` (k,) on rows are far."""
+    All that comes in is released, in steps. The `points` (k + 1, d) are the integer-valued centers,
+    in the ball of the rows, and the one center, anywhere; `caps` (k + 1,) the distances to each
+    that longer ones count as. From `limits` (k,) on rows are far. Rows beyond `bounds` are
+    counted."""
     rows, rho = context.rows, context.left(QUALITY)
     caps, most = caps[:-1], float(caps[-1])
     largest = np.array([float(np.max(caps)) ** 2, most**2])
@@ -153,9 +156,10 @@ def note_inertia(status: Status, quality: Quality) -> Status:
 def far_limits(final: LloydState, n: float, count_sd: float, radius: float) -> np.ndarray:
     """From which distance (k,) on the rows of each cluster are far from every center, in steps.
 
-    Infinite where no spread was released, and beyond the radius, where there is next to nobody. The
-    typical spread is one that a quarter of the rows are in a cluster below: clusters that took in
-    others of few rows have a larger one."""
+    `n` is the released number of units, `count_sd` the noise of the number of far ones. Infinite
+    where no spread was released, and beyond the radius, where there is next to nobody. The typical
+    spread is one that a quarter of the rows are in a cluster below: clusters that took in others of
+    few rows have a larger one."""
     sd = np.sqrt(final.spread_variance)
     # What was split or merged since keeps the spread that it had before; 0 is none at all.
     spread = final.spread + np.where(np.isfinite(sd), sd, 0.0)
@@ -186,7 +190,8 @@ def missed_in_words(
 ) -> str | None:
     """Say where far rows are few, seen, and cost a part of what the others do; or where rows that
     far from the middle are in reach of no center, and cost as much as is `lost`. `n` is the
-    released number of units, each a row or a group (`unit`)."""
+    released number of units, each a row or a group (`unit`). `light`: some of the clusters that
+    were found are light, so there may be more."""
     far, near = quality.far, quality.near
     bar = TUNING.certain_count_sd if light else TUNING.far_sure
     few = bar * far.sd < far.count < TUNING.far_part * n

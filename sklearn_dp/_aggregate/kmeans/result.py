@@ -434,7 +434,8 @@ def measured(
     bounds: Domain | None,
     line: Line | None = None,
 ) -> Measured | None:
-    """Release the quality of centers, where the plan has an entry for it; `line` was clustered."""
+    """Release the quality of centers, where the plan has an entry for it; `line` is the coreset
+    along a single axis, if that was clustered."""
     if not context.pays(QUALITY):
         return None
     rows = context.rows
@@ -554,7 +555,8 @@ def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.
 
 
 def _uneven(final: LloydState) -> float:
-    """The sum of squares beyond that of clusters as wide as that of the middle row, as a part."""
+    """The part of the sum of squares that clusters have beyond what they had if all were alike: as
+    wide as the one in which the row in the middle is, by width."""
     sure = (final.counts > TUNING.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():
         return 0.0

@@ -87,7 +87,8 @@ def ball_radius(
     squares: np.ndarray,
     rho: float,
 ) -> tuple[int, Sealed]:
-    """Index of the square (m,) of a radius that holds about `target` points; and their numbers."""
+    """Index of the square (m,) of a radius about a released center that holds about `target` active
+    points; and their numbers within each square, which are not released."""
     crossing, epsilon = choice(target, len(squares), rho)
     counts: Any = rows.ask(BallCounts(center, squares, crossing))
     return choose(session, entry, counts.scores, epsilon=epsilon), counts.counts

@@ -52,7 +52,8 @@ _SAFE = 1 - 1e-9
 
 
 def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`heavy_box` or :func:`heavy_point`, worth `rho` and `delta`."""
+    """Plan entries of :func:`heavy_box` or :func:`heavy_point`, worth `rho` and `delta`.
+    `principal`: principal axes are released first, for 40% of rho."""
     if principal:
         axes = PlanEntry.gaussian("axes", 0.4 * rho, "R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
@@ -63,7 +64,8 @@ def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[
 
 
 def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
-    """A random k x d matrix of signs: distances of integers grow by about sqrt(k)."""
+    """A random k x d matrix of signs: projections of integers stay integers, and distances grow by
+    about sqrt(k)."""
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
@@ -87,9 +89,9 @@ def heavy_box(
     """A ball about an integer center that holds the box, of a few radii, of most of a cluster, or
     None.
 
-    The active rows in the box are `INSIDE` from here on. With `coins` the box is chosen by a sample
-    of them. `principal`: cut along released principal axes; only for neighbors that add or remove a
-    row. `replace`: neighbors replace a row."""
+    The radius is released, in steps. The active rows in the box are `INSIDE` from here on. With
+    `coins` the box is chosen by a sample of them. `principal`: cut along released principal axes;
+    only for neighbors that add or remove a row. `replace`: neighbors replace a row."""
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
     if principal:
@@ -146,7 +148,8 @@ def heaviest(
     rho: float | None = None,
     delta: float | None = None,
 ) -> np.ndarray | None:
-    """Coordinates (width,) of a box with many points, by a stability histogram; or None."""
+    """Coordinates (width,) of a box with many points, by a stability histogram; None if none stands
+    out. By default it costs what is left of rho, and all of delta."""
     rho = session.remaining(entry) if rho is None else rho
     delta = session.plan[entry].delta if delta is None else delta
     names, values = release_names(session, entry, candidates, rho=rho, delta=delta)

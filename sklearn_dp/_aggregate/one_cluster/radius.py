@@ -89,7 +89,8 @@ def good_radius(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The choice of a radius: an index, and what t L may be short of t^2 (for no noise scale)."""
+    """The choice of a radius. Each selector returns an index and what t L may be short of t^2, a
+    statement about utility: no noise scale depends on it."""
 
     session: PrivacySession
     entry: str

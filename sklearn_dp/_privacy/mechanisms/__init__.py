@@ -1,8 +1,8 @@
 """One module for each law of noise or selection: the release, its cost, the proof.
 
 A function here checks the premises of its proof and gives a :class:`Release`: everything about the
-release but its noise, which a session adds once it has been paid. Whether a premise holds never
-depends on the data of a program that is right.
+release but its noise, which a session adds once it has been paid. A premise that does not hold is a
+bug, and ends the fit; whether it holds never depends on the data of a program that is right.
 
 A new law also needs a member of `Mechanism` in `_costs/plan.py` (unless one describes it), a
 method of a few lines in `_privacy/_session.py`, and its kind in `audit/_laws.py`: its distance and

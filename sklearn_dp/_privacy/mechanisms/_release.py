@@ -70,7 +70,8 @@ def positive_sensitivity(sensitivity: Any) -> Any:
 
 
 def integer_scores(scores: Any) -> np.ndarray:
-    """Scores as int64, clipped: no sensitivity grows, and no difference leaves 63 bits."""
+    """Scores as int64, clipped. That moves no two values apart, so the sensitivity is what it was;
+    no difference of two scores, and no score with its noise, can then leave 63 bits."""
     scores = exact_integers(scores)
     require(scores.ndim == 1, "a vector of scores")
     return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)
@@ -82,7 +83,8 @@ def lengths(output: np.ndarray, unit: Any) -> np.ndarray:
 
 
 def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Cells in the order of their codes; two of one code would be two numbers of one unit."""
+    """Cells in the order of their codes, which are distinct: two counts of one code would be two
+    numbers that the same unit moves."""
     require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
     order = np.argsort(codes, kind="stable")
     codes, counts = codes[order], counts[order]

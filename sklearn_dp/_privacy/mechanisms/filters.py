@@ -1,9 +1,10 @@
 """Decisions about single units, released only through what is computed from the survivors.
 
-What such a filter costs, and for which mechanisms, is proved in
-:mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a threshold, or a
-coin of exact probability, of each unit by itself. A unit that is added changes other units'
-decisions only through their scores, by `sensitivity`.
+Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
+in :mod:`sklearn_dp._queries.averages`; here is only the law: a noisy score against a threshold, or
+a coin of exact probability. Both decide about each unit by its own score and its own noise alone,
+so a unit that is added changes other units' decisions only through their scores. `sensitivity`
+bounds that change.
 """
 
 import math

@@ -34,7 +34,8 @@ def sigma_of(sensitivity: Any, rho: float) -> Any:
 
 def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
     """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
-    `rho` is the cost of the whole vector, with one sensitivity, or one for each entry."""
+    `rho` is the cost of the whole vector, with one sensitivity, or one for each entry. `unit`, the
+    length of a step, is for the report."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)

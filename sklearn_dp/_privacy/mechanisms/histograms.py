@@ -43,10 +43,10 @@ def sparse(
 ) -> Release:
     """Cells above a threshold, as (cells, values) in order.
 
-    Distinct int64 `codes` in [0, n_candidates), at most 2**20, with exact counts in grid steps that
-    are not negative; other cells are empty. `n_candidates` and `threshold`, which is as good as its
-    floor, are public or released. `sensitivity` is the l2 distance of the counts of neighbors, of
-    all cells."""
+    Distinct int64 `codes` in [0, n_candidates), with exact counts in grid steps that are not
+    negative; other cells are empty. `n_candidates`, at most 2**20, and `threshold`, which is as
+    good as its floor, are public or released. `sensitivity` is the l2 distance of the counts of
+    neighbors, of all cells."""
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")

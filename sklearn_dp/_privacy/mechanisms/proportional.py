@@ -114,7 +114,8 @@ def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool
 
 
 def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None:
-    """The smallest eta of a public grid that is enough for a released `distance`, or None."""
+    """The smallest eta of a public grid, at most 1, that is enough, or None. `distance` is that of
+    the matrices of neighbors, from released values; delta is at most 1/4."""
     low, high = _LEAST_ETA - 1, 0
     if not holds(distance, 1.0, d, rho, delta):
         return None
@@ -133,7 +134,7 @@ def _eta(step: int) -> float:
 def release(
     total: np.ndarray, count: int, bits: int, distance: float, eta: float, rho: float, delta: float
 ) -> Release:
-    """A matrix with noise in proportion to it; see :meth:`PrivacySession.proportional`."""
+    """A matrix with noise in proportion to it; see :func:`proportional_noise_psd`."""
     total = exact_integers(total)
     require(total.ndim == 2 and np.array_equal(total, total.T), "a symmetric matrix")
     require(0 <= bits <= 2 * _ROOT_BITS and bits == int(bits), "bits that the root can hold")

@@ -38,7 +38,8 @@ from ._release import Release, check_cost, integer_scores, positive_sensitivity,
 
 
 def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float) -> Release:
-    """The exponential mechanism, of bounded range epsilon."""
+    """The exponential mechanism, of bounded range epsilon. There is an int64 score for each public
+    candidate; none moves by more than `sensitivity` between neighbors."""
     rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
     return _exponential("choice", scores, sensitivity, epsilon, rho)
 
@@ -70,11 +71,11 @@ def _exponential(
 
 
 def above_threshold(queries: Any, threshold: float, sensitivity: float, epsilon: float) -> Release:
-    """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`.
+    """The first query above a threshold, or -1; see :mod:`.._pure_releases`.
 
-    The public threshold is rounded up, which changes nothing for integer queries. Half of epsilon
-    pays for the noise of the threshold, half for that of the queries, all of which get it: how long
-    the search takes does not depend on where it ends."""
+    The public threshold is rounded up, which changes nothing for integer queries. No query moves by
+    more than `sensitivity`. Half of epsilon pays for the noise of the threshold, half for that of
+    the queries, all of which get it: how long the search takes does not depend on where it ends."""
     queries, sensitivity = integer_scores(queries), positive_sensitivity(sensitivity)
     rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
     require(math.isfinite(threshold), "a finite threshold")
@@ -100,9 +101,10 @@ def above_threshold(queries: Any, threshold: float, sensitivity: float, epsilon:
 
 
 def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> Release:
-    """The best candidate if its lead is clear, or -1; see :meth:`PrivacySession.lead`. The lead has
-    the sensitivity 2 `sensitivity`, hence noise Laplace(2 sensitivity / epsilon); `delta`, in (0,
-    1/2), is the chance that a lead of at most that passes."""
+    """The best candidate if its lead is clear, or -1; see :func:`.report_leader_if_stable`. No
+    score moves by more than `sensitivity`, so the lead has the sensitivity 2 `sensitivity`, hence
+    noise Laplace(2 sensitivity / epsilon); `delta`, in (0, 1/2), is the chance that a lead of at
+    most 2 `sensitivity` passes."""
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size >= 2, "two candidates")
     require(0 < delta < 0.5, "a delta between 0 and 1/2")

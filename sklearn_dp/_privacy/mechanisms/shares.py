@@ -74,7 +74,8 @@ class ShareScale:
 
 def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
     """Scale of the shares of which `n_shares` together are the noise of a release worth rho, in
-    steps so fine that a share is at least `LEAST_SHARE` of them."""
+    steps so fine that a share is at least `LEAST_SHARE` of them. `sensitivity` is in steps of the
+    statistic."""
     if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
     sensitivity = positive_sensitivity(sensitivity)
@@ -218,9 +219,10 @@ def shared_gaussian(
     """Release a sum over clients that gets its noise from them, in shares.
 
     `total` is with the shares of `given` clients, a public number, in fine steps (see
-    :func:`share_scale`); where it is None, the noise of `n_honest` shares is drawn here. `n_honest`
-    counts shares, besides that of the client whose data differ, that nobody else knows; a
-    RuntimeError if there are not more than that in the sum.
+    :func:`share_scale`); where it is None, the noise of `n_honest` shares is drawn here.
+    `sensitivity` is in steps of the statistic, of length `unit`. `n_honest` counts shares, besides
+    that of the client whose data differ, that nobody else knows; a RuntimeError if there are not
+    more than that in the sum.
 
     sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each use,
     for neighbors with the same clients: the proof is at the top of this module."""

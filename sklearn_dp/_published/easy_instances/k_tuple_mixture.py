@@ -6,7 +6,7 @@ of blocks; a non-private clusterer labels the rows of each block, and the means 
 its k-tuple. The tuples are aggregated with privacy (`TupleStage`): a unit changes one of them.
 Where they agree, the released centers label the rows of the second half, where the k-means engine
 runs if they do not. The components are then estimated on the second half, whose units have cost
-nothing so far: both halves spend the whole budget.
+nothing so far: both halves spend the whole budget, and each unit is in one of them.
 
 Halves and blocks are drawn unit by unit, so that neighbors differ in one block or one row of the
 second half.
@@ -98,7 +98,8 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
 
 def _tuples(context: MixtureContext, numbers: Any, stage: TupleStage) -> TableRows:
     """The k-tuples, as points of length k d, one for each block of the first half; NaN where its
-    fit failed. A unit draws a block whichever half it is in, apart from all coins."""
+    fit failed. A unit draws a block whichever half it is in, so its draw has nothing to do with the
+    coins of other units."""
     settings, table = context.settings, context.rows.table
     k, d = settings.n_components, table.n_features
     inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner

@@ -41,10 +41,11 @@ def int_point_entries(rho: float, delta: float, search: Search) -> tuple[PlanEnt
 def int_point(session: PrivacySession, rows: GridRows, n_points: int, search: Search) -> float:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    With n = n_points + m numbers it is interior unless the choice among the candidates, 129 at
-    most, loses more than m / 2: with probability at least 95% for m >= 4 log(129 / 0.05) / epsilon.
-    The search, among the public number `n_points` of the middle rows of a handle, is run for
-    neighbors that replace (:func:`sklearn_dp._queries.interior.middle_rows`)."""
+    With n = n_points + m numbers, m of them left out at the ends, it is interior unless the choice
+    among the candidates, 129 at most, loses more than m / 2: with probability at least 95% for m >=
+    4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle. The search, among
+    the public number `n_points` of the middle rows of a handle, is run for neighbors that replace
+    (:func:`sklearn_dp._queries.interior.middle_rows`)."""
     ball = fit_one_cluster(session, middle_rows(rows, n_points), max(1, n_points // 2), search)
     reach = max(math.ceil(math.sqrt(ball.square)), 1)
     # The ends of pieces of the ball, or all numbers in a small one: released, so they are public.

@@ -259,8 +259,9 @@ class Recursion:
     prefix: str
 
     def grow(self, root: Node) -> None:
-        """Split the largest nodes, by released sizes, until there are k or none can be split. On
-        worst-case data both children could be split for ever; the count of leaves ends that."""
+        """Split the largest nodes, by released sizes, until there are k or none can be split: the
+        order of splits tells nothing that is not released. On worst-case data both children could
+        be split for ever; the count of leaves ends that."""
         k, open_, n_leaves = self.settings.n_components, [root], 1
         while open_ and n_leaves < k:
             node = max(open_, key=lambda each: each.size)

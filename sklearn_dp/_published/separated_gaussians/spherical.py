@@ -41,8 +41,9 @@ _SEARCH = Search()
 def spherical_entries(
     rho: float, delta: float, total: float, settings: Settings, n_features: int, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `spherical_parts`, on paths: `total` for the first half, `rho` for the
-    second."""
+    """Plan entries of `spherical_parts`. Those of the two halves are on different paths, of which
+    the plan counts the costlier one: `total` is the rho of the first half, `rho` and `delta` are
+    the most that is spent on the second."""
     k, entries = settings.n_components, []
     if n_features > k:
         entries.append(

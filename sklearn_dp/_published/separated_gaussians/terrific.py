@@ -82,7 +82,8 @@ def joint_ball(
     radii: np.ndarray,
 ) -> TerrificBall | None:
     """A terrific ball about one of some released candidates (m, q), or None, of the points that are
-    `ACTIVE`, a function of each and of releases, one for each unit.
+    `ACTIVE`. Which points are active is a function of each and of releases; there is one for each
+    unit. The radii, in steps, are released.
 
     `t` is public or released; `ratio` is c, above 1. `largest`: larger balls are preferred,
     slightly. The radius of the ball is the root of c times the chosen one: the cut goes through the
@@ -146,8 +147,8 @@ def terrific_radius(
     epsilon: float,
     coins: Coins | None = None,
 ) -> float | None:
-    """TerrificRadius: a radius at which some ball about a data point is terrific, or None, for
-    epsilon.
+    """TerrificRadius: a radius at which some ball about a data point is terrific, or None. The
+    entry pays epsilon-DP, whatever the outcome is.
 
     The numbers `t`, and `least` and `most`, in steps, are public or released; `ratio` is c.
     `largest`: the scan starts from the largest radius. With `coins`, of the points in a sample.
