@@ -78,7 +78,8 @@ def fit_mixture(
     budget: tuple[float, float],
     progress: Callable[[str], None],
 ) -> MixtureResult:
-    """Release the components of a Gaussian mixture; one part in memory but for "coreset"."""
+    """Release the components of a Gaussian mixture of a table that has one part in memory, unless
+    the method is "coreset"."""
     if settings.margins_released(table.n_features):
         here = margins(session, table, domain)
     elif settings.scaled:

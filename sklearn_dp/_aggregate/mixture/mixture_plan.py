@@ -2,7 +2,8 @@
 
 Paid for are the columns (9% of rho, or 6% without histograms of values), the location (5%), the
 partition, the radii of the start (5%), and by all that is left the rounds of moments. With two
-halves of units each half may spend the whole budget.
+halves of units the entries are on two paths: a unit is in one half, so each half may spend the
+whole budget.
 """
 
 import dataclasses
@@ -33,7 +34,8 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
-    """The part of delta for failures: all, if the `whole` budget is in zCDP."""
+    """The part of delta for failures of mechanisms that are not Gaussian: all, if the `whole`
+    budget is in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
     partition = settings.method == "partition" and not settings.spherical

@@ -111,7 +111,8 @@ class TupleStage:
 
     @cached_property
     def core_budget(self) -> tuple[float, float]:
-        """rho and delta of a friendly core for replacing one tuple; copies take half of delta."""
+        """rho and delta of a friendly core for replacing one tuple; copies are accounted in
+        (epsilon, delta)-DP: half of delta converts rho, half pays for failures."""
         if self.sampling == "disjoint":
             return self.rho, self.delta
         epsilon, delta = self.inner
@@ -189,8 +190,8 @@ class TupleStage:
 
     def entries(self) -> tuple[PlanEntry, ...]:
         """Plan entries: each release of a friendly core; or, for a `whole` step, one, since its
-        parts have no zCDP of their own: far balls hold as a whole only (theorem W), and so do
-        copies."""
+        parts have no zCDP of their own: far balls hold as a whole only (theorem W), and copies for
+        all of a unit together."""
         if not self.whole:
             return tuple_entries(self.rho, self.delta, relation=self.relation)
         epsilon, delta = self.cost
