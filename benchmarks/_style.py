@@ -12,7 +12,7 @@ mpl.set_loglevel("warning")
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.ticker import NullFormatter, NullLocator  # noqa: E402
 
-from sklearn_dp.inspection._style import COLORS, INK, MUTED, PALE, SETTINGS  # noqa: E402
+from sklearn_dp.inspection._curve import COLORS, INK, MUTED, PALE, SETTINGS  # noqa: E402
 
 __all__ = [
     "COLORS", "INK", "MARKERS", "MUTED", "PALE", "legend_on_top", "new", "plain_ticks",

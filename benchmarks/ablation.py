@@ -47,7 +47,7 @@ from sklearn_dp._aggregate.kmeans import (
 )
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Tuning
 from sklearn_dp._aggregate.shared import centering
-from sklearn_dp._aggregate.shared.axes import Axes
+from sklearn_dp._aggregate.shared.bounds import Axes
 from sklearn_dp._costs.plan import PlanError
 from sklearn_dp._privacy._grid import clip_integer_rows
 from sklearn_dp.cluster import DPKMeans

@@ -35,7 +35,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
-from sklearn_dp._aggregate.tuples import stage as _tuple_stage
+from sklearn_dp._aggregate import tuples as _tuple_stage
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _limits
 from sklearn_dp.exceptions import UtilityWarning
 

@@ -50,7 +50,7 @@ from sklearn_dp import DPKMeans, FederatedDPKMeans
 from sklearn_dp._costs import accounting
 from sklearn_dp._published.feddp_kmeans import PAPER_SPLIT, step_cost
 from sklearn_dp.federated import FederatedOptions
-from sklearn_dp.federated._prior import server_lloyds
+from sklearn_dp.federated._state import server_lloyds
 
 DELTA = 1e-6
 LAPLACE = FederatedOptions(count_noise="laplace")

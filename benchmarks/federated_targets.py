@@ -22,7 +22,7 @@ import numpy as np
 from _federated_baselines import optimal_centers
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated._prior import server_lloyds
+from sklearn_dp.federated._state import server_lloyds
 
 FIELDS = ["part", "epsilon", "seed", "excess", "optimum", "free", "one", "ok", "seconds"]
 

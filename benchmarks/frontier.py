@@ -466,7 +466,7 @@ def picture(table, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from sklearn_dp.inspection import _style
+    from sklearn_dp.inspection import _curve as _style
 
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 4.2), sharey=True, layout="constrained")
     looks = ((_style.ACCENT, "o"), (_style.OTHER, "s"), ("#009e73", "D"))

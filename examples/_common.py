@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from sklearn_dp.inspection._style import ACCENT, INK, MUTED, OTHER, SETTINGS
+from sklearn_dp.inspection._curve import ACCENT, INK, MUTED, OTHER, SETTINGS
 
 __all__ = [
     "ACCENT", "HERE", "INK", "MUTED", "OTHER", "legend_above", "parse_arguments", "print_table",

@@ -40,7 +40,7 @@ Definition clip (row : list Z) (limit : R) : list Z :=
     map (fun x => Ztrunc (fl (IZR x * factor))) row.
 
 (** The clip of Lloyd's iterations: a factor, in steps of 2^-10, that the sums are made with. *)
-(*python sklearn_dp/_rows/row_sums.py
+(*python sklearn_dp/_rows/rows.py
 below = limits * (1 - 2.0**-48)
 shrink = np.minimum(1.0, below[label] / np.sqrt(np.maximum(square, 1.0)))
 factor = np.floor(shrink * 2.0**WEIGHT_BITS)
@@ -102,11 +102,11 @@ Definition quantize (unit radius : R) (row : list R) : list Z :=
 
 (** ** The scale of the noise *)
 
-(*python sklearn_dp/_privacy/mechanisms/gaussian.py
+(*python sklearn_dp/_privacy/_session.py
 def sigma_of(sensitivity, rho):
     return round_up(sensitivity / math.sqrt(2 * rho))
 *)
-(*python sklearn_dp/_costs/rounding.py
+(*python sklearn_dp/_costs/numbers.py
 def round_up(value):
     if isinstance(value, float):
         return math.nextafter(math.nextafter(value, math.inf), math.inf)
@@ -126,7 +126,7 @@ Definition mu_from_rho (rho : R) : R := next (fl (sqrt (fl (2 * rho)))).
 
 (** ** From rho to epsilon *)
 
-(*python sklearn_dp/_costs/rounding.py
+(*python sklearn_dp/_costs/numbers.py
 def sum_up(values):
     values = list(values)
     nearest = math.fsum(values)

@@ -21,7 +21,7 @@ Notation "'do' x <- a ; b" := (match a with Some x => b | None => None end)
 
 (** ** Tail probabilities *)
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def _arctan_of_inverse(q, work):
     power = total = (1 << work) // q
     n = 0
@@ -42,7 +42,7 @@ Definition arctan_of_inverse (fuel : nat) (q work : Z) : option Z :=
     (first, first, 0);
   Some total.
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def _pi(work):
     guarded = work + 32
     return (16 * _arctan_of_inverse(5, guarded) - 4 * _arctan_of_inverse(239, guarded)) >> 32
@@ -60,7 +60,7 @@ Definition inverse_root_two_pi (fuel : nat) (work : Z) : option Z :=
   do p <- pi fuel work;
   Some (Z.sqrt (Z.shiftl 1 (3 * work - 1) / p)).
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def _vanishes(numerator, denominator, precision):
     return 184 * numerator >= 128 * denominator * precision
 
@@ -99,7 +99,7 @@ Definition alternating_bounds (fuel : nat) (first : Z -> option Z)
   let shift := work - precision in
   Some (Z.shiftr (total - slack) shift, Z.shiftr (total + slack) shift + 1).
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def normal_tail_bounds(numerator, denominator, precision):
     square, twice = numerator**2, 2 * denominator**2
     if _vanishes(square, twice, precision):
@@ -141,7 +141,7 @@ Definition exp_bounds (fuel : nat) (numerator denominator precision : Z) : optio
 
 (** ** A decision about a uniform number of which only some bits are known *)
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def below(self, bounds):
     while True:
         low, high = bounds(self.bits + WORD)
@@ -167,7 +167,7 @@ Fixpoint below (fuel : nat) (U : R) (value bits : Z) (bounds : Z -> option (Z * 
       else below fuel U (Z.lor (Z.shiftl value WORD) (more U bits)) (bits + WORD) bounds
   end.
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def smallest_at_most(exceeds, guess, first):
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
@@ -205,11 +205,11 @@ Definition drawn (U sigma : R) (k : Z) : Prop :=
   /\ (tail ((IZR k + 1 / 2) / sigma) <= U)%R
   /\ (k = 0%Z \/ (U < tail ((IZR k - 1 / 2) / sigma))%R).
 
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def half_integer_over(scale, k):
     return (2 * k + 1) * scale.denominator, 2 * scale.numerator
 *)
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def exact(self, word, scale, guess, more):
     lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
 
@@ -237,7 +237,7 @@ def _rounded_part(self, law, block, part, scale):
     sign = words.view(np.int64) >> 63
     return (rounded ^ sign) - sign
 *)
-(*python sklearn_dp/_privacy/_rounded_laws.py
+(*python sklearn_dp/_privacy/_noise.py
 def transform(self, words):
     numerator = (words & ~SIGN) + 0.5
     ideal = -self.quantile(numerator * 2.0**-self.tail_bits)

@@ -224,7 +224,7 @@ def wrong_axioms(folder, found):
 
 def examples(root):
     """Lines of Coq: results of the package's integer functions, for some arguments."""
-    path = root / "sklearn_dp" / "_privacy" / "_rounded_laws.py"
+    path = root / "sklearn_dp" / "_privacy" / "_noise.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     exact = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(exact)

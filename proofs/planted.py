@@ -22,12 +22,12 @@ _WIDTH = 200  # characters of a refusal
 
 GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
 GAUSSIAN, ROUNDING = (
-    "sklearn_dp/_privacy/mechanisms/gaussian.py",
-    "sklearn_dp/_costs/rounding.py",
+    "sklearn_dp/_privacy/_session.py",
+    "sklearn_dp/_costs/numbers.py",
 )
 CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
 ACCOUNTING = "sklearn_dp/_costs/accounting.py"
-LAWS = EXACT = "sklearn_dp/_privacy/_rounded_laws.py"
+LAWS = EXACT = "sklearn_dp/_privacy/_noise.py"
 SAMPLER = "proofs/Sampler.v"
 PRIVACY, STATEMENTS, PROVED = "proofs/Privacy.v", "proofs/Statements.v", "proofs/Proved.v"
 

@@ -4,7 +4,7 @@ Charging comes before any value is looked at, on purpose: whether the data are v
 the data, and a program that may ask it for free may ask it again and again. Errors name the
 parameter and never quote data (:mod:`sklearn_dp._door`).
 
-Names of :mod:`sklearn_dp._validation`, :mod:`sklearn_dp._weights` and :mod:`sklearn_dp._door` are
+Names of :mod:`sklearn_dp._parameters`, :mod:`sklearn_dp._door` and :mod:`sklearn_dp._door` are
 handed on here, for the modules of the estimators.
 """
 
@@ -20,17 +20,27 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ._aggregate.shared.advice import CLIPPED, is_far_inside, outside, plain
-from ._bounds import column_ends, domain_of
-from ._by_name import by_name, in_one_order
 from ._columns import PROJECT
 from ._costs.budget import PrivacyBudget
-from ._costs.checks import check_choice, is_real
+from ._costs.numbers import check_choice, is_real
 from ._costs.plan import PlanEntry, PrivacyPlan
-from ._door import read_table
+from ._door import check_weights, read_table, weighted_mean, with_max_weight
 from ._fit import FitsRows
 from ._guarantee import Guaranteed, check_values
+from ._parameters import (
+    MOST_CLUSTERS,
+    MOST_FEATURES,
+    budget_of,
+    by_name,
+    check_integer,
+    check_real,
+    check_sklearn_seed,
+    column_ends,
+    domain_of,
+    in_one_order,
+)
 from ._privacy import _grid
-from ._privacy._domain import Domain
+from ._privacy._grid import Domain
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
@@ -41,15 +51,6 @@ from ._sklearn_compat import (
     with_callbacks,
 )
 from ._status import Message
-from ._validation import (
-    MOST_CLUSTERS,
-    MOST_FEATURES,
-    budget_of,
-    check_integer,
-    check_real,
-    check_sklearn_seed,
-)
-from ._weights import check_weights, weighted_mean, with_max_weight
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",

@@ -45,17 +45,15 @@ from numpy.typing import ArrayLike
 
 from ._base import BaseWeighted, check_integer, check_real, fits_inside
 from ._costs.budget import PrivacyBudget
-from ._costs.checks import is_integer, is_real
-from ._costs.disjoint import EVERYONE, check_name, payers_in_words
+from ._costs.numbers import EVERYONE, check_name, is_integer, is_real, payers_in_words
 from ._costs.plan import PrivacyPlan
+from ._door import largest_weight
+from ._parameters import check_not_too_small
 from ._partitions import engine_of
 from ._privacy._ledger import open_ledger
-from ._privacy._session import PrivacySession
+from ._privacy._session import PrivacySession, lump
 from ._privacy._units import unit_of
-from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
-from ._validation import check_not_too_small
-from ._weights import largest_weight
 
 WITHOUT_BOUNDS = (
     "without public bounds: rows of later days may lie beyond those of the first one. Pass bounds."

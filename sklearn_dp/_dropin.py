@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
 
-from ._costs.checks import warn
+from ._costs.numbers import warn
 from .exceptions import ConversionWarning
 
 _NO_INERTIA = "the cost is not released by the fit; `private_score` releases it, at its own cost"

@@ -8,16 +8,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ._columns import Schema, check_numbers
-from ._door import numbers, see_columns
+from ._door import NO_WEIGHT, check_weights, largest_weight, numbers, see_columns
 from ._partitions import InParts, InputInParts, answers, engine_of, in_memory
 from ._privacy._session import PrivacySession
 from ._privacy._units import UnitFacts, Units, unit_of
-from ._queries.table_rows import TableRows
-from ._rows.single_rows import row_guard, saturated
-from ._rows.sparse_rows import as_rows
+from ._queries._query import TableRows
+from ._rows.single_rows import as_rows, row_guard, saturated
 from ._rows.table import Part, Table
 from ._sklearn_compat import Progress
-from ._weights import NO_WEIGHT, check_weights, largest_weight
 
 
 class FitsRows(InParts):

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from ._costs.checks import check_choice, check_number, extra, is_real
+from ._costs.numbers import check_choice, check_number, extra, is_real
 from ._costs.pages import framed, table
 from ._costs.report import PrivacyReport
 from ._status import Status

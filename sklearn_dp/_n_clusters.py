@@ -3,8 +3,8 @@
 from typing import Any
 
 from ._aggregate.kmeans.fit_context import CRITERIA, MOST_CHOICES, Candidates
-from ._costs.checks import check_choice, is_integer
-from ._validation import MOST_CLUSTERS, check_integer, check_pair
+from ._costs.numbers import check_choice, is_integer
+from ._parameters import MOST_CLUSTERS, check_integer, check_pair
 
 
 def check_number_of_clusters(

@@ -13,10 +13,10 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
 from ._compositions import COMPOSED, owned
 from ._costs.budget import PrivacyBudget
-from ._costs.checks import warn
+from ._costs.numbers import warn
 from ._dropin import REPLACED
-from ._steps import SingleRows, follows_from_rows
-from ._validation import check_steps, names_of, shares_of_one
+from ._guarantee import SingleRows, follows_from_rows
+from ._parameters import check_steps, names_of, shares_of_one
 from .cluster import DPDBSCAN, DPKMeans
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA

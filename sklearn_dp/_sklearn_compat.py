@@ -14,8 +14,8 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 
-from ._costs.checks import warn
-from ._costs.log import LOGGER
+from ._costs.ledger_terms import LOGGER
+from ._costs.numbers import warn
 from ._version import __version__
 
 try:  # scikit-learn >= 1.9

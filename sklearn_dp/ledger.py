@@ -21,8 +21,8 @@ import math
 import sys
 
 from ._costs.budget import PrivacyBudget
-from ._costs.checks import RELATIONS, UNITS, in_words
 from ._costs.ledger_terms import COMPOSITIONS, LedgerCharge
+from ._costs.numbers import RELATIONS, UNITS, in_words
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger
 
 __all__ = ["DisjointLedgers", "LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]

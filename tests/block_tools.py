@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from sklearn_dp._privacy._unit_draws import blocks_of_draws, copies, unit_draws
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy.mechanisms.stability import blocks_of_draws, copies, unit_draws
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.blocks import (
     TASKS,
     BlockFits,
@@ -12,7 +13,6 @@ from sklearn_dp._queries.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.threads import in_workers
 
 

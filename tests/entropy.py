@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_dp._privacy._trace import Event, Shares, trace
-from sklearn_dp._silence.suppress_output import overheard
+from sklearn_dp._silence import overheard
 from sklearn_dp.audit._checks import assert_none, check_data
 from sklearn_dp.audit._observe import prepared
 

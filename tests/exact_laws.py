@@ -5,7 +5,7 @@ from fractions import Fraction
 import mpmath
 from scipy import special
 
-from sklearn_dp._privacy._rounded_laws import GAUSSIAN, LAPLACE
+from sklearn_dp._privacy._noise import GAUSSIAN, LAPLACE
 
 __all__ = ["LAWS", "magnitude", "mp", "normal_quantile", "normal_tail", "tail"]
 

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._recount import check_claims

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._sealed import Claim, Sealed, exact_of
-from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._units import Claim, Sealed, UnitFacts, Units, exact_of
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import ROWS, Table
 

@@ -5,8 +5,8 @@ import numpy as np
 from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms.pure import open_step
 
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
 

@@ -8,18 +8,14 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
-from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._aggregate.shared.bounds import CenterRadius
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._published.separated_gaussians.partition import (
-    Recursion,
-    partition_entries,
-    partition_parts,
-)
-from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.nodes import NODES
+from sklearn_dp._published.separated_gaussians import Recursion, partition_entries, partition_parts
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.grids import GridRows
+from sklearn_dp._queries.halves import NODES
 from sklearn_dp._queries.samples import ByPart
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._queries.whitened import LABELS
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._status import Status

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_dp.audit import drawn_audit, replay_audit
 from sklearn_dp.audit._checks import hard_groups
-from sklearn_dp.audit._drawn import drawn_cases
+from sklearn_dp.audit._noise_law import drawn_cases
 from sklearn_dp.audit._replay import STORAGES, ReplayResult
 
 __all__ = ["mixed_neighbors_of", "neighbors_of"]

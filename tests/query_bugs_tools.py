@@ -10,34 +10,22 @@ from query_columns import OF_COLUMNS, in_two_cells
 from query_tools import masks_of_the_first_rows
 from query_whitened import OF_WHITENED
 
-from sklearn_dp._privacy import _domain as _aggregates
 from sklearn_dp._privacy import _grid
+from sklearn_dp._privacy import _grid as _aggregates
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
-    ball_moments,
     balls,
     boxes,
-    cells,
     client_rounds,
     clusters,
     columns,
-    distances,
-    grid_cells,
-    grid_ranks,
     grids,
     halves,
-    interior,
-    members,
     names,
-    nodes,
-    outputs,
-    pairs,
     places,
     point_pairs,
     ranks,
     samples,
-    second_moments,
-    terrific,
     tuples,
     vectors,
     whitened,
@@ -46,62 +34,63 @@ from sklearn_dp._queries import (
 from sklearn_dp._queries import grids as active
 from sklearn_dp._queries import whitened as labels
 from sklearn_dp._queries._query import PointQuery
-from sklearn_dp._rows import bins, row_sums
+from sklearn_dp._rows import rows as row_sums
+from sklearn_dp._rows import single_rows
 from sklearn_dp._rows.table import CellCounts, Summed
 
 QUESTIONS = {
     places.NormCounts: ["norm_counts"],
     places.SumAndTotals: ["sum_and_totals"],
     places.LengthCounts: ["length_counts"],
-    second_moments.SecondMoment: ["second_moment"],
+    places.SecondMoment: ["second_moment"],
     active.Active: ["active_second_moment", "view_sum", "half_sum"],
     clusters.Nearest: ["nearest", "pinned"],
     clusters.ClusterSums: ["cluster_sums"],
     clusters.CappedSquares: ["capped_squares"],
     clusters.CappedSum: ["capped_sum"],
-    cells.Level: ["first_level", "second_level"],
-    cells.FarCounts: ["far_counts"],
-    cells.GridCounts: ["grid_counts"],
-    cells.LeafSums: ["leaf_sums"],
+    clusters.Level: ["first_level", "second_level"],
+    clusters.FarCounts: ["far_counts"],
+    clusters.GridCounts: ["grid_counts"],
+    clusters.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
     ranks.ColumnBlocks: ["column_blocks"],
-    grid_ranks.LineRanks: ["line_ranks"],
-    grid_ranks.LengthRanks: ["length_ranks"],
-    ball_moments.BallMoments: ["ball_moments_"],
+    grids.LineRanks: ["line_ranks"],
+    grids.LengthRanks: ["length_ranks"],
+    point_pairs.BallMoments: ["ball_moments_"],
     boxes.WideBoxes: ["wide_boxes"],
     labels.LabelDistances: ["label_distances"],
-    terrific.BallScores: ["ball_scores"],
-    terrific.LargestScores: ["largest_scores"],
+    halves.BallScores: ["ball_scores"],
+    halves.LargestScores: ["largest_scores"],
     point_pairs.PointPairs: ["point_pairs_"],
     vectors.UnitTotals: ["unit_totals"],
     columns.Octaves: ["octaves"],
     columns.EqualBins: ["equal_bins"],
-    grid_cells.GridCells: ["grid_cells_"],
+    columns.GridCells: ["grid_cells_"],
     vectors.VectorRanks: ["vector_ranks"],
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
     columns.OffsetSums: ["offset_sums"],
-    distances.DistancesAndValues: ["distances_and_values"],
+    whitened.DistancesAndValues: ["distances_and_values"],
     whitened.WhitenedMoments: ["whitened_moments"],
     whitened.WhitenedDistances: ["whitened_distances"],
     names.CategoryCounts: ["category_counts"],
     words.TopicSizes: ["topic_sizes"],
     words.TopicWords: ["topic_words"],
-    outputs.Working: ["working"],
-    outputs.MiddleScores: ["middle_scores"],
-    outputs.LengthScores: ["length_scores"],
-    interior.ScoreSum: ["score_sum"],
+    balls.Working: ["working"],
+    balls.MiddleScores: ["middle_scores"],
+    balls.LengthScores: ["length_scores"],
+    boxes.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
     balls.BallCounts: ["ball_counts"],
     balls.RingCounts: ["ring_counts"],
     balls.BallSum: ["ball_sum", "ball_sum_replaced"],
-    members.Members: ["members"],
+    balls.Members: ["members"],
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
-    pairs.RadiusScores: ["radius_scores"],
+    balls.RadiusScores: ["radius_scores"],
     client_rounds.ClientRound: ["round_of_rows", "round_of_rows_replaced", "round_of_clients"],
-    interior.InteriorScores: ["interior_scores"],
+    boxes.InteriorScores: ["interior_scores"],
     tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }
 """The cases of each question."""
@@ -187,7 +176,7 @@ OF_WEIGHTS = {"weights ignored", "weights of another row"}
 WITHOUT_WEIGHTS = (active.Active, PointQuery, client_rounds.ClientRound, words.TopicWords)
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
 ADDS_NOTHING = {
-    pairs.RadiusScores, point_pairs.PointPairs, terrific.LargestScores, tuples.TuplePairs,
+    balls.RadiusScores, point_pairs.PointPairs, halves.LargestScores, tuples.TuplePairs,
     words.TopicWords,
 }  # fmt: skip
 """What they bring together is counted at the end."""
@@ -405,7 +394,7 @@ def other_parameters(**changes):
 SOME = {
     **OF_COLUMNS,
     **OF_WHITENED,
-    "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
+    "radii: without the cap": (balls, "radius_scores", without_the_cap, balls.RadiusScores),
     "the clip skipped (clients)": (
         client_rounds, "clipped_sums", far_clip, client_rounds.ClientRound,
     ),
@@ -436,12 +425,12 @@ SOME = {
         client_rounds, "_reach", lambda f: lambda *a: 5 * f(*a), client_rounds.ClientRound,
     ),
     "scores about the mean of the numbers": (
-        interior, "_numbers", numbers_about_their_mean,
-        interior.InteriorScores,
+        boxes, "_numbers", numbers_about_their_mean,
+        boxes.InteriorScores,
     ),
     "scores that add both sides": (
-        interior.InteriorScores, "exact", lambda f: lambda self, sums: (3 * sums[0].sum(axis=0),),
-        interior.InteriorScores,
+        boxes.InteriorScores, "exact", lambda f: lambda self, sums: (3 * sums[0].sum(axis=0),),
+        boxes.InteriorScores,
     ),
     "pairs: friends of the first tuple only": (
         tuples, "matched_distances",
@@ -456,7 +445,7 @@ SOME = {
     "pairs: counted in both orders twice": (
         tuples.TuplePairs, "_scores", lambda f: lambda *a: 2 * f(*a), tuples.TuplePairs,
     ),
-    "radii: distances of scaled points": (pairs, "_squared", of_scaled_points, pairs.RadiusScores),
+    "radii: distances of scaled points": (balls, "_squared", of_scaled_points, balls.RadiusScores),
     "scores twice as sensitive": (
         balls.Crossing, "scores", lambda f: lambda *a: 2 * f(*a), balls.BallCounts,
     ),
@@ -480,18 +469,18 @@ SOME = {
         samples, "_drawn", lambda f: lambda draws, first, n: f(draws, 0, n), boxes.NamedBoxes,
     ),
     "the clip skipped (clusters)": (clusters, "clipped_sums", far_clip, clusters.ClusterSums),
-    "the clip skipped (leaves)": (cells, "clipped_sums", far_clip, cells.LeafSums),
+    "the clip skipped (leaves)": (clusters, "clipped_sums", far_clip, clusters.LeafSums),
     "the clip of another cluster": (clusters, "clipped_sums", other_clip, clusters.ClusterSums),
     "distances to other centers": (
         clusters, "clipped_sums", stale_distances, clusters.ClusterSums,
     ),
     "the clip skipped (moments)": (
-        second_moments, "exact_gram",
+        places, "exact_gram",
         lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o),
-        second_moments.SecondMoment,
+        places.SecondMoment,
     ),
     "rows about their mean": (
-        second_moments, "exact_gram", about_their_mean, second_moments.SecondMoment,
+        places, "exact_gram", about_their_mean, places.SecondMoment,
     ),
     "labels of another row": (clusters, "nearest", labels_of_others, clusters.Nearest),
     "labels of another row (pinned)": (
@@ -512,60 +501,60 @@ SOME = {
     "projected rows longer than their limit": (
         grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, places.SumAndTotals,
     ),
-    "a row in two bins": (bins, "weighted_bincount", in_two_cells, places.LengthCounts),
+    "a row in two bins": (single_rows, "weighted_bincount", in_two_cells, places.LengthCounts),
     "a row in two clusters": (clusters, "weighted_bincount", in_two_cells, clusters.Nearest),
-    "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
-    "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
+    "a row in two cells": (clusters, "weighted_bincount", in_two_cells, clusters.Level),
+    "a row in two far cells": (clusters, "weighted_bincount", in_two_cells, clusters.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
     "labels of another row (components)": (
         labels, "to_centers", lambda f: lambda rows, c, own: f(rows, c, np.roll(own, 1)),
         labels.LabelDistances,
     ),
     "a row of two components": (
-        bins, "weighted_bincount", in_two_cells, labels.LabelDistances,
+        single_rows, "weighted_bincount", in_two_cells, labels.LabelDistances,
     ),
     **{
         f"the mask of the first rows ({question.__name__})": (
             question, "on", masks_of_the_first_rows, question,
         )
         for question in (
-            terrific.BallScores, balls.BallCounts, balls.BallSum, balls.CountsAbout,
+            halves.BallScores, balls.BallCounts, balls.BallSum, balls.CountsAbout,
             balls.RingCounts,
         )
     },
     "what is around counted twice": (
-        terrific, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
-        terrific.BallScores,
+        halves, "terrific_scores", lambda f: lambda i, a, o, t: f(i, 2 * a, o, 2 * t),
+        halves.BallScores,
     ),
     "scores without the cap of what is around": (
-        terrific, "terrific_scores",
+        halves, "terrific_scores",
         lambda f: lambda i, a, o, t: np.minimum(np.minimum(i, o), t) - a,
-        terrific.LargestScores,
+        halves.LargestScores,
     ),
     "all scores instead of the t largest": (
-        terrific.LargestScores, "exact",
+        halves.LargestScores, "exact",
         lambda f: lambda self, sums: f(replace(self, t=3 * self.t), sums),
-        terrific.LargestScores,
+        halves.LargestScores,
     ),
-    "a length in two ranks": (bins, "weighted_bincount", in_two_cells, grid_ranks.LengthRanks),
+    "a length in two ranks": (single_rows, "weighted_bincount", in_two_cells, grids.LengthRanks),
     "the clip skipped (ball)": (
-        ball_moments, "clip_integer_rows", lambda _: lambda rows, *_: rows,
-        ball_moments.BallMoments,
+        point_pairs, "clip_integer_rows", lambda _: lambda rows, *_: rows,
+        point_pairs.BallMoments,
     ),
     "weighted rows rounded to the nearest step": (
-        ball_moments.BallMoments, "_chunk_sums", rounded_to_nearest, ball_moments.BallMoments,
+        point_pairs.BallMoments, "_chunk_sums", rounded_to_nearest, point_pairs.BallMoments,
     ),
     "labels of another row (balls)": (
-        nodes.BallLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+        halves.BallLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
     ),
     "labels of another row (leaves)": (
-        nodes.LeafLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
+        halves.LeafLabels, "on", state_of_others(labels.LABELS), labels.LabelDistances,
     ),
     "nodes of other points": (
-        nodes.Divided, "on", state_of_others(nodes.NODES), active.Active,
+        halves.Divided, "on", state_of_others(halves.NODES), active.Active,
     ),
     "others taken away": (
-        nodes.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
+        halves.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
     ),
     "halves of other points": (
         halves, "in_second", lambda f: lambda draws: np.roll(f(draws), 1), active.Active,
@@ -574,22 +563,22 @@ SOME = {
         grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, active.Active,
     ),
     "points of any distance": (
-        ball_moments.BallMoments, "on",
+        point_pairs.BallMoments, "on",
         other_parameters(ball=lambda value: 4 * value, clip=lambda value: 4 * value),
-        ball_moments.BallMoments,
+        point_pairs.BallMoments,
     ),
     "fourth powers twice": (
-        ball_moments.BallMoments, "_chunk_sums", fourths_twice, ball_moments.BallMoments,
+        point_pairs.BallMoments, "_chunk_sums", fourths_twice, point_pairs.BallMoments,
     ),
     "nothing left for the powers": (
-        ball_moments.BallMoments, "sum_limit",
+        point_pairs.BallMoments, "sum_limit",
         lambda f: property(lambda self: f.fget(replace(self, powers=()))),
-        ball_moments.BallMoments,
+        point_pairs.BallMoments,
     ),
     "powers for nothing": (
-        ball_moments.BallMoments, "number_limit",
+        point_pairs.BallMoments, "number_limit",
         lambda f: property(lambda self: f.fget(replace(self, weight=1.1 * self.weight))),
-        ball_moments.BallMoments,
+        point_pairs.BallMoments,
     ),
     "a grid that begins at the first point (wide)": (
         boxes.WideBoxes, "on",
@@ -610,11 +599,11 @@ SOME = {
         samples.Coins, "mask", coins_of_the_number, point_pairs.PointPairs,
     ),
     "values less the mean of their column": (
-        distances, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
-        distances.DistancesAndValues,
+        whitened, "_hashes", lambda f: lambda values, n: f(values - np.mean(values), n),
+        whitened.DistancesAndValues,
     ),
     "a value in two bins (distances)": (
-        distances, "weighted_bincount", in_two_cells, distances.DistancesAndValues,
+        whitened, "weighted_bincount", in_two_cells, whitened.DistancesAndValues,
     ),
     "counted for each end that it is beyond": (
         vectors.Vectors, "outside", whole_for_each_entry, vectors.VectorSums,
@@ -642,12 +631,12 @@ SOME = {
         names.CategoryCounts,
     ),
     "scores twice as sensitive (units)": (
-        outputs, "counts_within", lambda f: lambda *a: 2 * f(*a), outputs.MiddleScores,
+        balls, "counts_within", lambda f: lambda *a: 2 * f(*a), balls.MiddleScores,
     ),
     "lengths over their mean": (
-        outputs, "counts_within",
+        balls, "counts_within",
         lambda f: lambda v, grid: f(v / max(v.sum() / (v.size or 1), 1e-9), grid),
-        outputs.LengthScores,
+        balls.LengthScores,
     ),
     "offsets beyond the clip": (
         np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,
@@ -666,8 +655,8 @@ SOME = {
     "excess without a bound (totals)": (
         Units, "totals", excess_without_a_bound, vectors.UnitTotals,
     ),
-    "scores that are not centered": (interior.ScoreSum, "on", not_centered, interior.ScoreSum),
-    "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
+    "scores that are not centered": (boxes.ScoreSum, "on", not_centered, boxes.ScoreSum),
+    "counted again and as a child": (clusters.Level, "on", again_and_as_a_child, clusters.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
     "a claim of each part alone": (
         places.SumAndTotals, "scales",

@@ -18,35 +18,28 @@ from query_ground import Ground, around, edges, features
 from query_tools import PLAN, WIDE, Case, problem
 from query_whitened import distances_and_values, whitened_distances, whitened_moments
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._grid import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
-    ball_moments,
     balls,
     boxes,
-    cells,
     client_rounds,
     clusters,
     columns,
-    grid_ranks,
     grids,
-    interior,
+    halves,
     names,
-    nodes,
-    outputs,
-    pairs,
     places,
     point_pairs,
     samples,
-    second_moments,
-    terrific,
     tuples,
     words,
 )
 from sklearn_dp._queries import grids as active
+from sklearn_dp._queries import places as second_moments
 from sklearn_dp._queries import whitened as labels
-from sklearn_dp._queries.members import Members
+from sklearn_dp._queries.balls import Members
 
 # -- parameters ------------------------------------------------------------------------------------
 
@@ -132,14 +125,14 @@ def _tree(rng):
     if rng.random() < 0.5 or q < d:
         basis = np.rint(np.linalg.qr(rng.normal(size=(d, q)))[0] * 2.0**grids.BASIS_BITS)
     axes = grids.Axes(basis, spread, 0.8 * np.full(q, limit), 0.8 * limit)
-    grid = cells.CellGrid(axes.half_widths, 5)
+    grid = clusters.CellGrid(axes.half_widths, 5)
     searched = bool(rng.random() < 0.5)
-    shells = cells.Rays(axes.half_widths * 0.3, limit, 1.5, 4, searched)
+    shells = clusters.Rays(axes.half_widths * 0.3, limit, 1.5, 4, searched)
     if rng.random() < 0.3:
-        shells = cells.Prefixes(grid, 2)
-    level = cells.Level(np.array([0, -1]), 1, 0, 3, 2)
-    first = (cells.Coded(axes, grid, shells), cells.Rooted(), level)
-    second = (*first, cells.Moved(4, np.array([0, 1, 3]), np.array([2, 3, 4])))
+        shells = clusters.Prefixes(grid, 2)
+    level = clusters.Level(np.array([0, -1]), 1, 0, 3, 2)
+    first = (clusters.Coded(axes, grid, shells), clusters.Rooted(), level)
+    second = (*first, clusters.Moved(4, np.array([0, 1, 3]), np.array([2, 3, 4])))
     return ground, axes, shells, first, second
 
 
@@ -151,22 +144,22 @@ def first_level(rng):
 def second_level(rng):
     ground, *_, second = _tree(rng)
     # Nodes 2 and 4 are split, node 3 is counted again.
-    return ground.case(cells.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
+    return ground.case(clusters.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
 
 
 def grid_counts(rng):
     ground = Ground.draw(rng, plain=True)
     bounds = None if rng.random() < 0.5 else domain_of(0.7 * ground.domain.radius, ground.d)
-    grid = cells.CellGrid(ground.ball * rng.uniform(0.3, 1.2, ground.d), int(rng.integers(7)))
-    return ground.case(cells.GridCounts(grid, bounds))
+    grid = clusters.CellGrid(ground.ball * rng.uniform(0.3, 1.2, ground.d), int(rng.integers(7)))
+    return ground.case(clusters.GridCounts(grid, bounds))
 
 
-_SETTLED = cells.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
+_SETTLED = clusters.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
 
 
 def far_counts(rng):
     ground, _, shells, _, second = _tree(rng)
-    return ground.case(cells.FarCounts(shells.n_cells), *second, _SETTLED)
+    return ground.case(clusters.FarCounts(shells.n_cells), *second, _SETTLED)
 
 
 def leaf_sums(rng):
@@ -175,8 +168,8 @@ def leaf_sums(rng):
     index[: len(index) // 2] = 2
     centers = np.trunc(rng.uniform(-0.3, 0.3, (3, len(axes.spread))) * axes.half_widths)
     reach = rng.uniform(0.05, 0.4, 3) * axes.limit
-    query = cells.LeafSums(centers, reach)
-    return ground.case(query, *second, _SETTLED, cells.FarLeaves(index))
+    query = clusters.LeafSums(centers, reach)
+    return ground.case(query, *second, _SETTLED, clusters.FarLeaves(index))
 
 
 def line_ranks(rng):
@@ -186,7 +179,7 @@ def line_ranks(rng):
         basis[rng.integers(ground.d)] = 2.0**grids.BASIS_BITS
     axis = grids.Axes(basis, np.ones(1), np.ones(1), ground.ball)
     edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
-    return ground.case(grid_ranks.LineRanks(axis, edges))
+    return ground.case(grids.LineRanks(axis, edges))
 
 
 def category_counts(rng):
@@ -208,7 +201,7 @@ def _outputs(rng, make, usable=True):
 
     def prepare(rows):
         if usable:
-            rows.apply(outputs.Usable())
+            rows.apply(balls.Usable())
         return rows
 
     query = make(d)
@@ -216,19 +209,19 @@ def _outputs(rng, make, usable=True):
 
 
 def working(rng):
-    return _outputs(rng, lambda d: outputs.Working(), usable=False)
+    return _outputs(rng, lambda d: balls.Working(), usable=False)
 
 
 def middle_scores(rng):
     about = None if rng.random() < 0.3 else float(rng.normal())
     grid, half = np.sort(rng.normal(size=6)), int(rng.integers(1, 5))
-    return _outputs(rng, lambda d: outputs.MiddleScores(int(rng.integers(d)), grid, half, about))
+    return _outputs(rng, lambda d: balls.MiddleScores(int(rng.integers(d)), grid, half, about))
 
 
 def length_scores(rng):
     squares = np.square(edges(rng, 2.0))
     crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
-    return _outputs(rng, lambda d: outputs.LengthScores(crossing, squares))
+    return _outputs(rng, lambda d: balls.LengthScores(crossing, squares))
 
 
 def offset_sums(rng):
@@ -252,7 +245,7 @@ def score_sum(rng):
     def likely(direction):
         return rng.choice(odd, size=(len(direction), 1))
 
-    return Case(interior.ScoreSum(low, high), 1, likely=likely)
+    return Case(boxes.ScoreSum(low, high), 1, likely=likely)
 
 
 def _topical(rng, make):
@@ -400,12 +393,12 @@ def named_intervals(rng):
 
 def radius_scores(rng):
     ground = Ground.draw(rng)
-    kind = pairs.LogRadii if rng.random() < 0.5 else pairs.LinearRadii
+    kind = balls.LogRadii if rng.random() < 0.5 else balls.LinearRadii
     radii = kind(ground.ball / 16, 2 * ground.limit)
     t, (numbered, toss) = int(rng.integers(1, 6)), _tossed(rng)
     crossing = balls.Crossing(t * t, int(rng.integers(1, 4)))
     return ground.points_case(
-        lambda rows: pairs.RadiusScores(radii, t, crossing, toss(rows)),
+        lambda rows: balls.RadiusScores(radii, t, crossing, toss(rows)),
         *_some_active(rng, ground),
         additive=False,
         replace=True,
@@ -417,7 +410,7 @@ def interior_scores(rng):
     ground = Ground.draw(rng)
     while ground.n_features != 1:
         ground = Ground.draw(rng)
-    query = interior.InteriorScores(ground.points(rng, 5)[:, 0])
+    query = boxes.InteriorScores(ground.points(rng, 5)[:, 0])
     return ground.points_case(query, additive=False, replace=True)
 
 
@@ -516,7 +509,7 @@ def ring_counts(rng):
 
 def length_ranks(rng):
     ground = Ground.draw(rng)
-    return ground.case(grid_ranks.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
+    return ground.case(grids.LengthRanks(np.square(edges(rng, ground.limit)[1:])))
 
 
 def ball_moments_(rng):
@@ -526,7 +519,7 @@ def ball_moments_(rng):
     clip, small = ball * float(rng.choice([1.0, 0.5, 0.1])), rng.random() < 0.3
     powers = ((), (0.05,), (0.05, 0.05), (0.3, 0.05))[int(rng.integers(4))]
     clip = 2.5 if small else clip  # a few steps, in one direction, show how rows are rounded
-    query = ball_moments.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
+    query = point_pairs.BallMoments(ball, clip, float(rng.choice([0.01, 0.2])), powers)
     likely = at_clip = around(ground, np.zeros((1, ground.n_features)), np.array([clip]), rng)
     if small and at_clip is not None:
         likely = lambda x: at_clip(np.eye(*x.shape)[:1].repeat(len(x), 0))  # noqa: E731
@@ -540,8 +533,8 @@ def label_distances(rng):
     squares = np.square(rng.uniform(0.1, 1, len(centers)) * ground.ball)
     steps = (
         labels.NearestLabels(centers),
-        nodes.BallLabels(None, centers, squares),
-        nodes.LeafLabels(ground.cut(rng) if len(centers) > 1 else None),
+        halves.BallLabels(None, centers, squares),
+        halves.LeafLabels(ground.cut(rng) if len(centers) > 1 else None),
     )
     return ground.case(query, steps[rng.integers(3)])
 
@@ -565,7 +558,7 @@ def ball_scores(rng):
     ground = Ground.draw(rng)
     near = np.square(edges(rng, 0.6 * ground.limit, 3)[1:])
     centers, tilt = ground.points(rng, 2), rng.integers(0, 4, 3)
-    query = terrific.BallScores(centers, near, 4 * near, int(rng.integers(1, 9)), tilt)
+    query = halves.BallScores(centers, near, 4 * near, int(rng.integers(1, 9)), tilt)
     case = ground.points_case(query, *_some_active(rng, ground, 0.6), replace=True)
     case.additive, case.reached = False, 0.4  # one score moves, of six that may
     return case
@@ -577,7 +570,7 @@ def largest_scores(rng):
     numbered, toss = _tossed(rng)
 
     def query(rows):
-        return terrific.LargestScores(radii, 2.0, t, toss(rows))
+        return halves.LargestScores(radii, 2.0, t, toss(rows))
 
     options = {"additive": False, "replace": not numbered, "numbered": numbered, "reached": 0.5}
     return ground.points_case(query, *_some_active(rng, ground), **options)

@@ -4,9 +4,9 @@ import numpy as np
 from query_ground import features
 from query_tools import Case
 
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._queries import cells, columns, grid_cells, grid_ranks, ranks, vectors
-from sklearn_dp._rows import bins
+from sklearn_dp._privacy._grid import Domain
+from sklearn_dp._queries import clusters, columns, grids, ranks, vectors
+from sklearn_dp._rows import single_rows
 
 
 def column_ranks(rng):
@@ -54,7 +54,7 @@ def equal_bins(rng):
 def grid_cells_(rng):
     d = int(rng.integers(1, 4))
     low, side = rng.normal(size=d) - 1, float(rng.uniform(0.1, 2.0))
-    return Case(grid_cells.GridCells(low, side, rng.integers(1, 6, d)), d)
+    return Case(columns.GridCells(low, side, rng.integers(1, 6, d)), d)
 
 
 def _vectors(rng):
@@ -103,14 +103,15 @@ def in_two_cells(original):
 OF_COLUMNS = {
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "a value in two blocks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnBlocks),
-    "a row in two ranks": (grid_ranks, "weighted_bincount", in_two_cells, grid_ranks.LineRanks),
+    "a row in two ranks": (grids, "weighted_bincount", in_two_cells, grids.LineRanks),
     "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
     "a row in two cells of a grid": (
-        grid_cells, "weighted_bincount", in_two_cells, grid_cells.GridCells,
+        columns, "weighted_bincount", in_two_cells, columns.GridCells,
     ),
-    "a row in two cells of a box": (cells, "weighted_bincount", in_two_cells, cells.GridCounts),
+    "a row in two cells of a box": (clusters, "weighted_bincount", in_two_cells,
+        clusters.GridCounts),
     "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
-    "a vector in two bins": (bins, "weighted_bincount", in_two_cells, vectors.VectorRanks),
+    "a vector in two bins": (single_rows, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (
         vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
     ),

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from query_tools import PLAN, WIDE, Case
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._grid import Domain, Grid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._queries import grids, halves, nodes, samples
-from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries import grids, halves, samples
+from sklearn_dp._queries.grids import GridRows
 
 
 def a_basis(rng, d):
@@ -95,11 +94,11 @@ class Ground:
     def view(self, rng):
         """Coordinates about a place, whose limit may be less than rows are long, or more."""
         basis = a_basis(rng, self.n_features) if rng.random() < 0.7 else None
-        return nodes.View(self.points(rng, 1)[0], float(self.limit * rng.uniform(0.1, 2)), basis)
+        return halves.View(self.points(rng, 1)[0], float(self.limit * rng.uniform(0.1, 2)), basis)
 
     def cut(self, rng):
         view, square = self.view(rng), float((0.5 * self.limit) ** 2)
-        return nodes.Cut(view, view.of_points(self.points(rng, 1))[0], square, None, None)
+        return halves.Cut(view, view.of_points(self.points(rng, 1))[0], square, None, None)
 
     def node(self, rng):
         """From a table to one of two nodes of it."""
@@ -107,8 +106,8 @@ class Ground:
 
         def prepare(table):
             rows = self.rows(table)
-            rows.apply(nodes.Divided(0, cut, (1, 2)))
-            return nodes.viewed(rows, 1, view)
+            rows.apply(halves.Divided(0, cut, (1, 2)))
+            return halves.viewed(rows, 1, view)
 
         return prepare
 
@@ -119,7 +118,7 @@ class Ground:
             a_basis(rng, self.d) if rng.random() < 0.7 else None,
         )
         center = rng.uniform(-0.3, 0.3, self.d if axes is None else axes.shape[1])
-        taken = nodes.TakenAway(np.trunc(center * self.ball), self.ball**2 / 9)
+        taken = halves.TakenAway(np.trunc(center * self.ball), self.ball**2 / 9)
 
         def prepare(table):
             points, numbers = self.rows(table), samples.numbered(table)

@@ -12,13 +12,11 @@ from scipy.sparse import csr_array
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._sealed import Sealed, opened
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries._query import Query
+from sklearn_dp._privacy._units import Sealed, Units, opened
+from sklearn_dp._queries._query import Query, TableRows
 from sklearn_dp._queries.grids import ACTIVE
-from sklearn_dp._queries.table_rows import TableRows
-from sklearn_dp._rows import bins
-from sklearn_dp._rows.sparse_rows import SparseRows
+from sklearn_dp._rows import single_rows
+from sklearn_dp._rows.single_rows import SparseRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 WIDE = 32  # features of rows of which few entries are not zero
@@ -223,7 +221,7 @@ def masks_of_the_first_rows(original):  # which are others in all chunks but the
         active = part.state.get(ACTIVE)
         if active is not None:
             part = part.having(**{ACTIVE: active.view(_OfTheFirst)})
-        with patch.object(bins, "_CHUNK_ENTRIES", 8):
+        with patch.object(single_rows, "_CHUNK_ENTRIES", 8):
             return original(self, part)
 
     return on

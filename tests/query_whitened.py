@@ -6,14 +6,14 @@ import numpy as np
 from query_ground import Ground, edges, features
 from query_tools import Case
 
-from sklearn_dp._queries import distances, whitened
+from sklearn_dp._queries import whitened
 from sklearn_dp._queries import whitened as labels
 
 
 def distances_and_values(rng):
     d, bins = features(rng), np.concatenate([[-9.0], np.sort(rng.normal(size=5)), [9.0]])
     scale = 10.0 ** rng.uniform(-1, 1, size=d)
-    return Case(distances.DistancesAndValues(rng.normal(size=d), scale, bins, 8), d)
+    return Case(whitened.DistancesAndValues(rng.normal(size=d), scale, bins, 8), d)
 
 
 def _components(rng, ground):

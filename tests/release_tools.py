@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from sklearn_dp._privacy._pure_releases import (
+from sklearn_dp._privacy._session import sparse_histogram
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.pure import (
     above_threshold,
     exponential,
     laplace,
     report_leader_if_stable,
 )
-from sklearn_dp._privacy._unit_draws import random_order, unit_draws
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram
+from sklearn_dp._privacy.mechanisms.stability import random_order, stability_histogram, unit_draws
 
 COUNTS = np.arange(40), np.arange(40) % 9
 # Where a sensitivity may be anything, it is `scale`; costs are at most 0.5.

@@ -28,19 +28,15 @@ LAYERS = (
     {"_door_entries"},
     {"accounting", "ledger", "_intervals", "_dropin"},
     {"_aggregate"},
-    {"_steps"},
     {
-        "_bounds",
-        "_by_name",
         "_guarantee",
-        "_validation",
-        "_weights",
+        "_parameters",
     },  # no bounds are read after the charge
     {"_n_clusters"},
     {"_partitions"},
     {"_fit"},
     {"_base"},
-    {"_days", "_dry_run"},
+    {"_days"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
     | {"preprocessing", "_compositions"},
     {"federated", "model_selection", "inspection", "audit"},
@@ -53,7 +49,6 @@ LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 ARROWS = {
     "shared": set(),
     "columns": {"shared"},
-    "density": set(),
     "friendly": {"columns", "shared"},
     "kmeans": {"columns", "shared"},
     "tuples": {"friendly"},
@@ -66,23 +61,23 @@ ARROWS = {
 WINGS = {
     "_published": "_aggregate.mixture",
     "_published.covariance_core": "_aggregate.moments",
-    "_published.easy_instances": "_aggregate.tuples",
-    "_published.easy_instances.k_tuple_mixture": "_aggregate.mixture",
+    "_published.easy_instances": "_aggregate.mixture",
     "_published.feddp_kmeans": "federated",
     "_published.friendly_core": "_aggregate.friendly",
-    "_published.one_cluster": "_aggregate.one_cluster",
+    "_published.good_center": "_aggregate.one_cluster",
+    "_published.int_point": "_aggregate.one_cluster",
+    "_published.rec_concave": "_aggregate.one_cluster",
     "_published.separated_gaussians": "_aggregate.mixture",
+    "_published.terrific": "_aggregate.mixture",
 }
 CORE = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl"}
 MAX_BODY_LINES = 60
 
 # The kernel's own randomness: where the noise is made, and where it is handed out.
 NOISE_MODULE = "_privacy._noise"
-KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}", f"{PACKAGE}._privacy._random_words")
-STREAMS_OF_USERS = "_silence.global_generators"  # seeds them, and draws nothing
-RANDOM_MODULES = {
-    NOISE_MODULE, "_privacy._random_words", "_privacy._randomness", STREAMS_OF_USERS,
-}  # fmt: skip
+KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}",)
+STREAMS_OF_USERS = "_silence"  # seeds them, and draws nothing
+RANDOM_MODULES = {NOISE_MODULE, "_privacy._randomness", STREAMS_OF_USERS}
 RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
 RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
 RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
@@ -95,7 +90,10 @@ DRAWS = {
 
 
 # Where floats become integers: the helpers that refuse what is none, and noise of bounded scale.
-CASTS = {"_privacy._integers", "_privacy._rounded_laws"}
+CASTS = {
+    "_privacy._entries": {"exact_integers", "bounded_integers"},
+    "_privacy._noise": {"guarded_round"},
+}
 INTEGER_TYPE = re.compile(r"^(int|(np|numpy)\.(u?int\d*|u?intp|u?longlong)|'[<>=|]?[iu]\d')$")
 OF_INTEGERS = ("same_kind", "safe")  # what NumPy then refuses of floats
 
@@ -275,8 +273,7 @@ def kernel_is_self_contained(module):
 
 
 def noise_comes_from_the_kernel(module):
-    """Only `_noise.py` makes noise, of `_random_words.py`; the kernel asks it to; the rest ask a
-    session.
+    """Only `_noise.py` makes noise; the kernel asks it to; the rest ask a session.
 
     The audit makes test data at random, which is not noise, so it may use generators; its mutants
     stand in for parts of the kernel, so they may ask the kernel's noise source.
@@ -318,14 +315,12 @@ def _may_draw(module, receiver):
     inside = module.component in {"_privacy", "audit"}
     if inside and re.search(r"noise|^self$|^super\(\)$", last):
         return True
-    if module.component == "_privacy" and last == "selection":  # a law of the kernel, not a draw
-        return True
     return re.search(r"(session(\(\))?|^step)$", last) is not None  # a session, or a step of it
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_queries/blocks.py`, `_rows/clients.py` and `threads.py` import joblib."""
-    if module.name in ("_queries.blocks", "_rows.clients", "_rows.threads"):
+    """Only `_queries/blocks.py` and `_rows/threads.py` import joblib."""
+    if module.name in ("_queries.blocks", "_rows.threads", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):
@@ -360,15 +355,24 @@ def optional_libraries_are_lazy(module):
 
 
 def floats_become_integers_in_one_place(module):
-    """Only the helpers of `_integers.py` make integers of floats; other casts say "same_kind".
+    """Only the helpers in CASTS make integers of floats; other casts say "same_kind".
 
     A bare cast makes -2**63 of NaN and of what overflows, which no sensitivity covers. With that
     word NumPy takes integers only. The audit casts numbers of its own.
     """
-    if module.name in CASTS or module.component == "audit":
+    if module.component == "audit":
         return
+    helpers = CASTS.get(module.name, ())
+    allowed = {
+        id(node)
+        for function in nodes(module)
+        if isinstance(function, ast.FunctionDef) and function.name in helpers
+        for node in ast.walk(function)
+    }
     for node in nodes(module):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        if id(node) in allowed or not isinstance(node, ast.Call):
+            continue
+        if not isinstance(node.func, ast.Attribute):
             continue
         words = {word.arg: word.value for word in node.keywords}
         name, casting = node.func.attr, words.get("casting")
@@ -434,7 +438,7 @@ def tables_come_in_by_one_door(module):
         if item.target.startswith("sklearn.") and item.target.split(".")[-1] in CHECKS:
             yield f"{module.name}:{item.line}: {item.target} looks at all rows"
     inside = LAYER.get(module.component, 99) <= LAYER["_aggregate"] or module.component == "audit"
-    if inside and module.name not in ("_privacy._units", "_rows.table_units"):
+    if inside and module.name != "_privacy._units":
         return
     for node in nodes(module):
         if isinstance(node, ast.ClassDef):
@@ -507,10 +511,10 @@ PLANTED = [
     ],
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from .. import kmeans"),
     (rooms_follow_the_arrows, "_aggregate.attic.thing", ""),
-    (imports_point_down, "_costs.plan", "from .._privacy._sealed import Sealed"),
+    (imports_point_down, "_costs.plan", "from .._privacy._units import Sealed"),
     (imports_point_down, "_privacy._grid", "from sklearn_dp._aggregate import _pca"),
     (imports_point_down, "_privacy._grid", "def f():\n    import sklearn_dp._base"),
-    (imports_point_down, "_aggregate.shared.axes", "from ..._base import BaseDPEstimator"),
+    (imports_point_down, "_aggregate.shared.bounds", "from ..._base import BaseDPEstimator"),
     (imports_point_down, "cluster._dp_kmeans", "from ..audit import replay"),
     (imports_point_down, "cluster._dp_kmeans", "from sklearn_dp import DPKMeans"),
     (imports_point_down, "exceptions", "from ._privacy import _budget"),
@@ -542,8 +546,8 @@ PLANTED = [
     ),
     (
         rooms_follow_the_arrows,
-        "_published.one_cluster.x",
-        "from ..separated_gaussians import partition",
+        "_published.good_center",
+        "from .separated_gaussians import partition",
     ),
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from ..._published import friendly_core"),
     (kernel_is_self_contained, "_costs.plan", "import sklearn"),

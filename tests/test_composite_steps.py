@@ -20,16 +20,16 @@ from search_tools import spending
 
 import sklearn_dp
 from sklearn_dp import DPKMeans, DPOneCluster, SampleAndAggregate
-from sklearn_dp._aggregate.tuples import stage
-from sklearn_dp._aggregate.tuples.stage import TupleStage
+from sklearn_dp._aggregate import tuples
+from sklearn_dp._aggregate.tuples import TupleStage
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._queries import separated_balls
 from sklearn_dp._queries import separated_balls as noisy_centers
-from sklearn_dp._queries.k_averages import box_means
+from sklearn_dp._queries.tuples import box_means
 from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit._laws import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
@@ -40,9 +40,9 @@ CLOSE = 1 + 1e-9
 
 # Who opens a step, or a session inside one; each has a test below.
 OPENED = {
-    "_aggregate/tuples/stage.py": {"run"},
+    "_aggregate/tuples.py": {"run"},
     "_queries/separated_balls.py": {"far_centers"},
-    "_privacy/_composite_mechanism.py": {"open_step", "nested", "on_a_sample"},  # for others
+    "_privacy/mechanisms/pure.py": {"open_step", "nested", "on_a_sample"},  # for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
 }
@@ -93,7 +93,7 @@ def tuples_of(t, k=2):
 @pytest.mark.parametrize("aggregator", ["noisy_centers", "k_averages"])
 def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     """Half for the status, by sampling without replacement, and half for the answer."""
-    monkeypatch.setattr(stage, "_RESOLUTION", 0.01)
+    monkeypatch.setattr(tuples, "_RESOLUTION", 0.01)
     one = TupleStage(20.0, 0.1, 2, 2, aggregator, "auto", sampling, separation=7.0)
     one = replace(one, n_tuples=separated_balls.least_tuples(*one.inner))
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
@@ -120,7 +120,7 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     epsilon, delta = step.public["epsilon"], step.public["delta"]
     if sampling == "with_replacement":
         epsilon, delta = one.inner
-        assert of_copies(epsilon, delta, stage.COPY_RATE) <= (
+        assert of_copies(epsilon, delta, tuples.COPY_RATE) <= (
             step.public["epsilon"] * CLOSE,
             step.public["delta"] * CLOSE,
         )
@@ -230,7 +230,7 @@ def test_a_friendly_core_of_tuples_with_copies():
     events, first = recorded(
         lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), np.zeros(2), 1.0)
     )
-    check_copies(events, first, one.inner[1], stage.COPY_RATE)
+    check_copies(events, first, one.inner[1], tuples.COPY_RATE)
 
 
 # -- samples ---------------------------------------------------------------------------------------

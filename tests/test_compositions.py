@@ -39,13 +39,9 @@ from sklearn_dp import (
     privacy_report,
     privatize,
 )
-from sklearn_dp._compositions import (
-    PrivateColumnTransformer,
-    PrivatePipeline,
-    private_steps,
-)
+from sklearn_dp._compositions import PrivateColumnTransformer, PrivatePipeline, private_steps
+from sklearn_dp._guarantee import follows_from_rows
 from sklearn_dp._privacy._ledger import PrepaidFit, paid_together
-from sklearn_dp._steps import follows_from_rows
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, PrivacyWarning
 from sklearn_dp.model_selection import DPGridSearch, preflight
 

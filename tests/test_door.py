@@ -19,11 +19,10 @@ from table_tools import DATES, FRAME, NO_TABLES, OTHERS, TABLE, TABLES, TEXTS
 
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger, privatize
 from sklearn_dp._columns import check_categories, check_numbers
-from sklearn_dp._door import column, numbers, read_table, rows_of, schema
+from sklearn_dp._door import check_weights, column, numbers, read_table, rows_of, schema
 from sklearn_dp._door_entries import columns, without_column
 from sklearn_dp._privacy._units import code_groups
-from sklearn_dp._weights import check_weights
-from sklearn_dp.ensemble._output import target_column
+from sklearn_dp.ensemble._aggregation import target_column
 
 SECRET = 7319.4825
 

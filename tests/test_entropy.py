@@ -14,7 +14,7 @@ import pytest
 from configurations import ESTIMATORS
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans, FederatedDPKMeans, SampleAndAggregate
-from sklearn_dp._privacy._random_words import Stream
+from sklearn_dp._privacy._noise import Stream
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.federated import client_update
 from sklearn_dp.model_selection import DPGridSearch

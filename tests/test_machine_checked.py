@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._grid import Grid, clip_integer_rows
+from sklearn_dp._privacy._session import sigma_of
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
-from sklearn_dp._rows.row_sums import clipped_sums
-from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.rows import Rows, clipped_sums
 
 ROOT = Path(__file__).resolve().parents[1]
 

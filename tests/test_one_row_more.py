@@ -21,12 +21,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp import DPOneHotEncoder, FederatedDPKMeans, FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._door import check_weights
 from sklearn_dp._privacy._entries import object_array
 from sklearn_dp._privacy._units import code_groups
 from sklearn_dp._privacy.mechanisms import stability
-from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble import SampleAndAggregate
-from sklearn_dp.ensemble._output import target_column
+from sklearn_dp.ensemble._aggregation import target_column
 from sklearn_dp.federated import client_update
 from sklearn_dp.preprocessing import PublicEncoder
 from sklearn_dp.segments import DPBySegment

@@ -9,14 +9,9 @@ from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._fit import _labels_of_part
+from sklearn_dp._partitions._sources import open_units
 from sklearn_dp._privacy._units import UnitFacts, unit_of
-from sklearn_dp._rows.table import (
-    LocalEngine,
-    PartSource,
-    Table,
-    add_sums,
-)
-from sklearn_dp._rows.table_units import open_units
+from sklearn_dp._rows.table import LocalEngine, PartSource, Table, add_sums
 from sklearn_dp._sklearn_compat import Progress
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA

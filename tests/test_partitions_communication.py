@@ -24,11 +24,11 @@ from sklearn_dp import (
     FriendlyMean,
 )
 from sklearn_dp._aggregate.friendly import mean as friendly
-from sklearn_dp._aggregate.friendly import mean_facts, points
+from sklearn_dp._aggregate.friendly import mean_facts, refine
 from sklearn_dp._aggregate.one_cluster import center
 from sklearn_dp._partitions import _pieces
+from sklearn_dp._partitions._sources import GroupSizes
 from sklearn_dp._queries.clusters import CappedSum
-from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -67,7 +67,7 @@ MODELS = {
 @pytest.fixture
 def sent(monkeypatch):
     """All that the parts of all tables of a test send."""
-    for module in (mean_facts, points, friendly):
+    for module in (mean_facts, refine, friendly):
         monkeypatch.setattr(module, "most_pairs", lambda d: SAMPLE)
     monkeypatch.setattr(center, "MOST_COUNTED", 2000)
     monkeypatch.setattr(center, "_CLEAR", 1)

@@ -46,7 +46,7 @@ from sklearn_dp import (
     privatize,
 )
 from sklearn_dp._compositions import PrivatePipeline
-from sklearn_dp._steps import SingleRows, problem_of
+from sklearn_dp._guarantee import SingleRows, problem_of
 from sklearn_dp.accounting import deployment_entry
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.inspection import BudgetDisplay

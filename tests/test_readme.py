@@ -30,7 +30,7 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans, ledger
 from sklearn_dp.__main__ import main
-from sklearn_dp._privacy import _random_words, _session
+from sklearn_dp._privacy import _noise, _session
 
 pytestmark = pytest.mark.docs
 ROOT = Path(__file__).resolve().parents[1]
@@ -156,7 +156,7 @@ def same_noise(request, monkeypatch):
         name = f"{request.node.name}|{next(counter)}"
         return hashlib.shake_256(name.encode()).digest(size)
 
-    for module in (_random_words, _session):
+    for module in (_noise, _session):
         monkeypatch.setattr(module, "fresh_bytes", fresh_bytes)
 
 

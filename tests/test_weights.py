@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_dp._weights import check_weights, largest_weight
+from sklearn_dp._door import check_weights, largest_weight
 
 TAKEN = [
     [1, 2.5],

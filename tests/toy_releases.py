@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_dp._privacy import _grid
-from sklearn_dp._privacy._domain import label_sums
+from sklearn_dp._privacy._grid import label_sums
 
 
 def count(session, entry, units, rho=None):

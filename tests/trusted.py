@@ -9,7 +9,7 @@ reach, if they are in modules of these kinds:
 
 * kernel: `_privacy`, but for ledgers, which see no values;
 * rows, questions: `_rows` and `_queries`;
-* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_weights`);
+* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_door`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, or fit the rows themselves. They should be none.
 
@@ -92,7 +92,7 @@ TAKES = {"DPOneHotEncoder": ("lists and objects",)}
 """Estimators of rows that are no numbers."""
 INSIDE = {"DPBySegment": ("FriendlyMean", "DPKMeans", "FriendlyCovariance", "DPGaussianMixture")}
 """Estimators around another one: some that may be inside."""
-DOOR = ("_door", "_door_entries", "_fit", "_partitions", "_weights")
+DOOR = ("_door", "_door_entries", "_fit", "_partitions")
 CLUSTERS = {"here": "_pieces", "Dask": "_dask", "Ray": "_ray", "Spark": "_spark"}
 """By whom the rows are held: the module of `_partitions` that is imported for them."""
 

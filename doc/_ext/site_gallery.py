@@ -47,7 +47,7 @@ def look(gallery_conf, filename):
     """The look of the package's pictures, for what an example draws with pyplot."""
     from matplotlib import cycler, rcParams
 
-    from sklearn_dp.inspection._style import COLORS, SETTINGS
+    from sklearn_dp.inspection._curve import COLORS, SETTINGS
 
     rcParams.update(SETTINGS)
     rcParams["axes.prop_cycle"] = cycler(color=COLORS)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.patches import Ellipse
 
-from sklearn_dp.inspection import _style
+from sklearn_dp.inspection import _curve
 
 # The eight colors shared by all plots, and two more: some examples have ten clusters.
-COLORS = np.array([*_style.COLORS, "#7c3aed", "#4d7c0f"])
+COLORS = np.array([*_curve.COLORS, "#7c3aed", "#4d7c0f"])
 MOST_POINTS = 900  # in a picture
 
 

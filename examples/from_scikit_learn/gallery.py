@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, SampleAndAggregate
 from sklearn_dp.exceptions import ConversionWarning, UtilityWarning
-from sklearn_dp.inspection import _style
+from sklearn_dp.inspection import _curve
 
 EXAMPLES = {example.name: example for example in (*clusters.EXAMPLES, *models.EXAMPLES)}
 PRIVATE = {
@@ -83,7 +83,7 @@ def numbers(example, quick=False, axes=None):
     return found
 
 
-@rc_context(_style.SETTINGS)
+@rc_context(_curve.SETTINGS)
 def draw(example, path, quick=False):
     """The versions of an example next to each other, as a PNG; their numbers."""
     titles = [title for title, _, _ in runs(example, quick)]

@@ -49,8 +49,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri_exp
 
-from .checks import check_delta, check_non_negative, check_positive
-from .rounding import ROUNDING, formula_down, formula_up, move_until, sum_down, sum_up
+from .numbers import (
+    ROUNDING,
+    check_delta,
+    check_non_negative,
+    check_positive,
+    formula_down,
+    formula_up,
+    move_until,
+    sum_down,
+    sum_up,
+)
 
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12

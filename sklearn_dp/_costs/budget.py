@@ -10,8 +10,14 @@ from functools import lru_cache
 
 from . import accounting
 from .accounting import mu_from_rho
-from .checks import SMALLEST_DELTA, check_delta, check_non_negative, check_positive
-from .rounding import float_down, sum_down
+from .numbers import (
+    SMALLEST_DELTA,
+    check_delta,
+    check_non_negative,
+    check_positive,
+    float_down,
+    sum_down,
+)
 
 _NO_DELTA = (
     "delta must be given with epsilon: each fit spends some, 1e-6 by default. Give the total of "

@@ -1,4 +1,6 @@
-r"""The privacy ledger: what all fits on one data set may spend together, and what they have spent.
+"""The terms of a ledger: what fits on one data set may spend in total, and the log of it.
+
+The privacy ledger: what all fits on one data set may spend together, and what they have spent.
 
 A ledger is a *privacy filter*: it holds a total fixed at its creation and admits a charge only if
 everything charged so far, this charge included, stays within the total. Whoever charges may choose
@@ -108,6 +110,14 @@ transcript are mixtures, with weight 1 - f on the laws that the events describe 
 above), so whatever an accountant says at delta - f holds for all at delta: for a set S,
 P(S) <= (1 - f) P*(S) + f <= (1 - f) (exp(e) Q*(S) + delta - f) + f <= exp(e) Q(S) + delta.
 
+The logger ``sklearn_dp``: charges, releases and steps, as they happen.
+
+A line holds nothing that the ledger, the plan or the report of the fit does not show anyway: names,
+costs and scales, and never what was released or counted. Which lines there are, and in which order,
+follows from parameters and releases. So fits inside a fit, of which not all need to be released
+(the runs of a search), are silent, as their number is secret, and so are fits of other libraries
+(:mod:`sklearn_dp._silence`).
+
 References
 ----------
 .. [1] Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters: pay-as-you-go composition",
@@ -122,6 +132,7 @@ References
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -136,20 +147,29 @@ from ..exceptions import BudgetExceededError, LedgerError
 from . import accounting
 from .accounting import mu_from_rho
 from .budget import PrivacyBudget
-from .checks import (
+from .numbers import (
+    EVERYONE,
+    Line,
+    Payers,
+    agreed_values,
     check_choice,
     check_delta,
     check_non_negative,
+    check_payers,
     check_relation,
     check_unit,
+    dearest,
+    exact_sum,
     extra,
+    float_up,
     in_words,
     is_real,
+    payers_in_words,
     plain_text,
+    sum_down,
+    sum_up,
 )
-from .disjoint import EVERYONE, Line, Payers, agreed_values, check_payers, dearest, payers_in_words
 from .plan import PrivacyPlan
-from .rounding import exact_sum, float_up, sum_down, sum_up
 
 COMPOSITIONS = ("basic", "zcdp", "gaussian")
 
@@ -604,3 +624,47 @@ def _event_of(charge: LedgerCharge) -> Any:
     if charge.gaussian:
         return dp_accounting.GaussianDpEvent(math.nextafter(1 / mu_from_rho(charge.rho), 0.0))
     return dp_accounting.ZCDpEvent(rho=charge.rho)
+
+
+LOGGER = logging.getLogger("sklearn_dp")
+LOGGER.addHandler(logging.NullHandler())
+_UNNAMED = "session"
+
+
+def log_charge(place: str | None, charge: LedgerCharge) -> None:
+    """A ledger was charged: that of path `place`, or for None one in memory."""
+    LOGGER.info(
+        "ledger %s: charged (%.6g, %.3g)-DP for %s%s",
+        place or "in memory",
+        charge.epsilon,
+        charge.delta,
+        charge.label or "a fit",
+        "" if charge.payers == EVERYONE else f" on {payers_in_words(charge.payers)}",
+    )
+
+
+def log_plan(label: str, plan: PrivacyPlan) -> None:
+    """A session was opened: what it may release, and for how much."""
+    if LOGGER.isEnabledFor(logging.INFO):  # the epsilon of a plan takes some work
+        LOGGER.info(
+            "%s: (%.6g, %.3g)-DP for one %s; may release %s",
+            label or _UNNAMED,
+            plan.epsilon,
+            plan.target.delta,
+            plan.unit,
+            ", ".join(entry.name for entry in plan.entries),
+        )
+
+
+def log_release(label: str, line: dict[str, Any]) -> None:
+    """Something was released: a line of the report, without the number itself."""
+    part = f" of part {line['part']}" if "part" in line else ""
+    LOGGER.debug(
+        "%s: released %s%s (%s, sigma %.4g, rho %.4g)",
+        label or _UNNAMED,
+        line["release"],
+        part,
+        line["mechanism"],
+        line["sigma"],
+        line["rho"],
+    )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from .disjoint import maximum_cost
+from .numbers import maximum_cost
 
 _WORDS = {
     "bound": "how far the rows reach",

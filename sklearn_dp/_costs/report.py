@@ -22,8 +22,15 @@ from itertools import starmap
 from typing import Any, NoReturn, Self
 
 from .accounting import zcdp_epsilon
-from .checks import condition_in_words, extra, in_words
-from .disjoint import Payers, check_one_value, maximum_cost
+from .numbers import (
+    Payers,
+    check_one_value,
+    condition_in_words,
+    extra,
+    in_words,
+    maximum_cost,
+    sum_up,
+)
 from .pages import (
     bar,
     best_guess,
@@ -42,7 +49,6 @@ from .pages import (
     unbroken,
     what_can_be_told,
 )
-from .rounding import sum_up
 
 PaidBy = tuple[str, str, Payers, str]
 """Which ledger was charged, its head after that, the units that paid, and a name of the fit."""

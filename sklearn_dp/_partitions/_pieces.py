@@ -15,9 +15,8 @@ from weakref import finalize
 
 import numpy as np
 
-from .._costs.checks import extra
-from .._rows.pieces import joined, kept
-from .._rows.table import LocalEngine
+from .._costs.numbers import extra
+from .._rows.table import LocalEngine, joined, kept
 from ._sources import (
     CheckedSource,
     Columns,

@@ -34,9 +34,8 @@ from typing import Any, cast
 
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
-from .._costs.disjoint import EVERYONE, Payers, agreed_values, payers_in_words
-from .._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms, events_of
-from .._costs.log import log_charge
+from .._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms, events_of, log_charge
+from .._costs.numbers import EVERYONE, Payers, agreed_values, payers_in_words, sum_up
 from .._costs.pages import (
     bar,
     best_guess,
@@ -50,10 +49,9 @@ from .._costs.pages import (
     unbroken,
     what_can_be_told,
 )
-from .._costs.rounding import sum_up
 from ..exceptions import LedgerError
 from ._ledger_store import FileBook, LostBook, MemoryBook
-from ._random_words import process_mark
+from ._noise import process_mark
 
 _CLOSED: ContextVar[bool] = ContextVar("sklearn_dp_no_charges", default=False)
 
@@ -104,7 +102,7 @@ class PrivacyLedger:
     seeing results would break the guarantee.
 
     Fits on disjoint sets of units, such as one for each region, do not add up: see
-    :meth:`disjoint`.
+    :meth:`numbers`.
 
     A file is shared by processes and threads and survives clone, copies, pickling and crashes:
     give `ledger` its path. A ledger in memory is shared by identity (clones and copies are the

@@ -35,7 +35,7 @@ from typing import Any
 
 from .._costs.ledger_terms import LedgerState, LedgerTerms
 from ..exceptions import LedgerError
-from ._random_words import fresh_bytes, process_mark
+from ._noise import fresh_bytes, process_mark
 
 Execute = Callable[..., sqlite3.Cursor]
 Make = Callable[[LedgerState], str | None]

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
+from ._entries import exact_integers
 from ._grid import _FEW, NearRows, clip_integer_rows, common_row, sum_type
-from ._integers import exact_integers
 from ._units import Units
 
 MOST_SUMMED = 2**19

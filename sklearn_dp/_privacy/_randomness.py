@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._costs.checks import is_integer
+from .._costs.numbers import is_integer
 from ._noise import NoiseSource
 
 

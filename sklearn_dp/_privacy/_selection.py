@@ -49,9 +49,8 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from .._costs.accounting import LOG_MARGIN, gaussian_delta, gaussian_mu
-from .._costs.checks import check_delta, check_non_negative, check_positive
-from .._costs.rounding import round_down
-from ._integers import exact_integers
+from .._costs.numbers import check_delta, check_non_negative, check_positive, round_down
+from ._entries import exact_integers
 from ._noise import NoiseSource
 
 WORDS = 2**63

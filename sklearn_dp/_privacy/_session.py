@@ -1,7 +1,9 @@
-"""One fit's plan, charges and releases: the only door between data and noise.
+"""A session of a fit, and the releases with Gaussian noise that it draws.
+
+One fit's plan, charges and releases: the only door between data and noise.
 
 A session is opened with a plan, for the whole of which the ledger is charged before anything is
-looked at. Building blocks ask for releases of sealed answers (:mod:`._sealed`). The law of a
+looked at. Building blocks ask for releases of sealed answers (:mod:`._units`). The law of a
 release (:mod:`.mechanisms`) checks every premise of its proof, and the accounts
 (:class:`.Accounts`) refuse what the plan does not hold. What they admit is paid for; only then is
 noise drawn. Statistics are integers: what floating-point sums of neighbors differ by is not known
@@ -9,34 +11,327 @@ exactly, and an integer sum is the same whatever the order of the rows.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
 (:meth:`PrivacySession.part`), a *step* pays for a mechanism with a theorem of its own and hands out
-its inner draws (:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own
+its inner draws (:mod:`.pure`), and a *nested* session spends a plan of its own
 inside such a step, or for a whole fit that the plan pays for at once
 (:meth:`PrivacySession.inner`). An audit sees each release as an :class:`~._trace.Event`, and may
 put another output in its place.
+
+A release before its noise is drawn, and the premises that most proofs share: one that does not
+hold ends the fit before anything is spent or drawn.
+
+Rounded Gaussian noise.
+
+Let the statistic v be a vector of integers with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for
+neighbors, and sigma_i >= s_i / sqrt(2 rho). Then ``v + round(sigma Z) = round(v + sigma Z)``: the
+release is post-processing of the ideal Gaussian mechanism, whose means lie at most sqrt(2 rho)
+standard deviations apart. So it is rho-zCDP, and exactly sqrt(2 rho)-GDP.
+
+A discrete Gaussian would not do: it is rho-zCDP as well, but no post-processing of the continuous
+one, so the exact curve of Gaussian DP does not hold for it, at small sigma least of all.
+
+Sums in int64 are sums modulo 2^64, of statistic and noise alike: were one to leave 63 bits, what is
+seen would be a function of the release all the same.
+
+A whole fit inside another one: paid at once, released under a plan of its own.
+
+Let all entries of a plan cost ``rho`` together, and let a fit spend no more than its plan, however
+it chooses as it goes. If all its releases are Gaussian the fit as a whole is sqrt(2 rho)-GDP, up to
+the failure probability of the plan: adaptive releases under a budget filter compose as if their
+costs had been fixed. Without that, it is rho-zCDP up to the same probability. Either way the outer
+plan can pay for the inner one as if it were one release.
+
+Histograms of which only the cells above a threshold are published, by their noisy counts.
+
+The cells are public, and there are at most 2^20 of them.
+
+1. Every cell, empty or not, gets rounded Gaussian noise of its own.
+2. Published are (cell, value) for all cells whose value exceeds a threshold, in the order of the
+   cells.
+
+Step 1 is a Gaussian release of the whole histogram and step 2 looks at nothing else, so it is
+rho-zCDP and exactly sqrt(2 rho)-GDP, for every threshold that is public or released. The cell tree
+of k-means asks for it once for each of its levels.
+
+Larger histograms are refused. To draw only the number of empty cells that pass, and then which
+they are, would be fast for any number of cells; but the chance that one passes is known to
+2^-53 only, so that law is off by a total variation distance t, and the release would cost a delta
+of t (1 + exp(epsilon)) which a Gaussian account has no room for.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from .._costs.checks import is_part_of, warn
-from .._costs.disjoint import payers_in_words
-from .._costs.ledger_terms import LedgerCharge
-from .._costs.log import log_plan, log_release
-from .._costs.plan import Accounts, PlanError, PrivacyPlan
-from .._costs.plan_pages import BudgetFor
+from .._costs import accounting
+from .._costs.ledger_terms import LedgerCharge, log_plan, log_release
+from .._costs.numbers import floats_up, is_part_of, payers_in_words, round_up, sum_up, warn
+from .._costs.plan import Accounts, BudgetFor, Mechanism, PlanEntry, PlanError, PrivacyPlan
 from .._costs.report import PaidBy, PrivacyReport
 from ..exceptions import SeededNoiseWarning
+from ._entries import bounded_integers, exact_integers
 from ._ledger import is_paid, open_ledger, shared_budget
-from ._noise import NoiseSource, noise_source
-from ._random_words import fresh_bytes, process_mark
+from ._noise import NoiseSource, fresh_bytes, noise_source, process_mark
 from ._randomness import AlgorithmicRandomness, seed_of
-from ._sealed import Sealed, opened
 from ._trace import Event, active_trace, altered, drawn
-from .mechanisms import fits, gaussian
-from .mechanisms._release import Release, lengths
+from ._units import Sealed, SealedCells, opened
+
+_FARTHEST_SCORE = 2**61
+
+
+def require(holds: object, premise: str) -> None:
+    """Raise where the premise of a proof does not hold.
+
+    `premise` completes "a release needs"; never with a number in it, which could be data.
+
+    >>> require(1 < 2, "order among numbers")
+    >>> require(1 > 2, "a miracle")
+    Traceback (most recent call last):
+      ...
+    sklearn_dp._costs.plan.PlanError: a release needs a miracle.
+    """
+    if not holds:
+        raise PlanError(f"a release needs {premise}.")
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release: its value, its cost, its claim and its noise."""
+
+    kind: str  # of the event that an audit sees; see `Event` in `_trace`
+    mechanism: Mechanism
+    value: Any  # the exact statistic
+    sensitivity: Any  # the proved claim about `value`, in grid steps
+    scale: Any  # of the noise, in grid steps
+    rho: float
+    draw: Callable[[NoiseSource], Any]  # gives the output
+    delta: float = 0.0
+    cost: float | None = None  # what an audit sees: epsilon of pure mechanisms; `rho` by default
+    public: dict[str, Any] = field(default_factory=dict)  # all else that neighbors must agree on
+    unit: Any = 1.0  # length of a grid step, for the report
+    # sensitivity and scale in the report, where these are not the fields above
+    told: tuple[float, float] | None = None
+    units: Any = None  # numbers of the units that it decides about, for audits; all by default
+
+
+def check_cost(name: str, value: float) -> float:
+    """A cost, if it is positive and finite; `name` is for the error.
+
+    >>> check_cost("rho", 0.25)
+    0.25
+    """
+    require(math.isfinite(value) and value > 0, f"a positive, finite {name}")
+    return value
+
+
+def positive_sensitivity(sensitivity: Any) -> Any:
+    """Floats that are no smaller than the claim, whatever numbers it is made in."""
+    sensitivity = floats_up(sensitivity)
+    good = (sensitivity > 0) & (sensitivity < math.inf)
+    require(np.all(good), "a positive, finite sensitivity")
+    return sensitivity
+
+
+def integer_scores(scores: Any) -> np.ndarray:
+    """Scores as int64, clipped. That moves no two values apart, so the sensitivity is what it was;
+    no difference of two scores, and no score with its noise, can then leave 63 bits."""
+    scores = exact_integers(scores)
+    require(scores.ndim == 1, "a vector of scores")
+    return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)
+
+
+def lengths(output: np.ndarray, unit: Any) -> np.ndarray:
+    """An output in grid steps, in lengths."""
+    return np.asarray(output * np.asarray(unit, dtype=np.float64), dtype=np.float64)
+
+
+def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Cells in the order of their codes, which are distinct: two counts of one code would be two
+    numbers that the same unit moves."""
+    require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
+    order = np.argsort(codes, kind="stable")
+    codes, counts = codes[order], counts[order]
+    require(np.all(codes[1:] != codes[:-1]), "distinct codes")
+    return codes, counts
+
+
+def sigma_of(sensitivity: Any, rho: float) -> Any:
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
+    # Two operations, a root and a quotient: no more than two places in all.
+    return round_up(sensitivity / math.sqrt(2 * rho))
+
+
+def gaussian_release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
+    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
+    `rho` is the cost of the whole vector, with one sensitivity, or one for each entry. `unit`, the
+    length of a step, is for the report."""
+    sensitivity = positive_sensitivity(sensitivity)
+    sigma = sigma_of(sensitivity, check_cost("rho", rho))
+    value, draw = _with_noise(value, sigma)
+    return Release(
+        "gaussian",
+        Mechanism.GAUSSIAN,
+        value,
+        sensitivity,
+        sigma,
+        rho,
+        draw,
+        public={"unit": unit},
+        unit=unit,
+    )
+
+
+def gaussian_inner(value: Any, sensitivity: Any, epsilon: float, delta: float) -> Release:
+    """A draw of a step that has been paid for, (epsilon, delta)-DP, as the theorem about the step
+    asks, by the analytic formula for ideal Gaussian noise."""
+    sensitivity = positive_sensitivity(sensitivity)
+    # The product is off by half a place: 1e-15 is more than four.
+    sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)
+    sigma = np.nextafter(sigma * (1 + 1e-15), np.inf)
+    value, draw = _with_noise(value, sigma)
+    return Release(
+        "inner_gaussian",
+        Mechanism.GAUSSIAN,
+        value,
+        sensitivity,
+        sigma,
+        0.0,
+        draw,
+        cost=epsilon,
+        public={"delta": delta},
+    )
+
+
+def _with_noise(value: Any, sigma: Any) -> tuple[np.ndarray, Callable[[NoiseSource], np.ndarray]]:
+    """The statistic as integers, and the function that draws its noise once it is paid for."""
+    value = exact_integers(value)
+    spread = np.broadcast_to(sigma, value.shape) if np.ndim(sigma) else float(sigma)
+    return value, lambda noise: value + noise.rounded_gaussian(spread, value.shape)
+
+
+def whole_fit(plan: PrivacyPlan) -> Release:
+    """Pay for all that a plan may spend; see :meth:`PrivacySession.inner`."""
+    return Release(
+        "fit",
+        Mechanism.GAUSSIAN if plan.gaussian else Mechanism.SEVERAL,
+        None,
+        None,
+        None,
+        plan.rho,
+        lambda noise: None,
+        plan.delta_failure,
+        public={"delta": plan.delta_failure, "only_gaussian": plan.gaussian},
+        told=(0.0, 0.0),
+    )
+
+
+def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
+    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several):
+    each costs what one release of that rho costs. Which one is made is decided by releases, so one
+    use has to hold the dearest; with more, all of them are made, and their costs add up."""
+    plans = [plan] if isinstance(plan, PrivacyPlan) else plan
+    gaussian = all(each.gaussian for each in plans)
+    return PlanEntry(
+        name,
+        Mechanism.GAUSSIAN if gaussian else Mechanism.SEVERAL,
+        sum_up([each.rho for each in plans]) if uses > 1 else max(each.rho for each in plans),
+        delta=sum_up([each.delta_failure for each in plans])
+        if uses > 1
+        else max(each.delta_failure for each in plans),
+        uses=uses,
+        sensitivity="all of a fit" if uses == 1 else "all of each fit",
+    )
+
+
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
+_MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
+
+
+def sparse(
+    codes: np.ndarray,
+    counts: np.ndarray,
+    n_candidates: int,
+    threshold: float,
+    sensitivity: float,
+    rho: float,
+    unit: float = 1.0,
+) -> Release:
+    """Cells above a threshold, as (cells, values) in order.
+
+    Distinct int64 `codes` in [0, n_candidates), with exact counts in grid steps that are not
+    negative; other cells are empty. `n_candidates`, at most 2**20, and `threshold`, which is as
+    good as its floor, are public or released. `sensitivity` is the l2 distance of the counts of
+    neighbors, of all cells."""
+    sensitivity = positive_sensitivity(sensitivity)
+    sigma = float(sigma_of(sensitivity, check_cost("rho", rho)))
+    require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")
+    require(math.isfinite(threshold), "a finite threshold")
+    low, n_candidates = math.floor(threshold) + 1, int(n_candidates)
+    codes, counts = sorted_cells(exact_integers(codes), exact_integers(counts))
+    require(not len(codes) or (codes[0] >= 0 and codes[-1] < n_candidates), "codes of candidates")
+    require(np.all(counts >= 0), "counts that are not negative")
+
+    def draw(noise: NoiseSource) -> tuple[np.ndarray, np.ndarray]:
+        # Noise for all cells, whichever are occupied: the same number of draws for neighbors.
+        values = noise.rounded_gaussian(sigma, n_candidates)
+        values[codes] += counts
+        cells = np.flatnonzero(values >= low)
+        return cells, values[cells]
+
+    return Release(
+        "sparse",
+        Mechanism.GAUSSIAN,
+        (codes, counts),
+        sensitivity,
+        sigma,
+        rho,
+        draw,
+        public={"unit": unit, "low": low, "n_candidates": n_candidates},
+        unit=unit,
+    )
+
+
+def sparse_histogram(
+    session: Any,
+    entry: str,
+    codes: np.ndarray,
+    counts: np.ndarray,
+    *,
+    rho: float | None = None,
+    **claimed: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Release the cells, sorted, and their noisy counts, of a public histogram that exceed a
+    threshold, as :func:`sparse` says: rho-zCDP, and exactly sqrt(2 rho)-GDP."""
+    release = sparse(codes, counts, rho=session._cost(entry, rho), **claimed)
+    cells, values = session._release(entry, release)
+    return cells.copy(), values * float(release.unit)
+
+
+def release_cells(
+    session: Any, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Release the cells that exceed a threshold, in units, and those shown anyway, with counts."""
+    (cells, counts), claim = session._opened(sealed), sealed.claim
+    n_hidden = sealed.n_cells - sealed.n_shown
+    first = np.searchsorted(cells, n_hidden)
+    # Public, and taken off again: these cells always pass.
+    shown = np.full(sealed.n_shown, _SHOWN, dtype=np.int64)
+    shown[cells[first:] - n_hidden] += counts[first:]
+    released, values = sparse_histogram(
+        session,
+        entry,
+        np.append(cells[:first], np.arange(n_hidden, sealed.n_cells)),
+        np.append(counts[:first], shown),
+        n_candidates=sealed.n_cells,
+        threshold=threshold / claim.unit,
+        sensitivity=claim.l2,
+        unit=claim.unit,
+        rho=rho,
+    )
+    return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
+
 
 _SEEDED = (
     "random_state is set: the noise can be reproduced, and the privacy guarantee does not hold "
@@ -109,7 +404,7 @@ class PrivacySession(AlgorithmicRandomness):
         """A session for releases about some of the units, apart from those of other labels.
 
         The caller proves that parts with different labels, public or released, look at disjoint
-        sets of units (:mod:`sklearn_dp._costs.disjoint`), and must :meth:`join` them before this
+        sets of units (:mod:`sklearn_dp._costs.numbers`), and must :meth:`join` them before this
         session spends more. A part goes on from what this session has spent.
 
         `renumbered`: units have numbers of their part, and so it has draws of its own. With common
@@ -135,9 +430,9 @@ class PrivacySession(AlgorithmicRandomness):
         """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
         The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
-        see :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag is that of :meth:`inside`."""
+        see :mod:`sklearn_dp._privacy._session`. The tag is that of :meth:`inside`."""
         self._check_neighbors(plan)
-        self._release(entry, fits.release(plan))
+        self._release(entry, whole_fit(plan))
         other = self.inside(plan, tag)
         self._fits.append((entry, other))
         return other
@@ -203,7 +498,7 @@ class PrivacySession(AlgorithmicRandomness):
         return opened(sealed, self.plan, self._rate)
 
     def release(self, entry: str, sealed: Sealed, *, rho: float | None = None) -> np.ndarray:
-        """Release an answer with Gaussian noise, in lengths; see :meth:`gaussian`."""
+        """Release an answer with Gaussian noise, in lengths; see :meth:`_session`."""
         exact, claim = self._opened(sealed), sealed.claim
         return self.gaussian(entry, exact, sensitivity=claim.l2, unit=claim.unit, rho=rho)
 
@@ -216,7 +511,7 @@ class PrivacySession(AlgorithmicRandomness):
         object) may have any size. `sensitivity` is s with the proved claim ``sum_i ((v_i - v'_i) /
         s_i)^2 <= 1`` for neighbors. `rho` is the zCDP cost; all that the entry has left by default.
         """
-        release = gaussian.release(value, sensitivity, self._cost(entry, rho), unit)
+        release = gaussian_release(value, sensitivity, self._cost(entry, rho), unit)
         return lengths(self._release(entry, release), unit)
 
     def _charge(self, entry: str, release: Release) -> None:

@@ -101,9 +101,9 @@ class Event:
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
         "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise),
-        "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy.mechanisms.fits`); "step" and what
+        "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy._session`); "step" and what
         it draws inside, "inner_laplace", "inner_gaussian", "inner_choice", "sample", "runs" (of a
-        search) and "condition" (see :mod:`sklearn_dp._privacy._composite_mechanism`).
+        search) and "condition" (see :mod:`sklearn_dp._privacy.mechanisms.pure`).
     entry : str
         Name of the plan entry that pays.
     value : object

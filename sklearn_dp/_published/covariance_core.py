@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from .._aggregate.moments.ellipsoid import Ellipsoid, normal_quantile
 from .._costs.plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
-from .._queries.handles import GridRows
+from .._queries.grids import GridRows
 from .._queries.matrix_cores import covariance_of_core, noise_of_core
 
 BLOCK_LIMIT = 2000

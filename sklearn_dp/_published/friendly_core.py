@@ -17,15 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from .._aggregate.friendly.average import RADII, find_radius, radius_grid
-from .._aggregate.friendly.mean_answer import answer
+from .._aggregate.friendly.later_days import answer
 from .._aggregate.friendly.mean_facts import FriendlyMeanResult, PointFacts, PublicFacts
-from .._aggregate.friendly.points import Points
-from .._aggregate.friendly.refine import Refined
+from .._aggregate.friendly.refine import RADII, Points, Refined, find_radius, radius_grid
+from .._costs.numbers import sum_down
 from .._costs.plan import Mechanism, PlanEntry
-from .._costs.rounding import sum_down
-from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
+from .._privacy._units import Sealed
 from .._queries.averages import Average
 from .._queries.point_pairs import PointPairs, Share, average_of_core
 

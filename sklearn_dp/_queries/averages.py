@@ -35,11 +35,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from .._costs import accounting
-from .._costs.rounding import round_up
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim, Sealed
+from .._costs.numbers import round_up
+from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._units import UnitFacts
+from .._privacy._units import Claim, Sealed, UnitFacts
 from .._privacy.mechanisms import filters
 from .._privacy.mechanisms.stability import stability_threshold
 

@@ -8,11 +8,11 @@ into blocks of n / t: with n not public one row more can move the borders of all
 What must not happen, and where it is prevented:
 
 * a fit that fails, or says something, tells about its rows: it is silent, and its result is a fixed
-  one (:func:`_fit_block`; :mod:`sklearn_dp._silence.suppress_output`);
+  one (:func:`_fit_block`; :mod:`sklearn_dp._silence`);
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one;
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
-  stream of its own there too (:mod:`sklearn_dp._silence.global_generators`).
+  stream of its own there too (:mod:`sklearn_dp._silence`).
 
 In a table in parts (:func:`fit_table_blocks`) each part draws the blocks of its units, and the
 engine brings the rows of a task together, in the order of the parts, where it is worked on
@@ -31,19 +31,18 @@ from joblib import parallel_config
 from scipy.special import pdtr
 from sklearn.base import clone
 
-from .._privacy._domain import Domain
+from .._privacy._grid import Domain
 from .._privacy._randomness import mixed_words
 from .._privacy._session import PrivacySession
-from .._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws, copies
 from .._privacy._units import Units
+from .._privacy.mechanisms.stability import UnitDraws, addressed_draws, blocks_of_draws, copies
 from .._rows.table import MOST_PIECES, TASKS, Part, Table
 from .._rows.threads import one_thread
-from .._silence.global_generators import own_streams
-from .._silence.suppress_output import attempt_silently, suppress_output
+from .._silence import attempt_silently, own_streams, suppress_output
 from .._sklearn_compat import without_callbacks
+from ._query import TableRows
 from .grids import ACTIVE
 from .samples import ByPart, UnitNumbers
-from .table_rows import TableRows
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws

@@ -26,13 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._privacy._domain import Domain, norm_places
-from .._privacy._grid import Grid, clip_integer_rows
-from .._privacy._integers import bounded_integers, exact_integers
-from .._privacy._sealed import Claim, Sealed
-from .._privacy._units import UnitFacts, Units
-from .._rows.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
-from .._rows.rows import Rows
+from .._privacy._entries import bounded_integers, exact_integers
+from .._privacy._grid import Domain, Grid, clip_integer_rows, norm_places
+from .._privacy._units import Claim, Sealed, UnitFacts, Units
+from .._rows.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
 from .._rows.table import Part
 from ._query import Facts, Query
 

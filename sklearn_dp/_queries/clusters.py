@@ -1,19 +1,30 @@
-"""Next to centers: distances, counts, sums of squares and of clipped residuals."""
+"""Questions about clusters: distances to centers, cells, and the tree of cells.
+
+Next to centers: distances, counts, sums of squares and of clipped residuals.
+
+Cells of a public geometry, the tree of them that rows go down, and sums of its leaves.
+
+A cell of depth D is an integer code of D bits: bit by bit, it says on which side of the cut of each
+split the cell lies. So the first bits of a code are the code of the parent. Which cell of a level a
+row is in, one at the most, follows from the row and from released values: a level is a histogram of
+disjoint cells.
+"""
 
 import math
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._costs.rounding import round_up
-from .._privacy._domain import Domain, weighted_bincount
-from .._privacy._grid import sum_type
-from .._privacy._sealed import Claim, Sealed
-from .._rows.bins import bins_of, counted, row_slices
-from .._rows.outside import beyond
-from .._rows.row_sums import (
+from .._costs.numbers import round_up
+from .._privacy._entries import bounded_integers, exact_integers
+from .._privacy._grid import Domain, sum_type, weighted_bincount
+from .._privacy._units import Claim, Sealed
+from .._rows.rows import (
     ERROR_STEPS,
     WEIGHT_BITS,
+    Rows,
+    beyond,
     clipped_sums,
     lines,
     nearest,
@@ -21,9 +32,10 @@ from .._rows.row_sums import (
     square_sums,
     to_centers,
 )
-from .._rows.rows import Rows
-from .._rows.table import ROWS, Part
-from ._query import CellQuery, Facts, IntegerPoints, Query, Step
+from .._rows.single_rows import bins_of, counted, row_slices
+from .._rows.table import ROWS, CellCounts, Part
+from ._query import CellQuery, Facts, IntegerPoints, Public, Query, SparseQuery, Step
+from .grids import Axes
 
 _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
@@ -199,3 +211,310 @@ class CappedSum(Query):
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A row adds between 0 and `ERROR_STEPS` steps, and so does a unit."""
         return (Claim(ERROR_STEPS, self.cap**2 / ERROR_STEPS, l1=ERROR_STEPS),)
+
+
+_TABLE_BITS = 8  # of an index that are looked up together
+# Names in the state of a part: projected rows, their codes in the grid of the tree, their far
+# cells, nodes and leaves (or -1), and their cells in the present level.
+_POINTS, _CODES, _FAR, _NODE, LEAF, _CELL = "points", "codes", "far", "node", "leaf", "cell"
+
+
+class CellGrid(Public):
+    """The sequence of splits of a box about the origin, always across its widest side."""
+
+    half_widths: np.ndarray  # (q,)
+    depth: int  # number of splits
+
+    @cached_property
+    def axes(self) -> np.ndarray:
+        """The axis that each split (depth,) is across."""
+        widths, axes = self.half_widths.copy(), []
+        for _ in range(self.depth):
+            axes.append(int(np.argmax(widths)))
+            widths[axes[-1]] /= 2
+        return exact_integers(axes)
+
+    @cached_property
+    def bits(self) -> np.ndarray:
+        """How many splits (q,) are across each axis."""
+        return np.bincount(self.axes, minlength=len(self.half_widths))
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        """Code of the cell of each point, moved into the box: elementwise, for each row alone."""
+        codes = np.zeros(len(points), dtype=np.int64)
+        scales = 2.0**self.bits / (2 * self.half_widths)
+        for axis, shifted in enumerate(np.array(points.T, order="C")):
+            shifted += self.half_widths[axis]
+            shifted *= scales[axis]
+            np.floor(shifted, out=shifted)
+            np.maximum(shifted, 0.0, out=shifted)
+            np.minimum(shifted, 2.0 ** self.bits[axis] - 1, out=shifted)
+            index = bounded_integers(shifted, np.int64)
+            for low, places in self._tables[axis]:
+                digit = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
+                codes |= places[digit]
+        return codes
+
+    @cached_property
+    def _tables(self) -> list[list[tuple[int, np.ndarray]]]:
+        """For each axis, what a few bits of an index come to in a code: (lowest bit, table)."""
+        tables: list[list] = [[] for _ in self.half_widths]
+        for axis, table in enumerate(tables):
+            # Of the lowest bit first: the last split across the axis.
+            shifts = self.depth - 1 - np.flatnonzero(self.axes == axis)[::-1]
+            for low in range(0, len(shifts), _TABLE_BITS):
+                bits = shifts[low : low + _TABLE_BITS]
+                numbers = np.arange(1 << len(bits))[:, None]
+                table.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
+        return tables
+
+    def __getstate__(self) -> dict:
+        """Without what is made where it is asked for."""
+        return {"half_widths": self.half_widths, "depth": self.depth}
+
+    def boxes(self, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and widths, both of shape (m, q), of cells of one depth."""
+        axes = self.axes[:depth]
+        bits = np.bincount(axes, minlength=len(self.half_widths))
+        index = np.zeros((len(codes), len(self.half_widths)))
+        for t, axis in enumerate(axes):
+            index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
+        widths = 2 * self.half_widths / 2.0**bits
+        return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
+
+
+class GridCounts(CellQuery):
+    """Weights in all cells (2**depth,) of a grid, in the order of their codes. With `bounds`, rows
+    outside of them are in one more, the last."""
+
+    grid: CellGrid
+    bounds: Domain | None = None
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        cells = codes_of(part[ROWS], self.grid, self.grid.depth)
+        n_cells, more = 1 << self.grid.depth, 0
+        if self.bounds is not None:
+            X, more = part.source.read(), 1
+            for place in row_slices(len(cells), getattr(X, "width", 0) or X.shape[1]):
+                cells[place][beyond(self.bounds, X, place)] = n_cells
+        return part, (weighted_bincount(cells, part.units, n_cells + more),)
+
+
+class TailCells(Public):
+    """Public cells for rows far out; a row is in one of them at most."""
+
+    @property
+    def n_cells(self) -> int:
+        """Their number."""
+        raise NotImplementedError
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        """The cell of each point, or -1: a function of that point, bit for bit."""
+        raise NotImplementedError
+
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
+        """Which rows are so far out that the tree is not to count them."""
+        raise NotImplementedError
+
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and widths of cells, both of shape (m, q)."""
+        raise NotImplementedError
+
+
+class Prefixes(TailCells):
+    """The first part of the codes of a grid; the tree goes on counting all rows."""
+
+    grid: CellGrid
+    depth: int
+
+    @property
+    def n_cells(self) -> int:
+        return 1 << self.depth
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        return self.grid.codes(points) >> (self.grid.depth - self.depth)
+
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
+        return np.zeros(len(codes), dtype=bool)
+
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.grid.boxes(codes, self.depth)
+
+
+class Rays(TailCells):
+    """The axis along which a row is farthest out, the side, the shell: far clusters stay whole."""
+
+    start: np.ndarray  # (q,), where shells begin
+    limit: float  # where the last one may end
+    ratio: float  # of their ends to their starts
+    most_shells: int
+    searched: bool  # whether the tree is to look at the place of the shells, too
+
+    @cached_property
+    def _n_shells(self) -> int:
+        least = math.log(max(self.limit / float(self.start.min()), 1.0)) / math.log(self.ratio)
+        return min(self.most_shells, 1 + int(least))
+
+    @property
+    def _edges(self) -> np.ndarray:
+        return self.ratio ** np.arange(self._n_shells)
+
+    @property
+    def n_cells(self) -> int:
+        return 2 * len(self.start) * self._n_shells
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        # Elementwise: a function of each point and of released lengths.
+        far = np.abs(points) / self.start
+        axis, at = far.argmax(axis=1), np.arange(len(points))
+        shell = np.searchsorted(self._edges, far[at, axis], side="right") - 1
+        side = 2 * axis + (points[at, axis] > 0)
+        return np.where(shell < 0, -1, side * self._n_shells + shell)
+
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
+        return (codes >= 0) & (not self.searched)
+
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # Along its axis a cell reaches from its shell to the next one, and the last shell to the
+        # limit; across it, as wide as the cone of the points nearest to that axis may be.
+        shell, side = codes % self._n_shells, codes // self._n_shells
+        axis, at = side // 2, np.arange(len(codes))
+        inner = np.minimum(self._edges[shell] * self.start[axis], self.limit)
+        outer = np.where(shell == self._n_shells - 1, self.limit, self.ratio * inner)
+        outer = np.maximum(np.minimum(outer, self.limit), 1.001 * inner + 1)
+        widths = np.minimum(2 * self.ratio * self._edges[shell][:, None] * self.start, self.limit)
+        centers = np.zeros_like(widths)
+        centers[at, axis] = np.where(side % 2 == 1, 1.0, -1.0) * (inner + outer) / 2
+        widths[at, axis] = outer - inner
+        return centers, widths
+
+
+def codes_of(rows: Rows, grid: Any, n_bits: int) -> np.ndarray:
+    """The cell of each row in a grid (or in far cells), of shape (n,)."""
+    codes = np.empty(rows.n_rows, dtype=np.int32 if n_bits < 31 else np.int64)
+    for part, x in rows.chunks():
+        codes[part] = grid.codes(x)
+    return codes
+
+
+class Coded(Step):
+    """Project the rows, and find their cells in the grid and far from it."""
+
+    axes: Axes
+    grid: CellGrid
+    shells: TailCells | None
+
+    def on(self, part: Part) -> Part:
+        points = part[ROWS].map(self.axes.project, len(self.axes.spread))
+        arrays = {_POINTS: points, _CODES: codes_of(points, self.grid, self.grid.depth)}
+        if (shells := self.shells) is not None:
+            arrays[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
+            arrays[_CODES][
+                shells.beyond(arrays[_FAR])
+            ] = -1  # far from the box: for the shells alone
+        return part.having(**arrays)
+
+
+class Rooted(Step):
+    """Put the rows at the root; those that are not to be counted, at node 1."""
+
+    def on(self, part: Part) -> Part:
+        return part.having(**{_NODE: (part[_CODES] < 0).astype(np.int32, casting="same_kind")})
+
+
+class Level(SparseQuery):
+    """Weights in the cells of the next level: of the children of some nodes, and of other nodes.
+    `slots` (n_nodes,) tell of each node where its cells begin, or -1: of a parent its number, whose
+    children are `bits` deeper; of the others the number of its cell, behind all children. `shift`
+    is how many bits of a code are deeper than the level."""
+
+    slots: np.ndarray
+    n_parents: int
+    n_again: int
+    shift: int
+    bits: int
+
+    def n_cells(self) -> tuple[int, int]:
+        return (self.n_parents << self.bits) + self.n_again, self.n_again
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        codes, node = part[_CODES], part[_NODE]
+        slots = self.slots.astype(np.int32, casting="same_kind")
+        cells, mask = np.empty(len(codes), dtype=np.int32), (1 << self.bits) - 1
+        for place in row_slices(len(codes), 1):
+            slot = slots[node[place]]
+            low = ((codes[place] >> self.shift) & mask).astype(np.int32, casting="same_kind")
+            # Slots below the number of parents are theirs: those of `again` begin beyond it.
+            split = (slot >= 0) & (slot < self.n_parents)
+            cells[place] = np.where(split, (slot << self.bits) | low, slot)
+        counts = weighted_bincount(cells, part.units, self.n_cells()[0])
+        return part.having(**{_CELL: cells}), (CellCounts.of(counts),)
+
+
+class Moved(Step):
+    """Send rows to the new nodes; those whose cell was not released stay where they are."""
+
+    n_cells: int
+    cells: np.ndarray
+    nodes: np.ndarray
+
+    def on(self, part: Part) -> Part:
+        node_of_cell = np.full(self.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
+        node_of_cell[self.cells] = self.nodes
+        new = node_of_cell[part[_CELL]]
+        np.copyto(new, part[_NODE], where=new < 0)
+        return part.without(_CELL).having(**{_NODE: new})
+
+
+class Settled(Step):
+    """Tell each row its leaf, or -1: all that is asked for from here on."""
+
+    leaf_of_node: np.ndarray
+
+    def on(self, part: Part) -> Part:
+        return part.without(_CODES, _NODE).having(**{LEAF: self.leaf_of_node[part[_NODE]]})
+
+
+class FarCounts(SparseQuery):
+    """Weights in the far cells of the rows that are in no leaf."""
+
+    cells: int
+
+    def n_cells(self) -> tuple[int, int]:
+        return self.cells, 0
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        cells = np.where(part[LEAF] >= 0, -1, part[_FAR])
+        return part, (CellCounts.of(weighted_bincount(cells, part.units, self.cells)),)
+
+
+class FarLeaves(Step):
+    """Rows that are in no leaf go to those of their far cells, which `index` tells."""
+
+    index: np.ndarray
+
+    def on(self, part: Part) -> Part:
+        leaf = np.where(part[LEAF] >= 0, part[LEAF], self.index[part[_FAR]])
+        return part.having(**{LEAF: leaf})
+
+
+class LeafSums(Query):
+    """Sums of the residuals of each leaf, clipped to its reach; a row is in one leaf at most."""
+
+    centers: IntegerPoints  # (m, q), integers
+    reach: np.ndarray  # (m,)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        leaf, units = part[LEAF], part.units
+        return part, (clipped_sums(part[_POINTS], self.centers, leaf, None, self.reach, units),)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """That of clipped residuals, of as many coordinates as the centers have."""
+        return (residual_claim(self.reach, self.centers.shape[1], facts),)
+
+
+class Forgotten(Step):
+    """A step that drops the arrays that only the coreset needs."""
+
+    def on(self, part: Part) -> Part:
+        return part.without(_POINTS, LEAF, _FAR)

@@ -1,20 +1,32 @@
-"""Rows on a grid: quantized, about another origin, or projected; and questions about active ones,
-those that an earlier step has left."""
+"""The handle on the rows of a grid, and the ranks of these rows.
 
+Rows on a grid: quantized, about another origin, or projected; and questions about active ones,
+those that an earlier step has left.
+
+The handle that algorithms have on the rows of a grid; see :mod:`._query`.
+
+Ranks of rows on their grid: along an axis, and of their lengths.
+"""
+
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._domain import Domain
-from .._privacy._grid import NearRows, clip_integer_rows
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim
-from .._privacy._units import UnitFacts, Units
-from .._rows.rows import WHOLE, Rows, map_rows
+from .._privacy._entries import exact_integers
+from .._privacy._grid import Domain, Grid, NearRows, clip_integer_rows, weighted_bincount
+from .._privacy._units import Claim, UnitFacts, Units
+from .._rows.rows import WHOLE, GridGeometry, Rows, map_rows
+from .._rows.single_rows import counted
 from .._rows.table import ROWS, Part
-from ._query import Facts, Public, Query, Step
+from .._rows.table import LocalEngine as _LocalEngine
+from .._rows.table import Part as _Part
+from .._rows.table import PartSource as _PartSource
+from .._rows.table import Table as _Table
+from ._query import Facts, GridFacts, Public, Query, Step, TableRows
+from .ranks import RankQuery
 
 BASIS_BITS = 20
 """A basis is in steps of 2**-20."""
@@ -139,3 +151,118 @@ class Active(Query):
         if facts.units.grouped:
             raise TypeError("a row must be all of its unit here.")
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))
+
+
+class GridRows(GridGeometry):
+    """The rows of a table as integers, clipped into a ball; another grid ends those before."""
+
+    def __init__(self, table: TableRows, ball: float, unit: float = 1.0) -> None:
+        super().__init__(table.n_features, ball, unit)
+        self.table, self.units = table, table.units
+
+    @classmethod
+    def of_rows(
+        cls, rows: Rows, active: np.ndarray | None = None, units: Units | None = None
+    ) -> Self:
+        """A handle of integer rows in memory, units by default, of which some are `active`."""
+        units, state = units or Units(rows.n_rows), {} if active is None else {ACTIVE: active}
+        engine = _LocalEngine([_Part(_PartSource(), units, {ROWS: rows, **state})], guarded=False)
+        handle = cls(
+            TableRows(_Table(engine, rows.n_features, np.float64, units.facts)),
+            rows.ball,
+            rows.unit,
+        )
+        GridGeometry.recenter(handle, rows.origin)
+        return handle
+
+    @classmethod
+    def quantize(
+        cls,
+        table: TableRows,
+        domain: Domain,
+        within: Domain | None = None,
+        *,
+        kept: bool = True,
+    ) -> Self:
+        """Move rows `within`, clip, and round them: in the next pass, and `kept` for others."""
+        grid = Grid.for_radius(domain.radius)
+        table.apply(Quantized(domain, within, table.n_parts, kept))
+        return cls(table, grid.steps(domain.radius), grid.unit)
+
+    def ask(self, query: Query) -> Any:
+        """Sealed answers: one pass over the rows."""
+        return self.table.ask(query, self._facts)
+
+    def apply(self, step: Step) -> None:
+        """Let the parts find something out, in the next pass."""
+        self.table.apply(step, self._facts)
+
+    @property
+    def _facts(self) -> GridFacts:
+        return GridFacts(self.n_features, self.limit, self.unit)
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on."""
+        self.apply(Recentered(origin))
+        super().recenter(origin)
+
+    def project(self, basis: np.ndarray) -> Self:
+        """The rows of fewer features that the parts hold until `unproject`; see `Projected`."""
+        projected = copy(self)
+        GridGeometry.__init__(projected, basis.shape[1], self.limit, self.unit)
+        self.apply(Projected(basis, self.table.n_parts))
+        return projected
+
+    def unproject(self) -> None:
+        """Go back to the rows before `project`."""
+        self.table.apply(Unprojected())
+
+
+class LineRanks(RankQuery):
+    """Ranks of rows on a grid, along one axis: a row is in the bin whose lower edge it reaches."""
+
+    axis: Axes  # a single one
+    edges: np.ndarray  # (n_bins - 1,), increasing, in steps
+
+    def _check(self) -> None:
+        if len(self.axis.spread) != 1:
+            raise ValueError("ranks are along one axis.")
+
+    @property
+    def n_histograms(self) -> int:
+        return 1
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.edges) + 1
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows = part[ROWS].map(self.axis.project, 1)
+        bins = np.empty(rows.n_rows, dtype=np.int64)
+        for place, x in rows.chunks():
+            bins[place] = np.searchsorted(self.edges, x[:, 0], side="right")
+        return part, (weighted_bincount(bins, part.units, self.n_bins)[None],)
+
+
+class LengthRanks(RankQuery):
+    """Ranks of rows, the longest first: a row is in the bin whose upper edge the square of its
+    length does not exceed, and in none beyond the last edge."""
+
+    squares: np.ndarray  # (n_bins,), increasing, in squared steps
+
+    @property
+    def n_histograms(self) -> int:
+        return 1
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.squares)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        row_squares = part[ROWS].squares
+
+        def cells(place: slice) -> np.ndarray:
+            bins = np.searchsorted(self.squares, row_squares[place])
+            return self.n_bins - 1 - bins  # negative beyond the last edge
+
+        return part, (counted(cells, len(row_squares), part.units, self.n_bins)[None],)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._integers import exact_integers
+from .._privacy._entries import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Table
+from ._query import TableRows
 from .samples import UnitNumbers
-from .table_rows import TableRows
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:

@@ -14,16 +14,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._privacy._entries import exact_integers
 from .._privacy._grid import sum_type
-from .._privacy._integers import exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws
 from .._privacy._units import Units
 from .._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
+from .._privacy.mechanisms.stability import UnitDraws, addressed_draws, blocks_of_draws
 from .._rows.rows import ROWS, Rows
 from .._rows.table import Part
 from .averages import core_fixed_size, core_size
-from .handles import GridRows
+from .grids import GridRows
 from .samples import UnitNumbers, numbered
 
 _WIDEST = 0.25  # eta sqrt(d): eigenvalues then are released up to a factor of about 2

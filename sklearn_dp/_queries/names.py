@@ -5,15 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim, Sealed, SealedNames
+from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._unit_draws import unit_draws
-from .._privacy._units import UnitFacts, Units
+from .._privacy._units import Claim, Sealed, SealedNames, UnitFacts, Units
+from .._privacy.mechanisms.stability import unit_draws
 from .._rows.categories import code_of, keys_of
 from .._rows.table import CellCounts, Part
-from ._query import Facts, PointQuery, Several
-from .table_rows import TableRows
+from ._query import Facts, PointQuery, Several, TableRows
 
 
 def row_of_each_unit(X: np.ndarray, units: Units, session: PrivacySession) -> TableRows:

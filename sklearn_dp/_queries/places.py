@@ -1,4 +1,9 @@
-"""Where the rows are: norms without any bound, their sum, and lengths."""
+"""Questions about where all rows are: their norms, and their second moment.
+
+Where the rows are: norms without any bound, their sum, and lengths.
+
+The second moment of the rows on their grid.
+"""
 
 import math
 from typing import Any
@@ -6,15 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from .._costs.rounding import round_up
-from .._privacy._domain import Domain, norm_counts
-from .._privacy._grid import NearRows, row_of_each_entry, sum_type
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim
-from .._privacy._units import UnitFacts
-from .._rows.bins import bins_of, counted
+from .._costs.numbers import round_up
+from .._privacy._entries import exact_integers
+from .._privacy._grid import Domain, NearRows, norm_counts, row_of_each_entry, sum_type
+from .._privacy._products import GRAM_LIMIT, exact_gram
+from .._privacy._units import Claim, UnitFacts
 from .._rows.rows import moved_entries
-from .._rows.sparse_rows import SparseRows
+from .._rows.single_rows import SparseRows, bins_of, counted
 from .._rows.table import ROWS, Part
 from ._query import CellQuery, Facts, Query
 
@@ -129,3 +132,39 @@ class LengthCounts(CellQuery):
             return bins_of(squares[place], self.edges)
 
         return part, (counted(bins, len(squares), part.units, len(self.edges) - 1),)
+
+
+class SecondMoment(Query):
+    """The upper triangle of sum_i x_i x_i^T, of rows clipped to a norm of at most 2**24 steps."""
+
+    limit: float
+
+    @property
+    def _coarse(self) -> float:
+        """Grid steps in a step of the rows that are multiplied."""
+        return max(1.0, 2.0 ** math.ceil(math.log2(self.limit / GRAM_LIMIT)))
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows, units = part[ROWS], part.units
+        chunks = rows.squared_chunks(near=units.weights is None)
+        return part, (exact_gram(chunks, rows.n_features, self.limit, self._coarse, units),)
+
+    def exact(self, sums: tuple) -> tuple:
+        (matrix,) = sums
+        return (matrix[np.triu_indices(len(matrix))],)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
+        and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and limit^2 /
+        sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1."""
+        square, upper = (self.limit / self._coarse) ** 2, np.triu_indices(facts.n_features)
+        most = round_up(square), round_up(square * math.sqrt(0.5))
+        unit = (self._coarse * facts.unit) ** 2
+        return (Claim(np.where(upper[0] == upper[1], *most), unit),)
+
+
+def symmetric(upper: np.ndarray, n_features: int) -> np.ndarray:
+    """The matrix of a released upper triangle."""
+    matrix = np.zeros((n_features, n_features))
+    matrix[np.triu_indices(n_features)] = upper
+    return matrix + np.triu(matrix, 1).T

@@ -16,10 +16,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import solve_toeplitz, toeplitz
 
-from .._costs.rounding import round_up
-from .._privacy._domain import weighted_bincount
-from .._privacy._sealed import Claim
-from .._privacy._units import UnitFacts
+from .._costs.numbers import round_up
+from .._privacy._grid import weighted_bincount
+from .._privacy._units import Claim, UnitFacts
 from .._rows.table import Part
 from ._query import Facts, Query
 

@@ -12,13 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._privacy._sealed import Claim, Sealed, exact_of
 from .._privacy._session import PrivacySession
-from .._privacy._unit_draws import UnitDraws, addressed_draws
-from .._privacy._units import UnitFacts
+from .._privacy._units import Claim, Sealed, UnitFacts, exact_of
+from .._privacy.mechanisms.stability import UnitDraws, addressed_draws
 from .._rows.table import Part, Summed, Table
-from ._query import Hidden
-from .table_rows import TableRows
+from ._query import Hidden, TableRows
 
 __all__ = [
     "ByPart", "Coins", "UnitNumbers", "chosen_rows", "numbered", "released_numbers",

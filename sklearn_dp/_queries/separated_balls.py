@@ -10,7 +10,7 @@ a tuple if each of them holds exactly one of its points.
    proposals pass whose number is small (:func:`close_tuples`).
 3. Succeed if the noisy number of proposals that passed is near m.
 4. After a success, answer from the balls of the first one that passed: by :func:`noisy_centers` or
-   :func:`.k_averages.k_averages`.
+   :func:`.tuples.k_averages`.
 
 Released: the answer, and whether there is one. The balls stay unreleased, and neighbors may have
 quite different ones. By theorem W (:func:`release_if_private`), whatever is private for *every* two
@@ -42,14 +42,14 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
 
 from .._costs import accounting
-from .._privacy._composite_mechanism import CompositeMechanism, open_step
+from .._privacy._entries import bounded_integers, exact_integers
 from .._privacy._grid import Grid
-from .._privacy._integers import bounded_integers, exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._unit_draws import random_order
+from .._privacy.mechanisms.pure import CompositeMechanism, open_step
+from .._privacy.mechanisms.stability import random_order
+from ._query import TableRows
 from .blocks import exact_tuples
-from .k_averages import MOST_CELLS, k_averages
-from .table_rows import TableRows
+from .tuples import MOST_CELLS, k_averages
 
 LEAST_SEPARATION = 6.0
 """Balls must be farther than this, or points could be nearest to another center of a neighbor."""
@@ -376,7 +376,7 @@ def far_centers(
 
     The points of all tuples are within the released `radius` of the center. The step costs epsilon
     and delta; the test and its answer have those of `inner` for replacing a tuple, which the caller
-    proves to be the same. `averages`: :func:`.k_averages.k_averages`, with boxes of that
+    proves to be the same. `averages`: :func:`.tuples.k_averages`, with boxes of that
     `resolution` in radii, and else noisy centers. Each point is put on the integer grid on its
     own."""
     tuples = exact_tuples(rows, len(center)) - center

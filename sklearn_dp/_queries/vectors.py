@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from .._costs.rounding import round_up
-from .._privacy._domain import Domain
-from .._privacy._grid import MOST_COLUMNS, Grid, clip_integer_rows, row_norms_squared, sum_type
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim
-from .._rows.bins import counted, row_slices
+from .._costs.numbers import round_up
+from .._privacy._entries import exact_integers
+from .._privacy._grid import (
+    MOST_COLUMNS,
+    Domain,
+    Grid,
+    clip_integer_rows,
+    row_norms_squared,
+    sum_type,
+)
+from .._privacy._units import Claim
+from .._rows.single_rows import counted, row_slices
 from .._rows.table import Part
 from ._query import Facts, Public, Query
 from .ranks import RankQuery

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._domain import weighted_bincount
-from .._privacy._integers import exact_integers
-from .._privacy._sealed import Claim, Sealed, SealedNames
-from .._privacy._units import UnitFacts
+from .._privacy._entries import exact_integers
+from .._privacy._grid import weighted_bincount
+from .._privacy._units import Claim, Sealed, SealedNames, UnitFacts
 from .._rows.nearest import UnitRows, nearest_point
 from .._rows.table import ROWS, Part, Table
 from ._query import CellQuery, Facts, Query, Step

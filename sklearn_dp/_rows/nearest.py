@@ -8,9 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from .._privacy._domain import unit_rows
-from .single_rows import narrowed, row_guard, saturated
-from .sparse_rows import SparseRows
+from .._privacy._grid import unit_rows
+from .single_rows import SparseRows, narrowed, row_guard, saturated
 
 _ROWS = 2**16  # at a time, and fewer where there are many points or features:
 _BYTES = 2**23

@@ -1,19 +1,24 @@
-"""Work in threads and processes, each with one thread of the BLAS; nothing else here uses joblib
-but `clients` and `_queries.blocks`."""
+"""Work on several parts, or for several clients, at the same time.
+
+Work in threads and processes, each with one thread of the BLAS; nothing else here uses joblib
+but `clients` and `_queries.blocks`.
+
+Questions to the clients of a federation, and other calls of which each may fail by itself.
+"""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
-from .._silence.suppress_output import suppress_output
+from .._silence import attempt, relayed_signals, suppress_output
 
 _BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, and no less time
 
@@ -103,3 +108,36 @@ def n_threads(n_jobs: int | None) -> int:
 def workers(n_jobs: int | None, most: int) -> int | None:
     """Joblib starts as many workers as it is told to, however little there is to do."""
     return n_jobs if n_jobs is None else min(n_jobs, most)
+
+
+_WAITING = 1024  # at most so many threads ask clients
+
+
+def ask_all(
+    function: Callable[[Any], Any],
+    clients: Sequence[Any],
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+) -> list[tuple[Any, BaseException | None]]:
+    """Call a function on every client, in threads: pairs (result, error), in their order. Errors
+    are returned and not raised, so that one client's failure does not decide about the others. One
+    that takes longer than `seconds` is left behind as a daemon: Python cannot end a thread."""
+    with relayed_signals(), thread_pools().limit(limits=1):
+        return Parallel(
+            n_jobs=workers(n_jobs, min(max(len(clients), 1), _WAITING)), prefer="threads"
+        )(delayed(_ask_one)(function, client, seconds) for client in clients)
+
+
+def _ask_one(
+    function: Callable[[Any], Any], client: Any, seconds: float | None
+) -> tuple[Any, BaseException | None]:
+    """Return the answer of one client within some seconds, or an error."""
+    if seconds is None:
+        return attempt(function, client)
+    outcomes: list[tuple[Any, BaseException | None]] = []
+    # A thread cannot be killed: as a daemon it at least does not outlive the process.
+    worker = Thread(target=lambda: outcomes.append(attempt(function, client)), daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return outcomes[0] if outcomes else (None, TimeoutError("no answer in time"))

@@ -17,17 +17,20 @@ from .._costs.accounting import (
     pure_zcdp_rho,
     zcdp_epsilon,
 )
-from .._costs.checks import (
+from .._costs.numbers import (
     SMALLEST_DELTA,
     check_delta,
     check_non_negative,
     check_positive,
+    float_up,
+    formula_up,
     in_words,
     is_integer,
+    sum_down,
+    sum_up,
 )
 from .._costs.plan import PrivacyPlan
 from .._costs.report import PrivacyReport
-from .._costs.rounding import float_up, formula_up, sum_down, sum_up
 from .._privacy._ledger import PrivacyLedger
 from .._version import __version__
 

@@ -29,10 +29,8 @@ kernel's sessions and traces, never its formulas.
 from .._privacy._trace import Draw, Event
 from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
-from ._drawn import all_estimators, drawn_audit
-from ._neighbors import Neighbor, neighboring_pairs
-from ._noise_law import noise_audit
-from ._observe import scan_for_leaks
+from ._noise_law import all_estimators, drawn_audit, noise_audit
+from ._observe import Neighbor, neighboring_pairs, scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [

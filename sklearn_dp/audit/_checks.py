@@ -18,25 +18,23 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import is_integer
 from .._costs.ledger_terms import LedgerCharge
+from .._costs.numbers import is_integer
 from .._costs.plan import PrivacyPlan
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._trace import Event, Trace, altering, trace
 from .._rows.table import PARTS
-from .._silence.global_generators import own_streams
-from .._silence.suppress_output import overheard
+from .._silence import overheard, own_streams
 from ..exceptions import BudgetExceededError, SeededNoiseWarning, UtilityWarning
-from ._drawn import drawn_audit
 from ._laws import law_of
-from ._neighbors import neighboring_pairs
-from ._noise_law import kernel_problems, noise_audit
+from ._noise_law import drawn_audit, kernel_problems, noise_audit
 from ._observe import (
     Explosion,
     Outcome,
     accepts_groups,
     n_features_of,
     n_features_seen,
+    neighboring_pairs,
     prepared,
     run_fit,
     scan_for_leaks,

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._privacy._trace import Event, Trace
-from .._silence.suppress_output import suppress_output
+from .._silence import suppress_output
 from ._laws import law_of
 from ._observe import Outcome, run_fit
 from ._replay import Replay

@@ -22,8 +22,15 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.special import betaincc, ndtr
 
-from ._epsilon_bounds import gaussian_delta, rho_of_laplace, rho_of_pure, rho_of_range
-from ._proportional import is_zcdp, proportional_numbers, replay_proportional
+from ._epsilon_bounds import (
+    gaussian_delta,
+    is_zcdp,
+    proportional_numbers,
+    replay_proportional,
+    rho_of_laplace,
+    rho_of_pure,
+    rho_of_range,
+)
 
 _CLOSE = 1 - 1e-12  # of a comparison of floats; scales are rounded up, so the other way needs none
 _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better than this

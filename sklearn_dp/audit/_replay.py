@@ -25,12 +25,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._costs.checks import check_choice, warn
+from .._costs.numbers import check_choice, warn
 from .._privacy._trace import Event, Shares, Trace, trace
 from ..exceptions import ExactStatisticsWarning
 from ._laws import law_of
-from ._neighbors import Neighbor, ids, neighboring_pairs, unit_numbers, unrelated
-from ._observe import Outcome, n_features_seen, prepared, run_fit
+from ._observe import (
+    Neighbor,
+    Outcome,
+    ids,
+    n_features_seen,
+    neighboring_pairs,
+    prepared,
+    run_fit,
+    unit_numbers,
+    unrelated,
+)
 from ._recount import check_claims, paid
 
 _SHOWN = 5  # violations in a repr
@@ -167,7 +176,7 @@ class Replay(Shares):
     loss: dict[str, float] = field(default_factory=dict)
     # largest realized distance over claimed sensitivity of each plan entry
     ratios: dict[str, float] = field(default_factory=dict)
-    # the parts of the units (see `_costs.disjoint`) whose releases have moved: one
+    # the parts of the units (see `_costs.numbers`) whose releases have moved: one
     # unit must not move any that do not lie in each other
     moved: set[Any] = field(default_factory=set)
     _next: int = 0

@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._dp_coreset import DPCoreset
     from ._dp_dbscan import DPDBSCAN
-    from ._dp_k_tuple_kmeans import DPKTupleKMeans
+    from ._dp_k_tuple_kmeans import (
+        DPKTupleKMeans,
+        FarBallsOptions,
+        FriendlyCoreOptions,
+        KTupleResult,
+        aggregate_k_tuples,
+    )
     from ._dp_kmeans import DPKMeans
     from ._dp_one_cluster import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
     from ._dp_topics import DPTopics, Topic
     from ._hierarchy import ClusterHierarchy, ClusterLevel
     from ._interior import IntPointResult, int_point
-    from ._k_tuples import FarBallsOptions, FriendlyCoreOptions, KTupleResult, aggregate_k_tuples
 
 __all__ = [
     "ClusterHierarchy", "ClusterLevel", "DPDBSCAN", "DPCoreset", "DPKMeans", "DPKTupleKMeans",
@@ -24,13 +29,18 @@ __all__ = [
 _HOMES = {
     "_dp_coreset": ("DPCoreset",),
     "_dp_dbscan": ("DPDBSCAN",),
-    "_dp_k_tuple_kmeans": ("DPKTupleKMeans",),
+    "_dp_k_tuple_kmeans": (
+        "DPKTupleKMeans",
+        "FarBallsOptions",
+        "FriendlyCoreOptions",
+        "KTupleResult",
+        "aggregate_k_tuples",
+    ),  # fmt: skip
     "_dp_kmeans": ("DPKMeans",),
     "_dp_one_cluster": ("DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen"),
     "_dp_topics": ("DPTopics", "Topic"),
     "_hierarchy": ("ClusterHierarchy", "ClusterLevel"),
     "_interior": ("IntPointResult", "int_point"),
-    "_k_tuples": ("FarBallsOptions", "FriendlyCoreOptions", "KTupleResult", "aggregate_k_tuples"),
 }
 
 

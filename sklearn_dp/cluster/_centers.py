@@ -19,16 +19,18 @@ from .._aggregate.columns.look import COLUMNS, column_entries, look_at_columns
 from .._aggregate.kmeans.lloyd_state import changed_sides
 from .._aggregate.kmeans.quality import note_inertia
 from .._aggregate.kmeans.result import EngineResult
-from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
-from .._aggregate.shared.column_means import (
+from .._aggregate.shared.advice import told_of_outside
+from .._aggregate.shared.column_codes import (
     REFINEMENT,
     RefinedCenters,
+    codes_by_column,
+    codes_of_centers,
     refined_centers,
     refinement_entry,
+    told_by_column,
     unequal,
     unrefined_centers,
 )
-from .._aggregate.shared.narrow_bounds import told_of_outside
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -39,26 +41,25 @@ from .._base import (
     check_real,
     check_weights,
 )
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import see_columns
 from .._dropin import Replacing
 from .._n_clusters import check_number_of_clusters
+from .._parameters import SQUARABLE
 from .._partitions import check_columns, engine_of
-from .._privacy._domain import Domain, Sphere, unit_rows
+from .._privacy._grid import Domain, Sphere, unit_rows
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
+from .._queries._query import TableRows
 from .._queries.clusters import CappedSum
-from .._queries.coordinates import Columns
-from .._queries.handles import GridRows
-from .._queries.table_rows import TableRows
+from .._queries.columns import Columns
+from .._queries.grids import GridRows
 from .._rows.nearest import UnitRows, nearest_point, nearest_seen, squares_to_nearest
 from .._rows.rows import without_zeros
-from .._rows.single_rows import distances, for_rows, narrowed, row_guard
-from .._rows.sparse_rows import SparseRows
+from .._rows.single_rows import SparseRows, distances, for_rows, narrowed, row_guard
 from .._sklearn_compat import kmeans_of
 from .._status import Message, Status
-from .._validation import SQUARABLE
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.2  # of the budget, for these units; at the most, where the rows are few

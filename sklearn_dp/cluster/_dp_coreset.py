@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.answer import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.columns.look import columns_of
-from .._aggregate.columns.outside import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
-from .._aggregate.shared.axes import normal_points
+from .._aggregate.shared.bounds import normal_points
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -19,8 +19,7 @@ from .._base import (
     RandomStateLike,
     check_integer,
 )
-from .._costs.checks import extra
-from .._costs.rounding import sum_down
+from .._costs.numbers import extra, sum_down
 from .._intervals import StandardErrors
 from .._privacy._randomness import sampling_rng
 from .._rows.nearest import nearest_point

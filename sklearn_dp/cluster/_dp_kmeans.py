@@ -18,11 +18,11 @@ from .._aggregate.kmeans.noisy_grid import (
 from .._aggregate.kmeans.private_coreset import kmeans_communication_cost
 from .._base import Bounds, LedgerLike, RandomStateLike, WithoutDelta, read_table
 from .._costs.budget import PrivacyBudget
-from .._costs.rounding import sum_down
+from .._costs.numbers import sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._ledger import open_ledger
-from .._queries.handles import GridRows
+from .._queries.grids import GridRows
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, Euclidean, unrefined
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
+from .._aggregate.columns.answer import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
 from .._aggregate.columns.look import columns_of
-from .._aggregate.columns.outside import OF_CLUSTERS, RowsBeyond, outside_entries, told_of_beyond
-from .._aggregate.one_cluster.center import CENTER_METHODS
-from .._aggregate.one_cluster.radius import RADIUS_METHODS
+from .._aggregate.one_cluster.center import CENTER_METHODS, RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
     Ball,
     Search,
@@ -20,9 +19,9 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
     seen_ball,
 )
+from .._aggregate.shared.advice import told_of_balls
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.shared.narrow_bounds import told_of_balls
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -32,19 +31,17 @@ from .._base import (
     check_integer,
     check_real,
 )
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice, sum_down
 from .._costs.plan import Mechanism, PlanEntry
-from .._costs.rounding import sum_down
 from .._intervals import StandardErrors
-from .._privacy._domain import safe_norms
+from .._parameters import check_n_points
+from .._privacy._grid import safe_norms
 from .._privacy._session import PrivacySession
-from .._queries.balls import Beyond, RingCounts
+from .._queries.balls import MOST_RADII, Beyond, RingCounts
+from .._queries.grids import GridRows
 from .._queries.group_points import points_of
-from .._queries.handles import GridRows
-from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, for_rows, row_guard
 from .._status import Status, extent
-from .._validation import check_n_points
 from ._centers import BaseDPCenters, is_narrow, note_narrow, unit_entries
 
 _BOUND_SHARE = 0.05

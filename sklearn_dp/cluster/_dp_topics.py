@@ -19,22 +19,21 @@ from .._base import (
     RandomStateLike,
     check_integer,
 )
+from .._costs.numbers import round_down, sum_down
 from .._costs.plan import Mechanism, PlanEntry
-from .._costs.rounding import round_down, sum_down
 from .._door import column, integers
 from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
 from .._partitions import engine_of, in_memory
-from .._privacy._domain import unit_rows
 from .._privacy._entries import dtype_of, is_column, kind_of
+from .._privacy._grid import unit_rows
+from .._privacy._session import lump, sigma_of
 from .._privacy._units import unit_of
-from .._privacy.mechanisms.fits import lump
-from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.words import LONGEST, Topical, TopicSizes, TopicWords, pair_of, with_texts
 from .._rows.nearest import UnitRows, nearest_point
 from .._rows.single_rows import row_guard, saturated
-from .._silence.suppress_output import suppress_output
+from .._silence import suppress_output
 from .._sklearn_compat import with_callbacks
 from .._status import Code, Message, Status, extent
 from ._dp_kmeans import DPKMeans

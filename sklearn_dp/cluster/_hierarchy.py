@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
 from .._door import integers, read_vector
-from .._privacy._domain import unit_rows
+from .._privacy._grid import unit_rows
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import LARGEST, row_guard
 from ._centers import metric_of

@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike
 from .._aggregate.one_cluster import MOST_POINTS
 from .._aggregate.one_cluster.search import Search
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
-from .._bounds import domain_of
 from .._costs.plan import PrivacyPlan
 from .._costs.report import PrivacyReport
 from .._door import check_vector, read_vector
+from .._parameters import domain_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._published.one_cluster import int_point as _int_point
-from .._queries.handles import GridRows
-from .._queries.table_rows import TableRows
+from .._published import int_point as _int_point
+from .._queries._query import TableRows
+from .._queries.grids import GridRows
 from .._rows.single_rows import row_guard, saturated
 
 _SEARCH = Search(center_method="clip", replace=True)

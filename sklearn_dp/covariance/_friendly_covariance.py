@@ -1,22 +1,363 @@
-"""Differentially private covariance of data of any scale and shape: see :mod:`._routes`."""
+"""Differentially private covariance of data of any scale and shape: see
+:mod:`._friendly_covariance`.
+
+Precision, distances and scores of a released covariance: post-processing, not private of private
+rows.
+
+The ways to a covariance, from a table in public or released columns. Each gives an Ellipsoid in
+grid steps, the rows and the point that they are about, and sets `path_` and `messages_`.
+"""
 
 import math
+from copy import copy
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.known_columns import known_entries
+from .._aggregate.moments.days import EarlierDays
+from .._aggregate.moments.ellipsoid import Ellipsoid, symmetric
+from .._aggregate.moments.known_columns import (
+    KnownColumns,
+    PublicColumns,
+    known_entries,
+    known_moments,
+    may_be_normal,
+)
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
-from .._costs.checks import check_choice
+from .._aggregate.moments.rounds import (
+    MomentRounds,
+    explored,
+    fit_gram,
+    measured_once,
+    refine,
+    rows_in_bounds,
+)
+from .._aggregate.shared.centering import noise_sd
+from .._base import (
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    OpenBounds,
+    RandomStateLike,
+    check_integer,
+    read_table,
+    weighted_mean,
+)
+from .._costs.numbers import check_choice, sum_down
 from .._costs.plan import PlanEntry
-from .._costs.rounding import sum_down
-from .._days import WITHOUT_BOUNDS
+from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._published.covariance_core import BLOCK_LIMIT
-from ._released import BaseReleasedCovariance, check_bools
-from ._routes import BaseRoutes
+from .._parameters import matrix_by_name
+from .._published.covariance_core import BLOCK_LIMIT, core_stage
+from .._rows.single_rows import narrowed, row_guard, saturated, squared_lengths
+from .._status import Message, Status
+
+
+class BaseReleasedCovariance(BaseDPEstimator):
+    """Base class of what releases a covariance: everything after `fit`."""
+
+    assume_centered: bool
+    store_precision: bool
+    covariance_: np.ndarray
+    location_: np.ndarray
+    precision_: np.ndarray | None
+    _whitening: np.ndarray
+
+    def get_precision(self) -> np.ndarray:
+        """The released precision matrix.
+
+        Returns
+        -------
+        precision_ : ndarray of shape (n_features, n_features)
+            Inverse of the released covariance.
+        """
+        check_is_fitted(self)
+        return self._precision() if self.precision_ is None else self.precision_
+
+    def _precision(self):
+        return symmetric(self._whitening @ self._whitening.T)
+
+    @row_guard
+    def error_norm(
+        self,
+        comp_cov: ArrayLike,
+        norm: str = "frobenius",
+        scaling: bool = True,
+        squared: bool = True,
+    ) -> float:
+        """Difference between the released covariance and another one.
+
+        Parameters
+        ----------
+        comp_cov : array-like of shape (n_features, n_features)
+            The other covariance. Where it comes from private rows, the result is not private.
+        norm : {"frobenius", "spectral"}, default="frobenius"
+            The square root of the sum of the squares of the difference, or its largest singular
+            value.
+        scaling : bool, default=True
+            Whether the squared norm is divided by `n_features`.
+        squared : bool, default=True
+            Whether the squared norm is returned.
+
+        Returns
+        -------
+        error : float
+            As :meth:`sklearn.covariance.EmpiricalCovariance.error_norm`.
+        """
+        check_is_fitted(self)
+        check_choice("norm", norm, ("frobenius", "spectral"))
+        check_bools(scaling=scaling, squared=squared)
+        names = vars(self).get("feature_names_in_")
+        other = read_table(matrix_by_name(comp_cov, names, "comp_cov"), "comp_cov")
+        if other.shape != self.covariance_.shape:
+            raise ValueError("comp_cov must have the shape (n_features, n_features).")
+        error = saturated(other) - self.covariance_
+        length = np.linalg.norm(error, ord=None if norm == "frobenius" else 2)
+        length /= math.sqrt(len(error)) if scaling else 1.0
+        return float(narrowed(np.asarray(length**2 if squared else length), np.float64))
+
+    def to_sklearn(self) -> EmpiricalCovariance:
+        """The released covariance as an estimator of scikit-learn.
+
+        Returns
+        -------
+        covariance : sklearn.covariance.EmpiricalCovariance
+            Fitted; it contains released values only.
+        """
+        check_is_fitted(self)
+        twin = EmpiricalCovariance(
+            store_precision=self.store_precision, assume_centered=self.assume_centered
+        )
+        for name in (
+            "covariance_",
+            "location_",
+            "precision_",
+            "n_features_in_",
+            "feature_names_in_",
+        ):
+            if hasattr(self, name):
+                setattr(twin, name, copy(getattr(self, name)))
+        return twin
+
+    @row_guard
+    def mahalanobis(self, X: ArrayLike) -> np.ndarray:
+        """Squared Mahalanobis distances to the released location.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,)
+            Of private rows they are not private, but no part of the release.
+        """
+        return squared_lengths(self._validate_predict(X) - self.location_, self.get_precision())
+
+    @row_guard
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean log-likelihood of rows under the normal law with the released parameters.
+
+        No noise and no charge: the score of private rows is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weight of each row; not clipped.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        volume = np.linalg.slogdet(self.get_precision())[1]
+        densities = volume - self.mahalanobis(X) - math.log(2 * math.pi) * self.n_features_in_
+        return weighted_mean(densities / 2, sample_weight)
+
+
+def check_bools(**values: object) -> None:
+    """Refuse what is no bool, by its name."""
+    for name, value in values.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be a bool.")
+
+
+_CORE_SHARE = 0.35  # of rho, for the friendly core
+_FEWEST = 5.0  # standard deviations of its noise, that the number of rows is at least
+_NOTHING = Message(
+    "few_rows", "too few rows for this budget: the answer is mostly noise", severity="all"
+)
+_DELTA_SHARE = 0.5  # of delta, for its failure events
+
+
+class BaseRoutes(OpenBounds, BaseByDays):
+    """Base class of `FriendlyCovariance`: how it comes to an ellipsoid."""
+
+    method: str
+    n_blocks: int | str
+    assume_centered: bool
+    path_: str
+    messages_: Status
+    _earlier_days: EarlierDays | None = None
+    # of `DPBySegment`: whether the plan is that of a fit that starts from the covariance of other
+    # rows, and that mean and covariance, as released
+    _of_others: Any = None
+
+    def _domain(self, n_features):
+        """The public bounds, where all of them are finite."""
+        finite = np.isfinite(self._ends(n_features)).all()
+        return BaseDPEstimator._domain(self, n_features) if finite else None
+
+    def _stage(self, target, n_features):
+        """The friendly core, if the method and the budget have one, and the rho of the plan."""
+        if self.method == "friendly_core":
+            failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
+            rho = target.to_rho(gaussian=False, delta_failure=failure)
+            blocks = None if isinstance(self.n_blocks, str) else int(self.n_blocks)
+            stage = core_stage(_CORE_SHARE * rho, failure, n_features, blocks)
+            if stage is not None:
+                return stage, rho
+        return None, target.to_rho()
+
+    def _by_gram(self, table, domain, session, progress):
+        """One release of rows clipped to public bounds, about the middle of these or the origin."""
+        centered = bool(self.assume_centered)
+        known = PublicColumns.of(domain, table.n_features, centered=centered)
+        table, domain = known.columns.applied_to(table), known.columns.domain
+        assert domain is not None  # the plan needs bounds
+        domain, rows = rows_in_bounds(table, domain, centered=centered)
+        self.path_, self.messages_ = self.method, Status()
+        end = fit_gram(session, rows, domain, centered=centered)
+        return known, end, rows, domain.center
+
+    def _by_day(self, table, domain, session, progress):
+        """One round with the rows of a later day."""
+        centered, today = bool(self.assume_centered), self._today
+        earlier = self._earlier()
+        known = earlier.columns
+        ball, rows = known.read(table)
+        rounds = MomentRounds(session, rows, centered=centered)
+        repair = partial(known.as_wide, rows=rows)
+        (end,), self._earlier_days = earlier.and_one(rounds, ball.center, today.keep, repair=repair)
+        self.path_, self.messages_ = today.fitted.path_, Status()
+        return known, end, rows, ball.center
+
+    def _told_of_days(self, status):
+        """The status, with how many days are left out before the first that shows a covariance."""
+        today = self._today
+        if not self._later:
+            return status
+        today.state = today.days.number if self._earlier() is None else today.days.state
+        if not today.state:
+            return status
+        several = f"{today.state} days show no covariance and are"
+        words = several if today.state > 1 else "day shows no covariance and is"
+        return status.add(Message("days_left_out", f"the first {words} left out"))
+
+    def _by_others(self, table, domain, session, progress):
+        """Rounds from the mean and covariance of other rows."""
+        centered, (mean, covariance, size) = bool(self.assume_centered), self._of_others
+        known = PublicColumns.of(domain, table.n_features, centered=centered, segment=True)
+        columns, domain = known.columns, known.columns.domain
+        assert domain is not None  # rows of others have bounds
+        domain, rows = rows_in_bounds(columns.applied_to(table), domain, centered=centered)
+        middle = (columns.of_table(mean[None])[0] - domain.center) / rows.unit * (not centered)
+        covariance = covariance / (rows.unit**2 * np.outer(columns.scale, columns.scale))
+        number = size / table.units.unit_weight  # of units
+        start = Ellipsoid.of_covariance(middle, covariance, number, rows.ball)
+        # Two rounds widen what is three times too narrow.
+        rounds = MomentRounds(session, rows, centered=centered)
+        (end,), _ = refine(rounds, [start], pool=True, least_rounds=2)
+        self.path_, self.messages_ = "segments", Status()
+        return known, end if end.least_weight > 0 else end.unknown(), rows, domain.center
+
+    def _by_rounds(self, table, domain, session, progress):
+        """Columns by themselves, a first guess, and rounds that whiten by what is released."""
+        centered = bool(self.assume_centered)
+        moments, again = known_moments(session, table, *self._ends(table.n_features))
+        known = KnownColumns(moments, centered, domain)
+        progress("location")
+        ball, rows = self._read(known, table, session)
+        if known.unseen.all():  # and there is nothing to add up
+            self.path_ = "whiten"
+            self.messages_ = Status([] if moments.single.all() else [_NOTHING])
+            return known, known.nothing(ball, rows), rows, ball.center
+        square = moments.weights.square
+        end, guess = None, None
+        if may_be_normal(moments):
+            start = self._start(session, known.start(ball, rows), rows, centered)
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
+
+            def repair(guesses: list[Ellipsoid], number: int) -> list[Ellipsoid]:
+                return [known.as_wide(each, rows) for each in guesses]
+
+            found = explored(rounds, [start], pool=True, repair=repair)
+            clips = found.clips(rounds)
+            if found.may_be_normal(clips):
+                ((end,), _) = found.ended(rounds, clips)
+            else:
+                guess = known.shape(found.taken[0], rows)
+        progress("core")
+        if end is None:
+            known = KnownColumns(again(), centered, domain)
+            ball, rows = self._read(known, table, session)
+            rounds = MomentRounds(session, rows, centered=centered, square=square)
+            start = known.start(ball, rows)
+            end = measured_once(
+                rounds, start if guess is None else known.shaped(start, guess, rows)
+            )
+        elif known.agree(end, rows):
+            known = replace(known, adds="all")
+        assert end.errors is not None
+        self.messages_ = Status()
+        if known.adds == "correlations":
+            self.path_ = "columns"
+        if not end.weight > _FEWEST * end.errors.weight:
+            self.messages_ = Status([_NOTHING])
+            return known, end.unknown(), rows, ball.center
+        if self._no_days() is None:
+            self._earlier_days = self._first_day(known, end, rows, ball.center)
+        return known, end, rows, ball.center
+
+    def _first_day(self, known, end, rows, origin):
+        """Return the state that later days start from."""
+        first = known.joined(end, rows, origin).end
+        # Columns say nothing of later days, nor of tails in these.
+        errors, unseen = first.errors, end.errors.unseen_second
+        assert errors is not None
+        second = np.maximum(errors.second, unseen)
+        more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
+        first = replace(first, errors=replace(errors, **more))
+        days = EarlierDays.of([first], known.moments.weights.square, rows.unit, origin)
+        return replace(days, columns=replace(known, adds="days"))
+
+    def _read(self, known, table, session):
+        """Rows in the coordinates of columns, and their box."""
+        noise = noise_sd(session.remaining()) / max(known.moments.size, 1.0)
+        return known.read(table, noise)
+
+    def _start(self, session, start, rows, centered):
+        """The friendly core's covariance, or the columns alone where that gives none."""
+        stage, _ = self._stage(session.plan.target, rows.n_features)
+        core = None if stage is None else stage.run(session, rows, centered=centered)
+        self.path_ = "whiten" if core is None else "friendly core"
+        if core is None:
+            return start
+        return replace(core, center=start.center, weight=start.weight)
+
 
 METHODS = ("whiten", "friendly_core", "gram")
 

@@ -9,16 +9,15 @@ import numpy as np
 
 from .._aggregate.columns.answer import codes_of_means, status_of
 from .._aggregate.columns.moments import fit_moments
-from .._aggregate.moments.codes import at_bound_codes
-from .._aggregate.shared.adaptive_center import CenterRadius
-from .._aggregate.shared.advice import plain
+from .._aggregate.moments.ellipsoid import at_bound_codes
+from .._aggregate.shared.advice import at_bounds, plain, told_of_cuts
+from .._aggregate.shared.bounds import CenterRadius
 from .._aggregate.shared.column_codes import told_of_rule
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import BaseDPEstimator
-from .._bounds import column_ends
-from .._costs.checks import is_integer
+from .._costs.numbers import is_integer
+from .._parameters import column_ends
 from .._privacy._session import PrivacySession
-from .._queries.table_rows import TableRows
+from .._queries._query import TableRows
 from .._status import Message, Severity, Status, extent, in_short
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen

@@ -1,37 +1,265 @@
-"""Differentially private principal component analysis."""
+"""Differentially private principal component analysis.
+
+Principal components of rows that come day by day.
+
+The probabilistic model of released principal components: a normal law.
+"""
 
 import math
+from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.moments import rho_entries
-from .._aggregate.moments.moment_releases import moment_entries
-from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
+from .._aggregate.friendly.mean_facts import DayMean
+from .._aggregate.moments.days import AxesDays
+from .._aggregate.moments.ellipsoid import symmetric
+from .._aggregate.moments.moment_releases import moment_entries, within
+from .._aggregate.moments.rounds import rows_in_bounds
 from .._aggregate.shared.advice import advice, is_known
-from .._aggregate.shared.axes import noise_edge, second_moment
+from .._aggregate.shared.bounds import (
+    CenterRadius,
+    adaptive_center_radius,
+    center_radius_entries,
+    noise_edge,
+    second_moment,
+)
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.shared.column_means import unequal
+from .._aggregate.shared.column_codes import unequal
 from .._base import (
+    BaseDPEstimator,
     Bounds,
     LedgerLike,
     RandomStateLike,
     check_integer,
     check_real,
     read_table,
+    weighted_mean,
 )
-from .._costs.checks import is_integer, is_real
+from .._costs.numbers import is_integer, is_real, sum_down
 from .._costs.plan import Mechanism, PlanEntry
-from .._costs.rounding import sum_down
+from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._rows.single_rows import for_rows, products, row_guard, saturated
+from .._parameters import check_pair
+from .._privacy._grid import Grid
+from .._privacy._session import PrivacySession
+from .._queries._query import TableRows
+from .._rows.single_rows import (
+    for_rows,
+    narrowed,
+    of_chunks,
+    products,
+    row_guard,
+    saturated,
+    squared_lengths,
+)
 from .._status import Message, Status
-from .._validation import check_pair
-from ._by_days import BaseComponentsByDays
-from ._probabilistic import BaseProbabilisticModel
+from ._component_errors import BaseComponentErrors
+
+_SURE = 5.0  # standard deviations that the number of rows stands out by
+_NOT_SEEN = Message(
+    "no_direction",
+    "no direction stands out from the noise in all days so far",
+    action="add more days",
+    severity="all",
+)
+
+
+class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
+    """A released PCA that is updated with the rows of one more day, and keeps its state."""
+
+    bounds: Any
+    explained_variance_: np.ndarray
+    noise_level_: float
+    radius_: float
+    rows_beyond_: float
+    singular_values_: np.ndarray
+    size_: float
+    whiten: bool
+    whiten_: bool
+    _earlier_days: AxesDays | None = None
+
+    def _no_days(self):
+        if self.bounds is None:
+            return WITHOUT_BOUNDS
+        return None
+
+    def _first_day(self, place: CenterRadius, moment: np.ndarray) -> AxesDays:
+        """The state after the first day, in steps: the second `moment` about its center."""
+        domain, (total, sd, *_, taken) = self._domain(self.n_features_in_), self._total
+        unit = Grid.for_radius(domain.radius).unit
+        center = (place.domain.center - domain.center) / unit
+        center = np.rint(within(center, domain.radius / unit))
+        spread = np.sqrt(np.maximum(np.diag(moment), 0.0)) / unit
+        error = self.mean_std_error_ / unit
+        mean = (self.mean_ - domain.center) / unit
+        first = DayMean(mean, error, 0 * error, spread, place.count, place.size_sd)
+        second, noise = moment / unit**2, sd / unit**2
+        square = place.weights.square
+        most = min(taken / total, 1.0)
+        return AxesDays.of(center, second, noise, place.size, first, most, square)
+
+    def _fit_day(self, table: TableRows, session: PrivacySession) -> None:
+        """Rows of one more day, from what the days before have shown."""
+        today, public = self._today, self._domain(table.n_features)
+        domain, rows = rows_in_bounds(table, public)
+        moments, self._earlier_days = self._earlier().and_one(session, rows, today.keep)
+        self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
+        unit = rows.unit
+        noise, covariance, means = moments.noise * unit**2, moments.covariance, moments.means
+        self.mean_ = domain.center + means.mean * unit
+        # As of noise that is the same in all directions: the norm of H G H with s the square of H
+        # is about the root of 2 |s| tr s.
+        largest = float(np.linalg.eigvalsh(noise)[-1])
+        self.noise_level_ = math.sqrt(2 * largest) * math.sqrt(float(np.trace(noise)))
+        eigen = np.linalg.eigh(covariance)
+        self._set_components(eigen, unit**2)
+        size = max(means.size, 1.0)
+        self.size_, self.whiten_ = size * table.units.unit_weight, bool(self.whiten)
+        self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
+        variances = np.diag(covariance) * unit**2
+        total = max(float(variances.sum()), float(np.linalg.norm(noise / largest)) * largest)
+        self._set_errors(total, noise, 2 / moments.variance, 0.0, moments.taken * total)
+        self._set_direction_errors(eigen, unit**2, 0.0)
+        error = np.sqrt(means.variance + np.square(means.bias)) * unit
+        sure = means.size > _SURE * math.sqrt(means.size_variance)
+        self.mean_std_error_ = np.where(sure & (means.precision > 0), error, math.inf)
+        self.messages_ = Status([] if sure and moments.seen else [_NOT_SEEN])
+        self._set_mean_codes(public, variances)
+        self._tell(public, variances)
+
+
+_LEAST_VARIANCE = 1e-300  # of rows that are all but equal; its inverse is a float
+
+
+class BaseProbabilisticModel(BaseDPEstimator):
+    """The probabilistic model of a released PCA: variances along the components, and one more."""
+
+    components_: np.ndarray
+    explained_variance_: np.ndarray
+    mean_: np.ndarray
+    n_components_: int
+    n_features_in_: int
+    noise_level_: float
+    noise_variance_: float
+    size_: float
+    whiten_: bool
+
+    def _least_variance(self):
+        """Return the least variance: what noise hides may be as large as the noise."""
+        return max(self.noise_level_, _LEAST_VARIANCE)
+
+    def _variances(self):
+        """Along the components, as whitening and the released normal law take them."""
+        return np.maximum(self.explained_variance_, self._least_variance())
+
+    def _rest(self):
+        """Along every other direction."""
+        return max(self.noise_variance_, self._least_variance())
+
+    def get_covariance(self) -> np.ndarray:
+        """Covariance of the released model: the components, and equal noise in other directions.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features)
+            Variances below `noise_level_` are raised to it.
+        """
+        check_is_fitted(self)
+        return self._matrix(self._variances(), self._rest())
+
+    def get_precision(self) -> np.ndarray:
+        """The inverse of :meth:`get_covariance`.
+
+        Returns
+        -------
+        precision : ndarray of shape (n_features, n_features)
+            Of released values only.
+        """
+        check_is_fitted(self)
+        return self._matrix(1 / self._variances(), 1 / self._rest())
+
+    def _matrix(self, along, rest):
+        matrix = (self.components_.T * (along - rest)) @ self.components_
+        return symmetric(matrix + rest * np.eye(self.n_features_in_))
+
+    def to_sklearn(self) -> PCA:
+        """The released components as an estimator of scikit-learn.
+
+        Returns
+        -------
+        pca : sklearn.decomposition.PCA
+            Fitted; it contains released values only. Its `n_samples_` is `size_`, rounded, and its
+            variances are at least `noise_level_`, as they count here.
+        """
+        check_is_fitted(self)
+        pca = PCA(self.n_components_, whiten=self.whiten_)
+        for name in (
+            "components_",
+            "explained_variance_ratio_",
+            "singular_values_",
+            "mean_",
+            "n_components_",
+            "n_features_in_",
+            "feature_names_in_",
+        ):
+            if hasattr(self, name):
+                setattr(pca, name, copy(getattr(self, name)))
+        pca.explained_variance_ = self._variances()
+        whole = self.n_components_ == self.n_features_in_
+        pca.noise_variance_ = 0.0 if whole else self._rest()
+        pca.n_samples_ = max(1, round(self.size_))
+        return pca
+
+    @row_guard
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """Log-density of the released probabilistic model at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Of private rows they are not private.
+        """
+        X = self._validate_predict(X)
+        precision = self.get_precision()
+        lengths = of_chunks(X, lambda rows: squared_lengths(rows - self.mean_, precision))
+        d, k = self.n_features_in_, self.n_components_
+        volume = np.log(self._variances()).sum() + (d - k) * math.log(self._rest())
+        return narrowed(-(lengths + volume + d * math.log(2 * math.pi)) / 2, np.float64)
+
+    @row_guard
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean log-density of rows: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weight of each row; not clipped.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        return weighted_mean(self.score_samples(X), sample_weight)
+
 
 _NO_MLE = (
     "n_components='mle' requires a spectrum without noise; give a number of components, or the "

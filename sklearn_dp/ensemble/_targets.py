@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._rows.table import Part, PartSource
-from ._output import target_column
+from ._aggregation import target_column
 
 
 class _WithTargets(PartSource):

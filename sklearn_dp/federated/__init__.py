@@ -9,7 +9,7 @@ noise is added to their sum, and the server learns from the result. Start readin
 * `_clients`: what a client does, what its answer must look like, and who carries the messages. What
   is asked, and how far one unit moves each sum, with the proof, is in
   `sklearn_dp._queries.client_rounds`;
-* `_learn`, `_prior`: what the releases say. Everything there is post-processing.
+* `_learn`, `_state`: what the releases say. Everything there is post-processing.
 
 The paper's own rules are in `_published/feddp_kmeans`.
 """

@@ -25,7 +25,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import ArrayLike
 
 from .._columns import Schema, check_numbers
-from .._costs.checks import check_choice, extra, warn
+from .._costs.numbers import check_choice, extra, warn
 from .._door import in_order, rows_of, schema
 from .._door_entries import lists_rows
 from .._privacy._session import PrivacySession
@@ -45,9 +45,9 @@ from .._queries.client_rounds import (
     norm_of,
     upper_triangle,
 )
-from .._rows.clients import ask_all
 from .._rows.single_rows import row_guard, saturated
-from .._silence.suppress_output import attempt
+from .._rows.threads import ask_all
+from .._silence import attempt
 from ..exceptions import UtilityWarning
 from ._state import SealedMessage, State
 

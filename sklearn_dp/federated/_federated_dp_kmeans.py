@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans
 
 from .._base import MOST_CLUSTERS, MOST_FEATURES, check_integer, check_real, check_sklearn_seed
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice
 from .._costs.plan import PrivacyPlan
 from .._intervals import StandardErrors
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
-from .._silence.suppress_output import relayed_signals
+from .._silence import relayed_signals
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._clients import FlowerEngine, LocalEngine, check_distinct, is_grid, partition, run_rounds

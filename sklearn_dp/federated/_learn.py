@@ -5,7 +5,7 @@ points, which depend on no data. `LEARN` holds a function for each kind of round
 before it to that after it. `released` are noisy sums over clients by name, in grid steps, squared
 ones, or units; `noise` their standard deviations. The subspace of the moment holds the means of
 separated clusters, and what noise there is in it grows with its dimension, k, and not with d. No
-release is taken for exact: each is combined with what the server's points say, by `_prior`. The
+release is taken for exact: each is combined with what the server's points say, by `_state`. The
 paper's own rules are in `_published/feddp_kmeans`.
 """
 
@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from .._aggregate.kmeans.n_clusters import gap_of_points
-from .._aggregate.shared.advice import Budget, hidden_in_noise, plain
-from .._aggregate.shared.axes import normal_points
-from .._aggregate.shared.bounds import ball_of
-from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
-from .._aggregate.shared.column_means import unrefined_centers
-from .._aggregate.shared.narrow_bounds import told_of_centers
-from .._aggregate.shared.noisy_norms import radius_from_bins
+from .._aggregate.shared.advice import Budget, hidden_in_noise, plain, told_of_centers
+from .._aggregate.shared.bounds import ball_of, normal_points
+from .._aggregate.shared.centering import radius_from_bins
+from .._aggregate.shared.column_codes import (
+    codes_by_column,
+    codes_of_centers,
+    told_by_column,
+    unrefined_centers,
+)
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans import paper_average, paper_start
@@ -35,10 +37,13 @@ from .._queries.client_rounds import (
     Arrays,
     project,
 )
-from .._queries.coordinates import Columns
+from .._queries.columns import Columns
 from .._status import Message, Severity, Status
-from ._prior import (
+from ._state import (
+    State,
+    begin,
     blend_moment,
+    inside,
     is_faint,
     lift_points,
     nearest_of,
@@ -49,7 +54,6 @@ from ._prior import (
     spikes,
     subspace_predicts,
 )
-from ._state import State, begin, inside
 
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by

@@ -16,22 +16,21 @@ from sklearn.cluster import kmeans_plusplus
 from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import MOST_FEATURES, check_integer, check_real, read_table
-from .._by_name import by_name
 from .._columns import Schema, check_numbers
 from .._costs.accounting import laplace_zcdp_rho
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._door import schema
-from .._privacy._domain import Domain
+from .._parameters import by_name
 from .._privacy._entries import entries_of as entries_of_column
 from .._privacy._entries import is_column
+from .._privacy._grid import Domain
 from .._privacy.mechanisms.shares import MOST_SHARES, SHARES_DELTA
 from .._published.feddp_kmeans import paper_costs
 from .._queries.client_rounds import ANSWERS, is_count
-from .._silence.suppress_output import attempt
-from ._prior import server_lloyds, sphere_packing
-from ._state import Setup
+from .._silence import attempt
+from ._state import Setup, server_lloyds, sphere_packing
 
 UNITS = ("auto", "row", "client")
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients

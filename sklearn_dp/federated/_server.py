@@ -15,10 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from .._costs.plan import Mechanism
-from .._privacy._domain import Domain
-from .._privacy._pure_releases import release_laplace
-from .._privacy._sealed import Sealed
+from .._privacy._grid import Domain
 from .._privacy._session import PrivacySession
+from .._privacy._units import Sealed
+from .._privacy.mechanisms.pure import release_laplace
 from .._privacy.mechanisms.shares import release_shared, share_scale
 from .._queries.client_rounds import (
     ANSWERS,
@@ -32,8 +32,7 @@ from .._queries.client_rounds import (
 from ._clients import client_update
 from ._learn import LEARN
 from ._parameters import laplace_epsilon
-from ._prior import nearest_of
-from ._state import SealedMessage, Setup, State, begin
+from ._state import SealedMessage, Setup, State, begin, nearest_of
 
 
 def first_message(setup: Setup, session: PrivacySession) -> State:

@@ -14,8 +14,18 @@ from .._costs.pages import cost_of, in_plain_words, per_cent
 from .._costs.plan import PrivacyPlan
 from .._costs.report import PrivacyReport
 from .._privacy._ledger import PrivacyLedger
-from ._curve import COST, PrivacyUtilityCurve, utility_curve
-from ._style import ACCENT, INK, OTHER, PALE, Display, legend_above, title
+from ._curve import (
+    ACCENT,
+    COST,
+    INK,
+    OTHER,
+    PALE,
+    Display,
+    PrivacyUtilityCurve,
+    legend_above,
+    title,
+    utility_curve,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

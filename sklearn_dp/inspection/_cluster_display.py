@@ -13,13 +13,13 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
-from .._by_name import by_name
-from .._costs.checks import warn
+from .._costs.numbers import warn
 from .._costs.pages import document, framed
 from .._door import read_vector
+from .._parameters import by_name
 from ..cluster import ClusterHierarchy, DPTopics, Topic
 from ..exceptions import PrivacyWarning
-from ._style import (
+from ._curve import (
     ACCENT,
     COLORS,
     INK,

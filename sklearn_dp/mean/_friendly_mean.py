@@ -1,7 +1,11 @@
-"""Differentially private mean of data that may be anywhere."""
+"""Differentially private mean of data that may be anywhere.
+
+Means of rows that come day by day: what an estimator shows and keeps of them.
+"""
 
 import math
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,22 +13,68 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.columns.ends import Ends
-from .._aggregate.friendly.average import RADII, radius_grid
-from .._aggregate.friendly.later_days import later_entries
-from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
-from .._aggregate.friendly.mean_routes import LOCATORS
-from .._aggregate.friendly.points import Points
+from .._aggregate.columns.vectors import Ends
+from .._aggregate.friendly.later_days import MeanDays, later_day, later_entries
+from .._aggregate.friendly.mean import LOCATORS, fit_friendly_mean, friendly_mean_entries
+from .._aggregate.friendly.mean_facts import Means, combined
+from .._aggregate.friendly.refine import RADII, Points, radius_grid
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
-from .._bounds import column_ends
-from .._costs.checks import check_choice, is_real
+from .._costs.numbers import check_choice, is_real
+from .._days import BaseByDays
 from .._dropin import Replacing
 from .._intervals import StandardErrors
+from .._parameters import column_ends
 from .._published.friendly_core import fit_published_mean
-from .._queries.coordinates import Columns
+from .._queries.columns import Columns
 from .._queries.group_points import points_of
 from .._rows.single_rows import for_rows, narrowed, row_guard
-from ._by_days import BaseMean
+
+
+class BaseMean(BaseByDays):
+    """Base class of a mean: its result is that of all days so far."""
+
+    bounds: Any
+    refine: bool
+    _earlier_days: MeanDays | None = None
+
+    def _fit_later(self, session, points):
+        """The rows of a later day, in public bounds."""
+        result, self._earlier_days = later_day(
+            session,
+            points,
+            self._earlier().faded(self._today.keep),
+            diameter=self._today.fitted.diameter_,
+            names=self._column_names,
+        )
+        self._show(result, points.rows.units)
+
+    def _keep(self, result, units):
+        today = self._today
+        bounded = result.columns.domain is not None
+        by_rounds = self.refine and bounded and result.method != "columns"
+        self._earlier_days = MeanDays.of(result) if by_rounds else None
+        if today is not None:
+            before = self._before(units)
+            result, today.state = combined(result, before, today.keep, self._column_names)
+        self._show(result, units)
+
+    def _before(self, units):
+        """Return the state of earlier days, if there were any."""
+        today = self._today
+        if today is None or not today.days:
+            return None
+        return today.days.state or Means.of(today.fitted, units.unit_weight)
+
+    def _show(self, result, units):
+        self._weighed(units)
+        self.mean_, self.mean_std_error_ = result.mean, result.std_error
+        self._clip_bias = result.bias
+        self.radius_, self.diameter_ = result.radius, result.diameter
+        self.size_ = result.size * units.unit_weight
+        self.size_std_error_ = result.size_sd * units.unit_weight
+        self.column_scale_ = result.columns.scale
+        self.column_status_, self.messages_ = result.codes, result.status
+
 
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 

@@ -8,24 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.columns.outside import RowsBeyond, outside_entries
+from .._aggregate.columns.answer import RowsBeyond, outside_entries
 from .._aggregate.kmeans.fit_context import Candidates
-from .._aggregate.mixture.days import MixtureDays
 from .._aggregate.mixture.fit import fit_day, fit_from_others, fit_mixture
-from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
+from .._aggregate.mixture.mixture_plan import MixtureDays, failure_delta, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
-from .._aggregate.tuples.stage import AGGREGATORS
+from .._aggregate.tuples import AGGREGATORS
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
-from .._costs.checks import check_choice, is_real
-from .._costs.rounding import sum_down
+from .._costs.numbers import check_choice, is_real, sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin import Replacing
 from .._guarantee import check_no_ledger
 from .._intervals import StandardErrors
 from .._n_clusters import check_number_of_clusters
-from .._validation import check_auto, check_options
+from .._parameters import check_auto, check_options
 from ._released import BaseReleasedMixture
 
 

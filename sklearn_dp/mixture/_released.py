@@ -12,9 +12,8 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.columns.outside import RowsBeyond, told_of_beyond
-from .._aggregate.moments.codes import told_of_codes, worst_codes
-from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
+from .._aggregate.columns.answer import RowsBeyond, told_of_beyond
+from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors, told_of_codes, worst_codes
 from .._aggregate.shared.column_codes import told_of_single
 from .._base import (
     BaseDPEstimator,
@@ -23,7 +22,7 @@ from .._base import (
     check_sklearn_seed,
     weighted_mean,
 )
-from .._costs.checks import is_integer
+from .._costs.numbers import is_integer
 from .._rows.single_rows import for_rows, products, row_guard, saturated
 from .._status import Status
 

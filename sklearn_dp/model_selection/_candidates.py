@@ -26,14 +26,20 @@ from sklearn.preprocessing import (
 from sklearn.utils import get_tags
 
 from .._base import BaseDPEstimator
-from .._bounds import domain_of
 from .._compositions import PrivatePipeline
-from .._costs.checks import is_integer
+from .._costs.numbers import is_integer
+from .._guarantee import PublicStep, SingleRows, problem_of
 from .._n_clusters import check_number_of_clusters
+from .._parameters import (
+    DEFAULT_EPSILON,
+    SQUARABLE,
+    check_real,
+    check_steps,
+    domain_of,
+    shares_of_one,
+)
 from .._rows.single_rows import finite
-from .._silence.global_generators import row_by_row
-from .._steps import PublicStep, SingleRows, problem_of
-from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
+from .._silence import row_by_row
 from ..preprocessing import DPOneHotEncoder, PublicEncoder, PublicScaler
 
 MOST_CANDIDATES = 10_000

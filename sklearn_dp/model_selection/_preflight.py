@@ -11,15 +11,14 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, parts_of, private_steps
-from .._costs.checks import is_integer
 from .._costs.ledger_terms import LedgerCharge
-from .._costs.rounding import sum_up
+from .._costs.numbers import is_integer, sum_up
 from .._door import schema
 from .._door_entries import is_vector
 from .._guarantee import Guaranteed, check_values
+from .._parameters import check_steps
 from .._privacy._ledger import PrivacyLedger, charges_together, identity, open_ledger
 from .._privacy._units import unit_of
-from .._validation import check_steps
 from ..exceptions import BudgetExceededError
 from ._candidates import Step, listed, widths_after
 

@@ -31,13 +31,12 @@ import numpy as np
 
 from .._base import fits_inside
 from .._costs.plan import PrivacyPlan
-from .._privacy._composite_mechanism import open_step
 from .._privacy._selection import Geometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._rows.clients import ask_all
-from .._rows.threads import n_threads
-from .._silence.suppress_output import attempt_silently, suppress_output
+from .._privacy.mechanisms.pure import open_step
+from .._rows.threads import ask_all, n_threads
+from .._silence import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from ._candidates import Fitted, Step, transformed
 from ._scorers import noisy_score

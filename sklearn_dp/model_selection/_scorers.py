@@ -1,5 +1,5 @@
 """Scores of candidates: bounded numbers of single rows, added up and released with noise
-(:class:`sklearn_dp._queries.interior.ScoreSum`). For every scorer the score of a row is a function
+(:class:`sklearn_dp._queries.boxes.ScoreSum`). For every scorer the score of a row is a function
 of that row and of releases, to the last bit: a user's function gets one row at a time."""
 
 import math
@@ -11,13 +11,13 @@ from zlib import crc32
 import numpy as np
 from sklearn.base import is_regressor
 
-from .._costs.checks import check_number, is_integer
+from .._costs.numbers import check_number, is_integer
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._queries.interior import ScoreSum
-from .._queries.table_rows import TableRows
+from .._queries._query import TableRows
+from .._queries.boxes import ScoreSum
 from .._rows.single_rows import distances, for_rows, row_guard
-from .._silence.global_generators import own_streams
+from .._silence import own_streams
 from ..cluster._centers import metric_of
 from ._candidates import Limits
 

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import MOST_FEATURES, budget_of, session_of
 from .._columns import NUMBERS, TARGETS, check_numbers
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice
 from .._costs.plan import PrivacyPlan
 from .._door import check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
+from .._parameters import check_integer, check_sklearn_seed
 from .._partitions import in_memory
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
@@ -31,7 +32,6 @@ from .._sklearn_compat import (
     with_callbacks,
 )
 from .._status import Message, Status
-from .._validation import check_integer, check_sklearn_seed
 from ..ensemble import SampleAndAggregate
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed
 from ._runs import Outcome, Runner

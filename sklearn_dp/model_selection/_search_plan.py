@@ -18,16 +18,14 @@ from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
 from .._base import budget_of
-from .._by_name import in_one_order
 from .._costs.accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import check_choice, is_real
+from .._costs.numbers import check_choice, is_real, round_down, sum_down, sum_up
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-from .._costs.rounding import round_down, sum_down, sum_up
+from .._parameters import in_one_order, names_of
 from .._privacy._ledger import open_ledger
 from .._privacy._selection import choose_rule, selection_mu, selection_refit
-from .._privacy.mechanisms.fits import lump
-from .._validation import names_of
+from .._privacy._session import lump
 from ._candidates import (
     Candidate,
     Limits,

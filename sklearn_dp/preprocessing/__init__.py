@@ -4,7 +4,7 @@ from ._dp_one_hot_encoder import DPOneHotEncoder
 from ._dp_quantiles import DPQuantiles, DPRobustScaler
 from ._dp_standard_scaler import DPStandardScaler
 from ._public_encoder import PublicEncoder
-from ._public_scaler import PublicScaler
+from ._scaling import PublicScaler
 from ._schema import Schema
 
 __all__ = [

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._columns import Schema, check_categories
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice
 from .._costs.plan import Mechanism, PlanEntry
 from .._door import read_table, see_columns
 from .._door_entries import columns, lists_rows
@@ -18,9 +18,8 @@ from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._partitions import in_memory
 from .._privacy._entries import object_array
-from .._privacy._session import PrivacySession
+from .._privacy._session import PrivacySession, sigma_of
 from .._privacy._units import Units
-from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.stability import release_names, stability_threshold
 from .._queries.names import CategoryCounts, row_of_each_unit
 from .._queries.vectors import UnitTotals

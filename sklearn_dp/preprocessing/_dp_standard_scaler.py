@@ -15,7 +15,7 @@ from .._costs.plan import PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._session import PrivacySession
-from .._queries.table_rows import TableRows
+from .._queries._query import TableRows
 from ._scaling import Scaling
 
 

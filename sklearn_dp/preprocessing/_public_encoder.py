@@ -13,20 +13,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import plain
-from .._bounds import domain_of
 from .._columns import Schema, check_categories
-from .._costs.checks import extra, is_real
+from .._costs.numbers import extra, is_real
 from .._door import read_table
 from .._door_entries import columns as read_columns
 from .._door_entries import lists_rows
+from .._parameters import check_real, domain_of
 from .._partitions import in_memory
-from .._privacy._entries import floats
-from .._privacy._integers import exact_integers
+from .._privacy._entries import exact_integers, floats
 from .._rows.categories import UNKNOWN, finder, keys_of
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import Versioned
 from .._status import Message, Status, in_short
-from .._validation import check_real
 
 if TYPE_CHECKING:
     import pandas as pd

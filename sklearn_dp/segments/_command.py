@@ -11,7 +11,7 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-from .._costs.checks import extra
+from .._costs.numbers import extra
 from .._guarantee import privacy_report
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ..preprocessing import Schema

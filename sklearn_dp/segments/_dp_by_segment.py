@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.kmeans.engine import Start
 from .._aggregate.mixture.fit import Mixture
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
-from .._costs.checks import extra
+from .._costs.numbers import extra, round_down, sum_down
 from .._costs.plan import PrivacyPlan
-from .._costs.rounding import round_down, sum_down
+from .._door import largest_weight, with_max_weight
+from .._privacy._session import lump
 from .._privacy._units import unit_of
-from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
-from .._silence.suppress_output import suppress_output
+from .._silence import suppress_output
 from .._sklearn_compat import with_callbacks, without_callbacks
 from .._status import Message, Status, extent, in_short
-from .._weights import largest_weight, with_max_weight
 from ..covariance import FriendlyCovariance
 from ..mean import FriendlyMean
 from ..mixture import DPGaussianMixture

@@ -23,14 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
 from .._costs.budget import PrivacyBudget
-from .._costs.checks import check_choice
+from .._costs.numbers import check_choice, round_down, sum_down
 from .._costs.plan import PrivacyPlan
-from .._costs.rounding import round_down, sum_down
 from .._guarantee import Guaranteed
+from .._privacy._session import lump
 from .._privacy._units import Units, unit_of
-from .._privacy.mechanisms.fits import lump
 from .._rows.single_rows import row_guard
-from .._silence.suppress_output import suppress_output
+from .._silence import suppress_output
 from .._sklearn_compat import Versioned, without_callbacks
 from .._status import Status
 from ..cluster import DPKMeans

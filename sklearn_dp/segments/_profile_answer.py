@@ -13,10 +13,10 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed, plain
-from .._costs.checks import extra
+from .._costs.numbers import extra
 from .._costs.pages import bars_table, document
 from .._status import Message, Severity, Status, extent, names_at
-from ..inspection._style import INK, axes_for, plain_text, title
+from ..inspection._curve import INK, axes_for, plain_text, title
 
 if TYPE_CHECKING:
     import pandas as pd

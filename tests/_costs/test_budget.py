@@ -16,7 +16,7 @@ from sklearn_dp._costs.accounting import (
     zcdp_rho,
 )
 from sklearn_dp._costs.budget import PrivacyBudget, epsilon_of
-from sklearn_dp._costs.rounding import sum_up
+from sklearn_dp._costs.numbers import sum_up
 
 APPROX = PrivacyBudget(epsilon=1.0, delta=1e-6)
 CONCENTRATED = PrivacyBudget(rho=0.5, delta=1e-6)

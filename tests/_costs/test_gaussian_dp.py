@@ -12,7 +12,7 @@ import pytest
 from accounting_tools import DELTAS, TIGHT, exact_delta, log_uniform, pld_of, refuses_bad_numbers
 
 from sklearn_dp._costs import accounting as _gaussian_dp
-from sklearn_dp._costs import checks as _checks
+from sklearn_dp._costs import numbers as _checks
 from sklearn_dp._costs.accounting import (
     gaussian_delta,
     gaussian_epsilon,

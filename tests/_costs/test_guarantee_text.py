@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans
-from sklearn_dp._costs.checks import RELATIONS
+from sklearn_dp._costs.numbers import RELATIONS
 from sklearn_dp._costs.pages import best_guess, in_per_cent, in_plain_words, secret_in_words
 
 

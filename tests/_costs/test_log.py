@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._costs.log import LOGGER
+from sklearn_dp._costs.ledger_terms import LOGGER
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),

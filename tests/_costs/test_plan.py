@@ -10,8 +10,8 @@ from kernel_tools import make_plan
 from sklearn_dp._costs.accounting import laplace_zcdp_rho
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms.pure import laplace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

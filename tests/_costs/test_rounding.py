@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._costs import rounding as _rounding
-from sklearn_dp._costs.rounding import (
+from sklearn_dp._costs import numbers as _rounding
+from sklearn_dp._costs.numbers import (
     exact_sum,
     float_down,
     float_up,
@@ -22,7 +22,7 @@ from sklearn_dp._costs.rounding import (
     sum_down,
     sum_up,
 )
-from sklearn_dp._privacy._integers import bounded_integers, exact_integers
+from sklearn_dp._privacy._entries import bounded_integers, exact_integers
 
 floats = st.floats(-1e300, 1e300)
 

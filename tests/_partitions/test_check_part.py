@@ -11,13 +11,7 @@ from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from sklearn_dp._partitions._sources import (
-    MOST_ROWS,
-    CheckedSource,
-    Columns,
-    Reason,
-    columns_of,
-)
+from sklearn_dp._partitions._sources import MOST_ROWS, CheckedSource, Columns, Reason, columns_of
 from sklearn_dp.exceptions import PartError
 
 ROWS = np.full((4, 2), SECRET)

@@ -23,7 +23,7 @@ from partition_tools import (
 from sklearn_dp import DPOneCluster
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._partitions import engine_of, engine_of_parts
-from sklearn_dp._rows import pieces as kept_pieces
+from sklearn_dp._rows import table as kept_pieces
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyLedger
 

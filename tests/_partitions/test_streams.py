@@ -15,7 +15,7 @@ from sklearn_dp import (
     PrivacyLedger,
 )
 from sklearn_dp._partitions import _pieces
-from sklearn_dp._rows import pieces as kept_pieces
+from sklearn_dp._rows import table as kept_pieces
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")

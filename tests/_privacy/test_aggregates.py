@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy import _domain as aggregates
+from sklearn_dp._privacy import _grid as aggregates
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -6,8 +6,8 @@ from kernel_tools import open_session
 
 from sklearn_dp._costs.accounting import pure_zcdp_rho
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.pure import open_step
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

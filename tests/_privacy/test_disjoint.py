@@ -17,9 +17,8 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn_dp import DPKMeans, privacy_report, privatize
 from sklearn_dp._costs.accounting import gaussian_epsilon, mu_from_rho
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.checks import RELATIONS
-from sklearn_dp._costs.disjoint import dearest
 from sklearn_dp._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms
+from sklearn_dp._costs.numbers import RELATIONS, dearest
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._ledger import PrepaidFit, PrivacyLedger, paid_together
 from sklearn_dp._privacy._session import PrivacySession

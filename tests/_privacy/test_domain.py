@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._grid import Domain
 
 
 @pytest.mark.parametrize(

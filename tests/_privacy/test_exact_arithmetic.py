@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sklearn_dp._privacy import _rounded_laws as _exact_arithmetic
-from sklearn_dp._privacy._rounded_laws import LazyUniform, exp_bounds, normal_tail_bounds
+from sklearn_dp._privacy import _noise as _exact_arithmetic
+from sklearn_dp._privacy._noise import LazyUniform, exp_bounds, normal_tail_bounds
 
 
 @pytest.fixture(autouse=True)

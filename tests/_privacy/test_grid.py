@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from sklearn_dp._privacy import _grid
-from sklearn_dp._privacy._grid import (
-    LIMIT,
-    Grid,
-    clip_integer_rows,
-    row_norms_squared,
-    rows_minus,
-)
+from sklearn_dp._privacy._grid import LIMIT, Grid, clip_integer_rows, row_norms_squared, rows_minus
 
 FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
 

@@ -14,8 +14,8 @@ from scipy.special import ndtr
 
 from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.checks import RELATIONS
 from sklearn_dp._costs.ledger_terms import LedgerCharge, LedgerState, LedgerTerms
+from sklearn_dp._costs.numbers import RELATIONS
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 

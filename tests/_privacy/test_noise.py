@@ -13,8 +13,7 @@ import pytest
 from exact_laws import LAWS, magnitude, mp, tail
 from scipy import stats
 
-from sklearn_dp._privacy._noise import MAX_SCALE, NoiseSource
-from sklearn_dp._privacy._random_words import BLOCK, Block
+from sklearn_dp._privacy._noise import BLOCK, MAX_SCALE, Block, NoiseSource
 
 FALSE_ALARM = 1e-6
 

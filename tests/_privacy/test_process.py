@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from sklearn_dp._privacy import _random_words as _process
-from sklearn_dp._privacy._random_words import process_mark
+from sklearn_dp._privacy import _noise as _process
+from sklearn_dp._privacy._noise import process_mark
 
 
 def mark_of_a_child(depth=1):

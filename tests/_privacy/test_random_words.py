@@ -15,8 +15,7 @@ import pytest
 from kernel_alone import KERNEL_ALONE
 
 import sklearn_dp
-from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._random_words import BLOCK
+from sklearn_dp._privacy._noise import BLOCK, NoiseSource
 
 ROOT = str(Path(sklearn_dp.__file__).parents[1])
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")

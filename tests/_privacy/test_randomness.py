@@ -6,7 +6,7 @@ from kernel_tools import open_session
 from scipy import stats
 
 from sklearn_dp._costs.plan import PlanError
-from sklearn_dp._privacy._unit_draws import addressed_draws, blocks_of_draws, unit_draws
+from sklearn_dp._privacy.mechanisms.stability import addressed_draws, blocks_of_draws, unit_draws
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

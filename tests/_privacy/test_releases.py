@@ -7,7 +7,10 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy._pure_releases import (
+from sklearn_dp._privacy._session import PrivacySession, release_cells, sparse_histogram
+from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, SealedNames, UnitFacts
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
+from sklearn_dp._privacy.mechanisms.pure import (
     above_threshold,
     choose,
     exponential,
@@ -17,11 +20,6 @@ from sklearn_dp._privacy._pure_releases import (
     release_laplace,
     report_leader_if_stable,
 )
-from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, SealedNames
-from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.histograms import release_cells, sparse_histogram
 from sklearn_dp._privacy.mechanisms.shares import release_shared, shared_gaussian
 from sklearn_dp._privacy.mechanisms.stability import (
     release_names,

@@ -8,8 +8,8 @@ import pytest
 from exact_laws import LAWS, magnitude, mp, normal_quantile
 from scipy import special
 
-from sklearn_dp._privacy import _rounded_laws
-from sklearn_dp._privacy._random_words import Block
+from sklearn_dp._privacy import _noise
+from sklearn_dp._privacy._noise import Block
 
 MASK = 2**63 - 1
 
@@ -40,14 +40,14 @@ def test_ndtri_keeps_its_error_bound():
     for p in tail_probabilities():
         approximate = -special.ndtri(p)
         exact = normal_quantile(mp(p))
-        assert abs(approximate - exact) <= _rounded_laws._REL / 2 * exact, p
+        assert abs(approximate - exact) <= _noise._REL / 2 * exact, p
 
 
 def test_log_keeps_its_error_bound():
     probabilities = 2 * tail_probabilities()
     for p, approximate in zip(probabilities, -np.log(probabilities), strict=True):
         exact = -mpmath.log(mp(p))
-        assert abs(approximate - exact) <= _rounded_laws._REL / 2 * exact, p
+        assert abs(approximate - exact) <= _noise._REL / 2 * exact, p
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -72,7 +72,7 @@ def test_the_radius_covers_the_whole_interval_of_a_word(name):
 def test_what_the_bound_does_not_vouch_for_is_told():
     """1.2 +- 0.1 is 1, and 1.45 +- 0.1 may be 2; ten times that, 12 +- 1 may be 11 and 15 is 15."""
     ideal, radius = np.array([1.2, 1.45, 1.5]), np.array([0.1, 0.1, 0.0])
-    rounded, unsure = _rounded_laws.guarded_round(ideal, radius, 1.0)
+    rounded, unsure = _noise.guarded_round(ideal, radius, 1.0)
     assert rounded[0] == 1 and unsure.tolist() == [1, 2]
-    assert _rounded_laws.guarded_round(ideal, radius, 10.0)[1].tolist() == [0, 1]
-    assert _rounded_laws.guarded_round(ideal[:1], np.array([np.inf]), 1.0)[1].tolist() == [0]
+    assert _noise.guarded_round(ideal, radius, 10.0)[1].tolist() == [0, 1]
+    assert _noise.guarded_round(ideal[:1], np.array([np.inf]), 1.0)[1].tolist() == [0]

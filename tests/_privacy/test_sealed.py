@@ -9,9 +9,8 @@ from kernel_tools import open_session
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
-from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, opened
-from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._privacy.mechanisms.histograms import release_cells
+from sklearn_dp._privacy._session import release_cells
+from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, UnitFacts, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 EXACT = np.array([70001, 70002, 70003])

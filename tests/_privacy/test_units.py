@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._privacy import _domain as aggregates
+from sklearn_dp._privacy import _grid as aggregates
 from sklearn_dp._privacy._units import Units, code_groups, unit_of
 from sklearn_dp._queries.group_points import units_of_points
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import matrix_cores
 from sklearn_dp._queries.matrix_cores import block_sums, friend_counts, spread

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.numbers import sum_up
 from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published import friendly_core as published
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.point_pairs import PointPairs
-from sklearn_dp._queries.table_rows import TableRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -15,14 +15,19 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from test_partitions import Elsewhere, Piece
 
+from sklearn_dp._partitions._sources import open_units
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._unit_draws import UnitDraws, addressed_draws, blocks_of_draws, unit_draws
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._privacy.mechanisms.stability import (
+    UnitDraws,
+    addressed_draws,
+    blocks_of_draws,
+    unit_draws,
+)
 from sklearn_dp._queries import blocks
 from sklearn_dp._queries.blocks import BlockFits, fit_table_blocks
-from sklearn_dp._rows import pieces as _pieces
+from sklearn_dp._rows import table as _pieces
 from sklearn_dp._rows.table import LocalEngine, Table
-from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 centers = attrgetter("cluster_centers_")  # a worker process can import it, unlike a test module

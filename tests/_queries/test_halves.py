@@ -5,7 +5,7 @@ import pytest
 from mixture_tools import session_of
 
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._privacy import _unit_draws
+from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._queries.halves import in_first, in_second
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.table import ROWS
@@ -27,5 +27,5 @@ def _rows(part):
 
 
 def test_each_unit_is_in_one_half():
-    draws = _unit_draws.unit_draws(session(), N)
+    draws = stability.unit_draws(session(), N)
     assert np.array_equal(in_first(draws), ~in_second(draws)) and 15 < in_second(draws).sum() < 45

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from grid_tools import grid_rows, quantized, table_rows
 
-from sklearn_dp._privacy._sealed import Claim, Sealed
-from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._privacy._units import Claim, Sealed, UnitFacts
 from sklearn_dp._queries._query import Query, Step
 from sklearn_dp._queries.clusters import ClusterSums, Nearest, Pinned
 from sklearn_dp._queries.grids import Recentered

@@ -5,11 +5,11 @@ import pytest
 from partition_tools import quotes_nothing
 from test_partitions import Elsewhere, Piece
 
+from sklearn_dp._partitions._sources import open_units
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.halves import Dropped, inner_table
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import LocalEngine, Part, Table
-from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 X = np.arange(24.0).reshape(12, 2)

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from query_tools import units_for
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._unit_draws import UnitDraws
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy.mechanisms.stability import UnitDraws
 from sklearn_dp._queries import matrix_cores
-from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._queries.samples import UnitNumbers, numbered
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 SEEDS = 60

@@ -2,21 +2,22 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.shared.axes import plain_axes
+from sklearn_dp._aggregate.shared.bounds import plain_axes
 from sklearn_dp._aggregate.shared.centering import geometric_edges
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import Query
-from sklearn_dp._queries.cells import (
+from sklearn_dp._queries.clusters import (
     CellGrid,
+    ClusterSums,
     Coded,
     Forgotten,
     LeafSums,
     Level,
     Moved,
+    Nearest,
     Rooted,
     Settled,
 )
-from sklearn_dp._queries.clusters import ClusterSums, Nearest
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import ROWS, Part
 

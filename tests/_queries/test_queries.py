@@ -11,7 +11,7 @@ from query_tools import answers, problem
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import QUESTIONS as EVERY
 from sklearn_dp._queries._query import Query
-from sklearn_dp._rows import bins
+from sklearn_dp._rows import single_rows
 
 SEEDS = 40
 
@@ -37,7 +37,7 @@ def test_a_question_is_as_proved(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_question_is_as_proved_in_chunks_of_few_rows(name, monkeypatch):
-    monkeypatch.setattr(bins, "_CHUNK_ENTRIES", 8)
+    monkeypatch.setattr(single_rows, "_CHUNK_ENTRIES", 8)
     assert first_problem([name], 10) is None
 
 

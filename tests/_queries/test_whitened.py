@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._queries import whitened
-from sklearn_dp._queries.whitened import (
-    WEIGHT_STEPS,
-    Whitening,
-    component_weights,
-)
+from sklearn_dp._queries.whitened import WEIGHT_STEPS, Whitening, component_weights
 from sklearn_dp._rows.rows import Rows
 
 

@@ -6,8 +6,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from sklearn_dp._rows.nearest import nearest_point, squares_to_nearest
-from sklearn_dp._rows.single_rows import narrowed, row_guard, saturated
-from sklearn_dp._rows.sparse_rows import SparseRows
+from sklearn_dp._rows.single_rows import SparseRows, narrowed, row_guard, saturated
 from sklearn_dp.cluster import DPKMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

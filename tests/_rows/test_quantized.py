@@ -5,19 +5,15 @@ import pytest
 from scipy import sparse
 
 from sklearn_dp import DPPCA, DPKMeans
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._privacy._domain import Domain, Sphere
-from sklearn_dp._privacy._grid import NearRows
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._grid import Domain, NearRows, Sphere
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.places import SumAndTotals
-from sklearn_dp._queries.second_moments import SecondMoment
+from sklearn_dp._queries.places import SecondMoment, SumAndTotals
 from sklearn_dp._rows import rows as quantized
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows import sparse_rows
-from sklearn_dp._rows.outside import beyond, outside
-from sklearn_dp._rows.row_sums import clipped_sums, nearest
-from sklearn_dp._rows.rows import QuantizedRows, Rows
-from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
+from sklearn_dp._rows import single_rows
+from sklearn_dp._rows.rows import QuantizedRows, Rows, beyond, clipped_sums, nearest, outside
+from sklearn_dp._rows.single_rows import SparseRows, as_rows
 from sklearn_dp._rows.table import ROWS, Part, PartSource
 
 N, D = 300, 130
@@ -149,7 +145,7 @@ def test_passes_have_the_bits_of_those_over_dense_rows(kept, origin, weights, mo
     assert (rows._common is not None) == bool(kept) and not len(rows._stored)
     if not weights:
         monkeypatch.delattr(QuantizedRows, "__call__")
-        monkeypatch.delattr(sparse_rows.CommonRows, "__call__")
+        monkeypatch.delattr(single_rows.CommonRows, "__call__")
     agree(passes(rows, units), expected)
 
 

@@ -7,13 +7,7 @@ import pytest
 
 from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.row_sums import (
-    clipped_sums,
-    nearest,
-    nearest_in,
-    square_sums,
-)
-from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.rows import Rows, clipped_sums, nearest, nearest_in, square_sums
 
 
 def integer_rows(rng, n, d, limit=2**25):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._rows import bins
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows import single_rows
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.table import PartSource
 
@@ -33,7 +33,7 @@ def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 5 * kept)
     lazy = Rows.quantize(X, DOMAIN)
-    monkeypatch.setattr(bins, "_CHUNK_ENTRIES", 50_003)
+    monkeypatch.setattr(single_rows, "_CHUNK_ENTRIES", 50_003)
     for rows in (stored, lazy):
         rows.recenter(np.full(5, 12345.0))
     assert len(lazy._stored) == kept and len(stored._stored) == 70_000

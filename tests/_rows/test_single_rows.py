@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._domain import safe_norms
+from sklearn_dp._privacy._grid import safe_norms
 from sklearn_dp._rows.single_rows import distances, for_rows, narrowed, products
 
 M = 1.7e308

@@ -8,10 +8,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._rows.rows import Rows
-from sklearn_dp._rows.single_rows import LARGEST
-from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
+from sklearn_dp._rows.single_rows import LARGEST, SparseRows, as_rows
 
 
 def table(n=400, d=5, seed=0, dtype=np.float64, part=0.3):

@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
+from sklearn_dp._partitions._sources import GroupSizes
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._rows.table import (
     CellCounts,
@@ -16,7 +17,6 @@ from sklearn_dp._rows.table import (
     add_sums,
     opened,
 )
-from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.exceptions import PartError
 
 

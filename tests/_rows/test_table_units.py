@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sklearn_dp._partitions import _sources
+from sklearn_dp._partitions._sources import open_units
 from sklearn_dp._privacy._units import UnitFacts, Units
-from sklearn_dp._rows import table_units
 from sklearn_dp._rows.table import LocalEngine, PartSource, Table
-from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 RNG = np.random.default_rng(0)
@@ -55,11 +55,11 @@ def test_categories_of_parts_are_compared_by_their_names():
 
 def test_a_group_that_is_not_found_again_ends_the_fit():
     """It would weigh as much as if it had no rows in other parts."""
-    part, _ = table_units._opened(Piece(X[:3], [1, 2, 2], None), True, None)
-    units = table_units._weighed(part, {1: (1, 8), 2: (4, 0)})[0].units
+    part, _ = _sources._opened(Piece(X[:3], [1, 2, 2], None), True, None)
+    units = _sources._weighed(part, {1: (1, 8), 2: (4, 0)})[0].units
     assert units.weights.tolist() == [2**20, 2**18, 2**18] and units.numbers.tolist() == [8, 0]
     with pytest.raises(KeyError):
-        table_units._weighed(part, {1: (1, 8)})
+        _sources._weighed(part, {1: (1, 8)})
 
 
 @pytest.mark.parametrize("bad", [[1], [1, None], [1, float("nan")], [[1], [2]]])

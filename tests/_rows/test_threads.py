@@ -5,8 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info
 
-from sklearn_dp._rows.clients import ask_all
-from sklearn_dp._rows.threads import in_threads, in_workers
+from sklearn_dp._rows.threads import ask_all, in_threads, in_workers
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])

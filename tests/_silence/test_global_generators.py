@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._queries import blocks
-from sklearn_dp._silence.global_generators import own_streams
+from sklearn_dp._silence import own_streams
 from sklearn_dp.audit import replay_audit
 
 

@@ -6,9 +6,9 @@ import sys
 import threading
 import time
 
-from sklearn_dp._silence import suppress_output as interception
-from sklearn_dp._silence import suppress_output as silence
-from sklearn_dp._silence.suppress_output import CHANNELS
+from sklearn_dp import _silence as interception
+from sklearn_dp import _silence as silence
+from sklearn_dp._silence import CHANNELS
 
 SECRET = "row 17 holds 123.456"
 

@@ -20,8 +20,8 @@ from joblib.externals import loky
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
-from sklearn_dp._rows.clients import ask_all
-from sklearn_dp._silence import suppress_output as interception
+from sklearn_dp import _silence as interception
+from sklearn_dp._rows.threads import ask_all
 
 try:
     import cloudpickle

@@ -9,7 +9,7 @@ import pytest
 from accounting_tools import exact_delta, log_uniform, pld_of
 
 from sklearn_dp._costs.accounting import laplace_zcdp_rho
-from sklearn_dp._costs.rounding import sum_up
+from sklearn_dp._costs.numbers import sum_up
 from sklearn_dp.accounting import (
     ZCDP,
     ApproxDP,

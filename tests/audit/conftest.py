@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import toy_releases
 
-from sklearn_dp._aggregate.shared.noisy_norms import private_radius
+from sklearn_dp._aggregate.shared.centering import private_radius
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._privacy import _domain as _aggregates
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._privacy import _grid as _aggregates
+from sklearn_dp._privacy._grid import Domain, Grid
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.places import NormCounts
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
 from sklearn_dp._sklearn_compat import with_callbacks
 from sklearn_dp._status import Message, Status

@@ -17,15 +17,15 @@ from scipy.stats import chi2
 from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._selection import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp._privacy._unit_draws import copies
-from sklearn_dp._privacy.mechanisms import selection
+from sklearn_dp._privacy.mechanisms import pure
 from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
+from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
+from sklearn_dp._privacy.mechanisms.stability import copies
 from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
@@ -210,8 +210,8 @@ def chances_of(release):
 
 
 CHOICES = {
-    "above threshold": lambda: selection.above_threshold([-16] * 8, 0, 4, 1.0),
-    "exponential": lambda: selection.exponential([0, 20, 30, 31], 4, 1.0),
+    "above threshold": lambda: pure.above_threshold_release([-16] * 8, 0, 4, 1.0),
+    "exponential": lambda: pure.exponential_release([0, 20, 30, 31], 4, 1.0),
 }
 
 
@@ -234,8 +234,8 @@ def test_answers_above_a_threshold_tell_no_more_than_they_cost():
     then, and their limits at least .096 and .0105, which is 2.2.
     """
     epsilon, draws, last = 2.0, 16_000, 5
-    one = selection.above_threshold([-4] * 4 + [4], 0, 8, epsilon)
-    other = selection.above_threshold([4] * 4 + [-4], 0, 8, epsilon)
+    one = pure.above_threshold_release([-4] * 4 + [4], 0, 8, epsilon)
+    other = pure.above_threshold_release([4] * 4 + [-4], 0, 8, epsilon)
     seen = [answers(release, draws, seed)[last] for seed, release in enumerate((one, other))]
     low, high = Rates(seen[0], draws, seen[1], draws).limits(1e-6)
     assert 1.0 < math.log(low / high) <= epsilon

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._costs import accounting
-from sklearn_dp._costs import disjoint as _parts
+from sklearn_dp._costs import numbers as _parts
 from sklearn_dp.audit import _epsilon_bounds as ours
 from sklearn_dp.audit._epsilon_bounds import (
     APPROXIMATE,

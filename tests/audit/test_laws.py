@@ -13,7 +13,7 @@ from scipy.stats import binom
 import sklearn_dp._privacy.mechanisms
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp._privacy.mechanisms import proportional as kernel
-from sklearn_dp.audit import _distinguishers, _epsilon_bounds, _laws, _proportional, _recount
+from sklearn_dp.audit import _distinguishers, _epsilon_bounds, _laws, _recount
 from sklearn_dp.audit._laws import KINDS, UnknownLawError, law_of
 from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims, paid
@@ -70,7 +70,7 @@ def kernel_imports(module):
     ]
 
 
-INDEPENDENT = [_laws, _proportional, _recount, _epsilon_bounds]
+INDEPENDENT = [_laws, _epsilon_bounds, _recount, _epsilon_bounds]
 
 
 @pytest.mark.parametrize("module", INDEPENDENT, ids=lambda module: module.__name__)
@@ -340,7 +340,7 @@ ORDERS = np.array([1.02, 1.5, 2.0, 5.0, 50.0])
 @pytest.mark.parametrize("eta", [1e-3, 0.05])
 def test_the_divergence_agrees_with_the_kernel(d, distance, eta):
     """But for what the kernel adds for rounding: less than 1e-11 d^2 at the order 1.02."""
-    ours = _proportional.largest_divergence(ORDERS, distance, eta, d)
+    ours = _epsilon_bounds.largest_divergence(ORDERS, distance, eta, d)
     theirs = kernel.renyi(ORDERS, distance, eta, d)
     finite = np.isfinite(theirs)
     np.testing.assert_array_equal(np.isfinite(ours), finite)
@@ -356,10 +356,10 @@ def test_what_the_kernel_draws_is_not_blamed_and_less_is(d, distance, rho, delta
     """The kernel's scales are in steps of 2^(1/16); 20% less than the step above is too little."""
     eta = kernel.least_eta(distance, d, rho, delta)
     if eta is None:  # no noise is enough
-        assert not _proportional.is_zcdp(distance, 0.9, d, rho, delta)
+        assert not _epsilon_bounds.is_zcdp(distance, 0.9, d, rho, delta)
         return
-    assert _proportional.is_zcdp(distance, eta, d, rho, delta)
-    assert eta < 7e-5 or not _proportional.is_zcdp(distance, 0.8 * eta, d, rho, delta)
+    assert _epsilon_bounds.is_zcdp(distance, eta, d, rho, delta)
+    assert eta < 7e-5 or not _epsilon_bounds.is_zcdp(distance, 0.8 * eta, d, rho, delta)
 
 
 def test_a_claim_of_too_little_noise_is_told():

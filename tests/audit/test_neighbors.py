@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._neighbors import KINDS
+from sklearn_dp.audit._observe import KINDS
 
 
 def as_units(X, groups):

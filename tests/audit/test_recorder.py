@@ -9,7 +9,7 @@ from kernel_tools import open_session
 from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
+from sklearn_dp._privacy.mechanisms.pure import above_threshold, exponential, laplace
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 
 pytestmark = [

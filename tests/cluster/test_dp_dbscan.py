@@ -7,7 +7,7 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPDBSCAN, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate.density import dense_cells, grid_over
+from sklearn_dp.cluster._dp_dbscan import dense_cells, grid_over
 from sklearn_dp.inspection import utility_curve
 
 BOX = ([-1.6, -1.1], [2.6, 1.6])

@@ -13,7 +13,7 @@ from sklearn_dp import (
     DPTopics,
     FederatedDPKMeans,
 )
-from sklearn_dp._privacy._domain import unit_rows
+from sklearn_dp._privacy._grid import unit_rows
 from sklearn_dp.cluster import ClusterHierarchy
 
 PLACES = np.array([[-0.7, 0.0], [-0.6, 0.2], [0.5, -0.5], [0.6, -0.4], [0.65, 0.7]])

@@ -8,9 +8,9 @@ import pytest
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 
 from sklearn_dp import DPKTupleKMeans
-from sklearn_dp._aggregate.tuples import stage as _tuple_stage
+from sklearn_dp._aggregate import tuples as _tuple_stage
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._rows import pieces as _pieces
+from sklearn_dp._rows import table as _pieces
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.exceptions import PartError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._privacy._domain import unit_rows
+from sklearn_dp._privacy._grid import unit_rows
 
 
 def directions(n, d, k, spread=0.5, seed=0):

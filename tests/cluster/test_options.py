@@ -3,9 +3,9 @@
 import pytest
 
 from sklearn_dp import DPKTupleKMeans
-from sklearn_dp._aggregate.tuples.stage import AGGREGATORS, TupleStage
+from sklearn_dp._aggregate.tuples import AGGREGATORS, TupleStage
 from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
-from sklearn_dp.cluster._k_tuples import aggregator_settings
+from sklearn_dp.cluster._dp_k_tuple_kmeans import aggregator_settings
 
 KIND = {
     "friendly_core": FriendlyCoreOptions,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyCovariance
-from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.columns.moments import Count, _nothing
+from sklearn_dp._aggregate.columns.vectors import Ends
 from sklearn_dp._aggregate.moments.known_columns import together
 from sklearn_dp._aggregate.shared.centering import Weights
 

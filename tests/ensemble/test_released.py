@@ -14,7 +14,7 @@ from sklearn.preprocessing import RobustScaler
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._rowwise import _released
-from sklearn_dp.ensemble._output import WithTarget, probe
+from sklearn_dp.ensemble._aggregation import WithTarget, probe
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

@@ -24,13 +24,13 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._aggregate.tuples.stage import amplified
+from sklearn_dp._aggregate.tuples import amplified
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
-from sklearn_dp.ensemble._output import Output
+from sklearn_dp.ensemble._aggregation import Output
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import LedgerCharge
 from sklearn_dp.mixture import KTupleOptions

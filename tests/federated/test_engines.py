@@ -11,12 +11,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._replay import Replay
-from sklearn_dp.federated import (
-    _clients,
-    _server,
-    _state,
-    client_update,
-)
+from sklearn_dp.federated import _clients, _server, _state, client_update
 from sklearn_dp.federated._clients import LocalEngine, check_distinct
 
 pytestmark = pytest.mark.filterwarnings(

@@ -12,9 +12,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated import _prior
+from sklearn_dp.federated import _state
 from sklearn_dp.federated._learn import count_errors
-from sklearn_dp.federated._prior import blend_moment, posterior_weights
+from sklearn_dp.federated._state import blend_moment, posterior_weights
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -82,7 +82,7 @@ def test_weights_are_positive_and_finite(sd):
 
 def test_sphere_packing_keeps_its_distances():
     rng = np.random.default_rng(0)
-    centers = _prior.sphere_packing(5, 3, 2.0, rng)
+    centers = _state.sphere_packing(5, 3, 2.0, rng)
     assert np.abs(centers).max() <= 2.0
     gaps = min(np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2))
     corner = np.linalg.norm(2.0 - np.abs(centers), axis=1).min()

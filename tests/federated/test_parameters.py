@@ -8,8 +8,8 @@ import pytest
 from federated_states import Odd, mixture
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._parameters import domain_of
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.federated._parameters import (

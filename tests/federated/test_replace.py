@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._costs.checks import RELATIONS
+from sklearn_dp._costs.numbers import RELATIONS
 from sklearn_dp.exceptions import LedgerError
 
 pytestmark = pytest.mark.filterwarnings(

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, D, K, all_kinds, data, server_points, states
 
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._privacy._grid import Domain, Grid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated import _server, client_update, first_message, server_update

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
-from sklearn_dp.audit._neighbors import KINDS
+from sklearn_dp.audit._observe import KINDS
 
 from .arguments import fresh, good_options
 from .tables import VALUES, numbers

@@ -11,7 +11,7 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, DPOneHotEncoder, Friendl
 from sklearn_dp._costs.plan import Mechanism
 from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._selection import selection_delta, selection_mu, selection_refit
-from sklearn_dp._privacy.mechanisms.fits import lump
+from sklearn_dp._privacy._session import lump
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,

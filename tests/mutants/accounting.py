@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from sklearn_dp._costs.budget import PrivacyBudget
-from sklearn_dp._costs.checks import RELATIONS
+from sklearn_dp._costs.numbers import RELATIONS
 from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._session import PrivacySession

@@ -6,32 +6,32 @@ from dataclasses import replace
 import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
+from sklearn_dp._aggregate import tuples as _tuple_stage
 from sklearn_dp._aggregate.columns import moments as _moments
-from sklearn_dp._aggregate.friendly import average as _averages
+from sklearn_dp._aggregate.friendly import refine as _averages
 from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
-from sklearn_dp._aggregate.shared import quantiles as _quantiles
-from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy import _products
-from sklearn_dp._privacy._sealed import exact_of, opened
+from sklearn_dp._privacy._units import exact_of, opened
 from sklearn_dp._queries import averages as _friendly_core
-from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import columns as _columns
 from sklearn_dp._queries import names as _names
+from sklearn_dp._queries import point_pairs as _ball_moments
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries import vectors as _vectors
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
-from sklearn_dp._queries.table_rows import TableRows
-from sklearn_dp._rows import row_sums as _row_sums
+from sklearn_dp._rows import rows as _row_sums
 from sklearn_dp._status import Message, Status
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as _k_tuple_kmeans
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.cluster._dp_kmeans import DPKMeans
+from sklearn_dp.preprocessing import _dp_quantiles as _quantiles
 
 from .planting import mutant
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import toy_releases
 
-from sklearn_dp._privacy import _grid
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._privacy import _grid, _session
+from sklearn_dp._privacy._grid import Domain
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp._privacy._units import opened
 
 from .planting import mutant
 
@@ -46,7 +45,7 @@ def _(original):
     return release
 
 
-@mutant("cells published by their true count", "check_noise_law", histograms, "sparse")
+@mutant("cells published by their true count", "check_noise_law", _session, "sparse")
 def _(original):
     def sparse(*args, **options):
         release = original(*args, **options)

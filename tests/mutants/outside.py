@@ -16,32 +16,32 @@ from typing import Any
 from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPKMeans, DPOneCluster
-from sklearn_dp._aggregate.moments import axes_days, days
+from sklearn_dp._aggregate.moments import days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._costs import accounting as _accounting
-from sklearn_dp._costs import disjoint as _disjoint
 from sklearn_dp._costs import ledger_terms as _dp_accounting
+from sklearn_dp._costs import numbers as _disjoint
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._sources import CheckedSource
 from sklearn_dp._privacy import _ledger as _prepaid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms import selection as _selection
+from sklearn_dp._privacy.mechanisms import pure as _selection
 from sklearn_dp._privacy.mechanisms import stability as _stability
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp._queries import ball_moments as _ball_moments
 from sklearn_dp._queries import blocks as _blocks
+from sklearn_dp._queries import boxes as _scores
 from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
-from sklearn_dp._queries import interior as _scores
-from sklearn_dp._queries import k_averages as _k_averages
+from sklearn_dp._queries import halves as _terrific
 from sklearn_dp._queries import places as _places
+from sklearn_dp._queries import point_pairs as _ball_moments
 from sklearn_dp._queries import separated_balls as _noisy_centers
 from sklearn_dp._queries import separated_balls as _separated_balls
-from sklearn_dp._queries import terrific as _terrific
+from sklearn_dp._queries import tuples as _k_averages
 from sklearn_dp._queries import words as _words
+from sklearn_dp._queries.balls import MiddleScores
 from sklearn_dp._queries.boxes import NamedBoxes
-from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _clients
@@ -119,7 +119,7 @@ OUTSIDE = [
     Edit(
         "queries above a threshold with the noise of the threshold",
         _selection,
-        "above_threshold",
+        "above_threshold_release",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(scale, queries.shape)",
         "audit/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
@@ -127,7 +127,7 @@ OUTSIDE = [
     Edit(
         "scales that are not those of the record",
         _selection,
-        "above_threshold",
+        "above_threshold_release",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(1.9 * scale, queries.shape)",
         "audit/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
@@ -521,7 +521,7 @@ OUTSIDE = [
     ),
     Edit(
         "the next day of components is told how many rows there are",
-        axes_days.AxesDays,
+        days.AxesDays,
         "and_one",
         "max(float(release.counts[0]), 1.0)",
         "float(rows.table._raw().sums(lambda part: (part, (np.asarray(part.units.n_rows),)))[0])",

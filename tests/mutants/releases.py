@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy import _unit_draws
+from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._unit_draws import UnitDraws
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._privacy.mechanisms import filters, gaussian, histograms
+from sklearn_dp._privacy.mechanisms import filters, stability
+from sklearn_dp._privacy.mechanisms.stability import UnitDraws
 from sklearn_dp._status import Message, Status
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -31,7 +31,7 @@ from .planting import mutant
 
 # A factor of the formula, as in published code: 1.25 where the tail bound has it, and not
 # elsewhere.
-@mutant("sigma too small by 1.25", "check_replay", gaussian, "sigma_of")
+@mutant("sigma too small by 1.25", "check_replay", _session, "sigma_of")
 def _(original: Callable[..., Any]) -> Any:
     return lambda sensitivity, rho: original(sensitivity, rho) / 1.25
 
@@ -56,7 +56,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # The same for histograms, whose comparison is another one.
-@mutant("cells: sensitivity too small by 1.25", "check_replay", histograms, "sparse_histogram")
+@mutant("cells: sensitivity too small by 1.25", "check_replay", _session, "sparse_histogram")
 def _(original: Callable[..., Any]) -> Any:
     def sparse_histogram(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
@@ -110,7 +110,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # The noisy histogram is drawn, and the exact one goes on.
-@mutant("cells without noise", "check_replay", histograms, "sparse_histogram")
+@mutant("cells without noise", "check_replay", _session, "sparse_histogram")
 def _(original: Callable[..., Any]) -> Any:
     def sparse_histogram(
         self: Any,
@@ -129,7 +129,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # A unit that is removed moves all others into other blocks.
-@mutant("draws that hang on the number of units", "check_replay", _unit_draws, "addressed_draws")
+@mutant("draws that hang on the number of units", "check_replay", stability, "addressed_draws")
 def _(original: Callable[..., Any]) -> Any:
     return lambda self, n_units, tag="units": UnitDraws(self._algorithm_seed, f"{tag} {n_units}")
 

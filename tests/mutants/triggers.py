@@ -1,6 +1,6 @@
 """Bugs that wait for a certain number of rows or columns, or for another fit.
 
-An audit of any fixed list of data sets passes all of them. Those of `_drawn` have to be met by
+An audit of any fixed list of data sets passes all of them. Those of `_noise_law` have to be met by
 drawing data sets; those at the end show only if an object is fitted twice.
 
 """
@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy.mechanisms import gaussian
 from sklearn_dp._status import Message
 
 from .changes import after_fit
@@ -126,7 +126,7 @@ MUTANTS.append(
     Mutant(
         "sigma halved with 17 columns",
         ("check_drawn_data",),
-        ((BaseDPEstimator, "_fit_session", _note_columns), (gaussian, "sigma_of", _smaller_at_17)),
+        ((BaseDPEstimator, "_fit_session", _note_columns), (_session, "sigma_of", _smaller_at_17)),
     )
 )
 

@@ -23,7 +23,7 @@ from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import code_groups
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._neighbors import Neighbor
+from sklearn_dp.audit._observe import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments._rows import (
     checked_values,

@@ -21,15 +21,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ..._costs.budget import PrivacyBudget
+from ..._costs.numbers import sum_down
 from ..._costs.plan import PlanEntry
-from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
 from ..._queries.vectors import UnitTotals, Vectors
 from ..shared.centering import Weights
-from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries
-from .vectors import Clipped, clipped_mean, summed
+from .vectors import NARROW, NARROW_FOR_MEANS, Clipped, Ends, clipped_mean, summed
 
 SQUARES = "squares"
 """Name of the plan entry that pays for the mean squares."""

@@ -4,6 +4,6 @@ An element is kept if it agrees with more than half of the others; then any two 
 common friend, so a noisy average of them needs noise for their distance, not for how far from the
 origin they are. Start reading at :mod:`..._queries.averages`: who is whose friend, and the
 filters.
-:mod:`.average` is that of what a filter kept; :mod:`.mean` the mean of points at an unknown place,
+:mod:`.refine` is that of what a filter kept; :mod:`.mean` the mean of points at an unknown place,
 the best that is made of these. Imports the kernel and `shared`.
 """

@@ -1,4 +1,6 @@
-"""Noisy means about a released center: the approach and the last step of a friendly mean.
+"""Refine a mean about a released center: the points, their diameter, and the clipping radius.
+
+Noisy means about a released center: the approach and the last step of a friendly mean.
 
 Each part puts its points about the released center on an integer grid (:func:`rows_about`). Those
 beyond the ball that should hold all data are left out, the others clipped to a smaller radius and
@@ -7,23 +9,166 @@ are released (:func:`released_mean`), and combined with the center there was, by
 An approach step clips at the radius that the data should not exceed (:func:`approach`); each one
 shrinks the ball. The last step first asks at which radius few points are clipped, by noisy counts,
 and then spends all that is left (:func:`refine`).
+
+The radius that the points of a mean are clipped to: where noise and bias together are least.
+
+Noisy numbers of points beyond distances tell how many a clip would bite, and laws of tails what the
+noise hides (:class:`..columns.vectors.Beyond`). What that takes from the mean is counted into its
+standard error.
+
+The points of a friendly mean: where they are, and a sample of them that are compared.
+
+A point stands for a privacy unit. Without groups it is a row, wherever the row is; that of a group
+is the mean of its rows (`_queries.group_points`).
+
+Pairs of points are compared within a sample of a few thousand. The sample, and nothing else of the
+rows, is collected at the place of the fit, which is trusted. Which points are in it is a function
+of a seed and of their numbers: rows are numbered part after part, so that a table in parts has the
+sample, and with it the bits, of the same rows in memory.
+
+The search for a radius within which nearly all pairs of points are, if nobody knows it.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import chdtri
 
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.ball_moments import BallMoments
-from ..._queries.handles import GridRows
-from ..columns.tail import FREE, tail_shares
-from .clip_radius import Clip, clip_radius, whole_bounds
-from .mean_facts import Candidate, PublicFacts
-from .points import Points
+from ..._privacy._units import Sealed, entry_of
+from ..._queries._query import TableRows
+from ..._queries.columns import Columns, InColumns
+from ..._queries.grids import GridRows, LengthRanks
+from ..._queries.point_pairs import BallMoments, PointPairs
+from ..._queries.ranks import prefix_noise
+from ..._queries.samples import Coins, numbered
+from ..columns.look import FREE, UPPER, at_most, heaviest, tail_shares
+from ..columns.vectors import Beyond
+from .mean_facts import Candidate, PublicFacts, most_pairs
+
+_SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
+_FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
+# Edges of bins, as binary logarithms over the radius that there was: few wide ones, whose sums have
+# little noise. Distances of many features are nearly equal: each quarter of an octave too much is a
+# fifth more noise.
+_FEW_FEATURES = 64
+_FEW = np.arange(-40, 1) / 4
+_MANY = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
+
+
+class Clip(NamedTuple):
+    """A clipping radius, and what is known of the distances: all of it released."""
+
+    radius: float
+    square: float  # mean square of the distances, clipped
+    excess: float = 0.0  # by how much they exceed the radius at most, on average over all points
+    hidden: float = 0.0  # share of the points that the noise hides at least, beyond all others
+
+    @classmethod
+    def whole(cls, candidate: Candidate) -> Self:
+        """Where distances tell nothing: the radius that there was."""
+        return cls(candidate.clip, candidate.clip**2)
+
+
+class Distances(NamedTuple):
+    """Noisy numbers of points beyond public distances, maybe of several days."""
+
+    edges: np.ndarray
+    beyond: np.ndarray  # the lower edge of each bin
+    variance: np.ndarray
+
+    def faded(self, keep: float) -> Self:
+        """A part of it."""
+        return self._replace(beyond=keep * self.beyond, variance=keep**2 * self.variance)
+
+    def and_one(self, session: PrivacySession, rows: GridRows, rho: float) -> Self:
+        """With the numbers of points within the last edge, as in the mean."""
+        answer = rows.ask(LengthRanks(np.square(self.edges[1:] / rows.unit)))
+        noise = prefix_noise(len(self.edges) - 1)
+        sums = session.release("distances", answer, rho=rho) @ noise.T
+        sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
+        sd = sigma * np.linalg.norm(noise, axis=1)
+        beyond, variance = self.beyond + sums[0, ::-1], self.variance + np.square(sd[::-1])
+        return self._replace(beyond=beyond, variance=variance)
+
+    def clip(
+        self, candidate: Candidate, facts: PublicFacts, rho: float, earlier: float = math.inf
+    ) -> Clip:
+        """The radius for a mean that costs `rho`. The excess is that of `earlier`, about which
+        points were clipped on other days, if this is smaller."""
+        sd, n, d = np.sqrt(self.variance), facts.total, facts.d
+        known = Beyond(self.edges, self.beyond, sd)
+        laws, edges = known.laws, self.edges
+        if sd[0] > n / _FEWEST or laws is None:
+            return Clip.whole(candidate)
+        # Rows that are far out in one column or another pull a mean in directions at right angles,
+        # so by the root of their number less than they are far out. What the error says allows for
+        # rows that are far out in a single one.
+        radius = known.radius(d, n, 1 / math.sqrt(2 * rho), 1 / d, whole_bounds(candidate, facts))
+        least, upper = min(radius, earlier), self.beyond + UPPER * sd
+        most = min(heaviest(laws.heavy, upper, edges, least, 1), at_most(upper, edges, least, 1))
+        most = max(most, float(laws.likely.excess(least)))  # noise may be far below zero
+        hidden = n - float(self.beyond[0]) - _SURELY * float(sd[0])
+        square = known.square(laws.likely.start, n) / n
+        return Clip(min(radius, candidate.ball), square, most / n, max(hidden / n, 0.0))
+
+
+def whole_bounds(candidate: Candidate, facts: PublicFacts) -> float:
+    """The radius about `candidate` whose noise is that of all points about the middle of the
+    bounds: nothing is clipped, but the noise of the number counts by the offset of the mean."""
+    if facts.reach is None:
+        return math.inf
+    return facts.reach + float(np.linalg.norm(candidate.center)) / math.sqrt(facts.d)
+
+
+def distances_about(top: float, facts: PublicFacts, ball: float) -> Distances:
+    """No points yet, in bins up to the radius that few points should exceed, and on to the ball."""
+    more = max(math.ceil(4 * math.log2(ball / top)), 0)
+    inner = top * 2.0 ** (_FEW if facts.d <= _FEW_FEATURES else _MANY)
+    outer = top * (ball / top) ** (np.arange(1, more + 1) / max(more, 1))
+    nothing = np.zeros(len(inner) + more)
+    return Distances(np.concatenate([[0.0], inner, outer]), nothing, nothing)
+
+
+def clip_radius(
+    session: PrivacySession, rows: GridRows, candidate: Candidate, facts: PublicFacts
+) -> Clip:
+    """The radius with the least noise and bias, from noisy counts of distances; where the counts
+    would be too noisy to help, the one that there was."""
+    rho, nothing = session.remaining("distances"), Clip.whole(candidate)
+    if 1 / math.sqrt(2 * rho) > facts.total / _FEWEST:
+        return nothing
+    known = distances_about(candidate.clip, facts, candidate.ball).and_one(session, rows, rho)
+    return known.clip(candidate, facts, session.remaining("mean"))
+
+
+class Points:
+    """The points of a table whose rows are units, in coordinates of `columns` from here on."""
+
+    def __init__(self, table: TableRows, columns: Columns) -> None:
+        self.rows, self.columns = table, columns
+        self.rows.apply(InColumns(columns))
+        self._pairs: Any = None
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.n_features
+
+    def pairs(self, session: PrivacySession, size: float, radii: np.ndarray | None = None) -> Any:
+        """All points, or about as many of them as can be compared, always the same ones: by coins
+        of each point's own, so that the samples of neighbors are neighbors, or equal. The first
+        call says for which radii."""
+        if self._pairs is None:
+            most, coins = most_pairs(self.n_features), None
+            if size > most:
+                coins = Coins.of(session, numbered(self.rows), most / size)
+            self._pairs = self.rows.ask(PointPairs(np.empty(0) if radii is None else radii, coins))
+        return self._pairs
+
 
 MANY_COLUMNS = 8
 _DIFFER = 1.0  # squared variances: what these vary by where half of the columns have none
@@ -229,3 +374,41 @@ def spreads_of(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray
         differ = max(float(np.mean(np.square(variances / pooled - 1))) - noise**2, 0.0)
     gain = differ / max(differ + noise**2, 1e-300)
     return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)
+
+
+RADII = (1e-6, 1e12)
+"""Default grid for an unknown diameter."""
+
+
+def radius_grid(low: float, high: float, base: float = 1.5) -> np.ndarray:
+    """The public radii low, low base, low base^2, ... up to the first that is at least `high`."""
+    if not 0 < low <= high < math.inf or not base > 1:
+        raise ValueError("radii need 0 < low <= high and a base above 1.")
+    top = max(0, math.ceil(math.log(high / low) / math.log(base) - 1e-9))
+    return low * float(base) ** np.arange(top + 1)
+
+
+def find_radius(
+    session: PrivacySession,
+    entry: str,
+    far: Sealed,
+    radii: np.ndarray,
+    *,
+    rho: float,
+    slack: float | Callable[[float], float],
+) -> float | None:
+    """Smallest radius of a public grid within which nearly all pairs of points lie, or None.
+
+    The entry pays `rho` for the whole search. A radius is accepted when the noisy number of `far`
+    pairs beyond it, over n, is at most `slack`, or what that is for the share of rho of one step.
+    None at the last radius, which is never tested.
+    """
+    steps = max(1, (len(radii) - 1).bit_length())
+    share = math.nextafter(rho / steps, 0.0)
+    slack = slack(share) if callable(slack) else slack
+    low, high = 0, len(radii) - 1
+    while low < high:
+        middle = (low + high) // 2
+        noisy = session.release(entry, entry_of(far, middle), rho=share)
+        low, high = (low, middle) if noisy <= slack else (middle + 1, high)
+    return float(radii[high]) if high < len(radii) - 1 else None

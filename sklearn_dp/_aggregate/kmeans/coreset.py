@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..._privacy._domain import Domain
-from ..._privacy._integers import exact_integers
-from ..._queries.cells import (
+from ..._privacy._entries import exact_integers
+from ..._privacy._grid import Domain
+from ..._queries.clusters import (
     CellGrid,
     Coded,
     FarCounts,
@@ -30,14 +30,11 @@ from ..._queries.cells import (
     Settled,
     TailCells,
 )
-from ..._queries.grid_ranks import LineRanks
-from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.grids import BASIS_BITS, Axes, LineRanks
 from ..._queries.places import LengthCounts
 from ..._queries.ranks import prefix_noise
-from ..shared.adaptive_center import center_and_count
-from ..shared.axes import normal_points, plain_axes, second_moment
-from ..shared.centering import Size, geometric_edges, noise_sd
-from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
+from ..shared.bounds import center_and_count, normal_points, plain_axes, second_moment
+from ..shared.centering import NoisyNorms, Size, geometric_edges, noise_sd, quantile_from_histogram
 from ..shared.weighted_kmeans import weighted_kmeans
 from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 

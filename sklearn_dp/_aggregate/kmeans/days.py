@@ -22,14 +22,12 @@ from typing import Any, Self, cast
 import numpy as np
 
 from ..._costs.plan import PlanEntry
-from ..._privacy._domain import Domain
-from ..._privacy._grid import Grid
+from ..._privacy._grid import Domain, Grid
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
+from ..._queries.grids import GridRows
 from ..._status import Message, Status
-from ..shared.centering import Size
-from ..shared.noisy_norms import NoisyNorms
+from ..shared.centering import NoisyNorms, Size
 from .engine import last_entries
 from .fit_context import TUNING, Context
 from .lloyd import ERRORS, lloyd_context, move_clusters, observe

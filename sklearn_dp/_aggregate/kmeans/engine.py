@@ -28,16 +28,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaincinv
 
+from ..._costs.numbers import sum_down
 from ..._costs.plan import PlanEntry
-from ..._costs.rounding import sum_down
-from ..._privacy._domain import Domain, Sphere
+from ..._privacy._grid import Domain, Sphere
 from ..._privacy._session import PrivacySession
+from ..._queries._query import TableRows
 from ..._queries.clusters import Pinned
-from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows
-from ..._queries.table_rows import TableRows
-from ..shared.axes import normal_points, second_moment
-from ..shared.bounds import known_or_paid
+from ..._queries.grids import BASIS_BITS, Axes, GridRows
+from ..shared.bounds import known_or_paid, normal_points, second_moment
 from ..shared.centering import noise_sd
 from .coreset import (
     CELLS,

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ..._privacy._sealed import Sealed, SealedCells
-from ..._privacy._session import PrivacySession
-from ..._privacy.mechanisms.histograms import release_cells
-from ..._queries.handles import GridRows
+from ..._privacy._session import PrivacySession, release_cells
+from ..._privacy._units import Sealed, SealedCells
+from ..._queries.grids import GridRows
 from ..._rows.rows import GridGeometry
 from ..._status import Message, Status
 from ..shared.centering import Size, noise_sd

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.numbers import sum_down
 from ..._costs.plan import PlanEntry
-from ..._costs.rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.clusters import ClusterSums, Nearest
 from ..shared.centering import noise_sd

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._privacy._sealed import Sealed
-from ..._rows.bins import row_slices
-from ..shared.centering import geometric_edges, noise_sd
-from ..shared.noisy_norms import NoisyNorms, quantile_from_histogram
+from ..._privacy._units import Sealed
+from ..._rows.single_rows import row_slices
+from ..shared.centering import NoisyNorms, geometric_edges, noise_sd, quantile_from_histogram
 from .coreset import Coreset
 from .fit_context import Context, SizedFacts, Tuning
 

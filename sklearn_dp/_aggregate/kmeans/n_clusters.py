@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import entr
 
 from ..._costs.plan import PlanEntry
-from ..._rows.bins import row_slices
+from ..._rows.single_rows import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import Coreset
 from .fit_context import TUNING, Candidates, Choice, Context, judged, nothing_seen

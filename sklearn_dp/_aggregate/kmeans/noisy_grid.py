@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._costs.numbers import sum_down
 from ..._costs.plan import PlanEntry
-from ..._costs.rounding import sum_down
-from ..._privacy._domain import Domain
-from ..._privacy._pure_releases import release_laplace
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.cells import CellGrid, GridCounts
-from ..._queries.handles import GridRows
+from ..._privacy.mechanisms.pure import release_laplace
+from ..._queries.clusters import CellGrid, GridCounts
+from ..._queries.grids import GridRows
 from ..._status import Status
 from ..shared.centering import Size
 from ..shared.weighted_kmeans import weighted_kmeans

@@ -15,15 +15,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from ..._costs.plan import PlanEntry
-from ..._costs.plan_pages import CommunicationCost, Pass, Workload
-from ..._costs.rounding import sum_down
-from ..._privacy._domain import Domain
+from ..._costs.numbers import sum_down
+from ..._costs.plan import CommunicationCost, Pass, PlanEntry, Workload
+from ..._privacy._grid import Domain
 from ..._privacy._randomness import uniforms
 from ..._privacy._session import PrivacySession
-from ..._queries.grids import BASIS_BITS
-from ..._queries.handles import GridRows
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
+from ..._queries.grids import BASIS_BITS, GridRows
 from ..._status import Status
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.centering import Size

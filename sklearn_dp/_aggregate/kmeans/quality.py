@@ -15,13 +15,11 @@ import numpy as np
 from scipy.special import exprel
 
 from ..._costs.plan import PlanEntry
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._queries.clusters import CappedSquares
 from ..._status import Message, Status
-from ..shared.advice import plain
-from ..shared.centering import noise_sd
-from ..shared.narrow_bounds import ends_of
-from ..shared.noisy_norms import NoisyNorms
+from ..shared.advice import ends_of, plain
+from ..shared.centering import NoisyNorms, noise_sd
 from .fit_context import TUNING, Run, SizedFacts
 from .lloyd_state import LloydState
 

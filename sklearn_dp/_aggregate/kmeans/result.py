@@ -12,14 +12,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..._privacy._domain import Domain, Sphere
+from ..._privacy._grid import Domain, Sphere
 from ..._rows.rows import GridGeometry
 from ..._status import Code, Message, Severity, Status, extent
-from ..columns.tail import laws_of
+from ..columns.look import laws_of
 from ..shared.advice import Budget, advice, is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
-from ..shared.centering import Size, noise_sd
-from ..shared.noisy_norms import NoisyNorms
+from ..shared.centering import NoisyNorms, Size, noise_sd
 from .coreset import Line
 from .fit_context import TUNING, Choice, Context, SizedFacts
 from .lloyd_state import LloydState, changed_sides

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._privacy._unit_draws import UnitDraws
+from ..._privacy.mechanisms.stability import UnitDraws
+from ..._queries.grids import GridRows
 from ..._queries.halves import second_half, unit_points
-from ..._queries.handles import GridRows
 from ..._queries.whitened import NearestLabels
 from ..._status import Status
 from ..kmeans.engine import fit_engine
 from ..kmeans.fit_context import Choice
-from ..shared.adaptive_center import CenterRadius
+from ..shared.bounds import CenterRadius
 
 METHODS = ("coreset", "k_tuples", "partition")
 

@@ -1,4 +1,6 @@
-"""Columns whose means and standard deviations are known, and what they make of joint moments.
+"""Covariances with known columns, and a first covariance from a friendly core.
+
+Columns whose means and standard deviations are known, and what they make of joint moments.
 
 :func:`..columns.moments.fit_moments` comes first: each column by itself, clipped to its own ends.
 Rows are then read in standard deviations from the means, so that joint moments start from a
@@ -22,27 +24,28 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..._costs.plan import PlanEntry
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.coordinates import AsTheyCame, Columns
-from ..._queries.handles import GridRows
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
+from ..._queries.columns import AsTheyCame, Columns
+from ..._queries.grids import GridRows
 from ..._status import Status
 from ..columns.answer import codes_of_scales, status_of, told_beyond, told_of_ranges
 from ..columns.look import COLUMNS
-from ..columns.moments import (
-    SQUARES,
-    Moments,
-    Place,
-    counted,
-    located,
-    measured,
-    rho_entries,
+from ..columns.moments import SQUARES, Moments, Place, counted, located, measured, rho_entries
+from ..shared.advice import Budget, at_bounds, told_of_cuts
+from .ellipsoid import (
+    NARROWEST,
+    Ellipsoid,
+    Errors,
+    at_bound_codes,
+    codes_of,
+    matrix_errors,
+    normal_quantile,
+    status_of_joint,
+    symmetric,
+    told_of_codes,
 )
-from ..shared.advice import Budget
-from ..shared.narrow_bounds import at_bounds, told_of_cuts
-from .codes import at_bound_codes, codes_of, status_of_joint, told_of_codes
-from .ellipsoid import NARROWEST, Ellipsoid, Errors, matrix_errors, normal_quantile, symmetric
 
 _SHARE = 0.03, 0.25, 5.25  # of the budget, for columns: least, most, and of how many numbers
 _SIZE = 0.01  # of the budget, for the number of rows
@@ -143,7 +146,7 @@ class Joined(NamedTuple):
     whitening: np.ndarray  # W with W W^T the inverse
     mean: np.ndarray
     mean_error: np.ndarray
-    codes: np.ndarray  # see :mod:`.codes`
+    codes: np.ndarray  # see :mod:`.ellipsoid`
     end: Ellipsoid  # in grid steps, with errors of columns
     errors: np.ndarray  # (d, d), of the covariance
 

@@ -1,4 +1,6 @@
-"""Facts about each column by itself, before rows are looked at together.
+"""Facts about single columns of a mixture: margins, and columns with nearly all rows at one end.
+
+Facts about each column by itself, before rows are looked at together.
 
 A normal law is right for rows whose columns are alike. Real tables also have flags, codes, columns
 of one value, and amounts that are zero in nearly all rows. Rounds of clips that believe in a normal
@@ -15,7 +17,13 @@ clusters, so a column of these counts a third, and normal noise of a known varia
 in it (`extra`), more of it where the other rows are far out: second moments of the rows and such
 noise together are near those of a normal law, and the variance is taken off again in the end. No
 noise is drawn: its variance is added to released second moments.
+
+Columns with nearly all rows at one end of a box, such as a flag: the others are far out.
+
+What is seen of the moments of such a column says nothing of rows at the far end.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -26,15 +34,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..._costs.plan import PlanEntry
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.coordinates import Columns
-from ..._queries.distances import DistancesAndValues
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
+from ..._queries.columns import Columns
+from ..._queries.whitened import DistancesAndValues
 from ..._status import Status
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.centering import noise_sd
-from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
 
 MARGINS = "margins"
 """Name of the plan entry of the two histograms."""
@@ -315,3 +323,34 @@ def _shape(
     beside = squares[[max(low - 1, 0), min(high + 1, len(squares) - 1)]].mean()
     spread = math.sqrt((1 - missing) * float(weights @ squares) + missing * beside)
     return mean, spread, max(ends) / spread
+
+
+_PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8% is
+
+
+def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
+    """Errors that allow for rows at the far one of the `ends` (2, d) of a box, which no law tells.
+
+    Of columns of one value, and of those with nearly all rows at the near end, such as a flag: what
+    is seen of them says nothing of how far out the others are. No row is kept beyond the `ball`.
+    """
+    errors, spread = end.errors, end.deviations
+    assert errors is not None
+    if errors.clips is None:
+        return errors
+    (places, parts), by, radii = errors.clips
+    far, near = _distances(by, ends)[1], _distances(end, ends)[0]
+    part = parts[np.searchsorted(places[:-1], far / by.deviations)]
+    kept = np.outer(radii, by.deviations)
+    piled = part * (end.constant | (near <= _PILED * spread))
+    mean, second = (
+        piled * np.maximum(far**order - of**order, 0.0) / spread**order
+        for order, of in enumerate(np.minimum(kept, ball), 1)
+    )
+    wider = {"mean": np.hypot(errors.mean, mean), "second": np.hypot(errors.second, second)}
+    return replace(errors, **wider)
+
+
+def _distances(guess: Ellipsoid, ends: np.ndarray) -> np.ndarray:
+    """Return the distances (2, d) of the center from the near and far ends of a box."""
+    return np.sort(np.abs(ends - guess.center), axis=0)

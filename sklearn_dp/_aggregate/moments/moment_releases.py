@@ -1,4 +1,6 @@
-"""Releases of counts, sums and second moments of whitened, clipped rows.
+"""Releases of whitened moments, and the estimates that are computed from them.
+
+Releases of counts, sums and second moments of whitened, clipped rows.
 
 :class:`..._queries.whitened.WhitenedMoments` asks for them: one pass a round.
 :func:`release_moments` divides them by the noisy counts, and :func:`round_shares` divides the
@@ -6,18 +8,31 @@ budget of a round among the three. All components together cost what one costs.
 
 Where the rows are not those of a normal law, fourth powers of each column come with the second
 moments: they tell how uncertain these are.
+
+From what a round of moments releases to the next guess of a component: post-processing.
+
+Nothing here sees rows. The second moments come whitened by the last guess and clipped to a radius
+there, with noise of a known size. In the order of use: :func:`unclip`, :func:`pooled`,
+:func:`shrunk`, :func:`composed`.
+
+Second moments of rows of several days: their average, in the newest whitened coordinates.
+
+All of it is computed from releases.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from scipy.special import chdtr, chdtrc
 
 from ..._costs.plan import PlanEntry
-from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
+from ..._privacy._units import Sealed
 from ..._queries.whitened import FOURTHS, WhitenedMoments
 from ..shared.centering import noise_sd
+from .ellipsoid import NARROWEST, Ellipsoid
 
 _COUNTS, _SUMS, MOMENTS = "component counts", "component sums", "component moments"
 DISTANCES = "component distances"
@@ -178,3 +193,212 @@ def products(vectors: np.ndarray, form: str, sizes: np.ndarray) -> np.ndarray:
     if form == "spherical":
         return np.trace(outer, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
     return outer
+
+
+_DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
+
+
+def noise_norm(d: int, form: str) -> float:
+    """About the spectral norm of the noise in a second moment, in units of a released entry's.
+
+    A symmetric Gaussian matrix with entries of variance 1 / 2 off the diagonal has the norm
+    sqrt(2 d); of d independent entries the largest is about sqrt(2 log d).
+    """
+    if form == "diag":
+        return math.sqrt(2 * math.log(d + 1)) + 1
+    return 2.0 / d if form == "spherical" else math.sqrt(2 * d) + 1
+
+
+def noise_of_products(release: MomentRelease, j: int) -> tuple[float, float]:
+    """Return how much subtracting m m^T, of the mean m of a component, adds to the noise of its
+    second moment: to that of an entry on the diagonal, at most, and to the spectral norm, as by
+    `noise_norm`.
+
+    The noise e of the mean gives m e^T + e m^T. That of the count, in parts of it, gives the same
+    part of m m^T: the second moment is divided by the count once, m m^T twice. Where rows are
+    whitened about their mean, this is next to nothing. The bound holds off the diagonal, too, where
+    1 / sqrt(2) of what is stated counts.
+    """
+    mean, noise = release.means[j], float(release.mean_noise[j])
+    largest, length = float(np.abs(mean).max()), float(np.linalg.norm(mean))
+    part = release.count_noise / float(release.sizes[j])
+    entry = math.hypot(2 * largest * noise, math.sqrt(2) * largest**2 * part)
+    # The largest eigenvalue is |m| (a + |e|), of the coordinate a of e along m.
+    along = noise_norm(1, "full")
+    norm = length * noise * (along + math.sqrt(along**2 + len(mean) - 1))
+    return entry, math.hypot(norm, length**2 * part * along)
+
+
+def unclip(second: np.ndarray, square: float, d: int, *, known: bool = False) -> np.ndarray:
+    """Undo what clipping to `square` does to the second moment (d, d) of a normal law near t I.
+
+    The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
+    survives; deviations from t I survive by c1, to first order. Far from it that is too much for
+    narrow directions; but clipping widens none, so no variance is less than what was seen.
+
+    What clips leave of a scale beyond the radius hardly depends on it, so that noise makes any of
+    it. Where t is `known` to be about one, larger ones are those of the tangent there.
+    """
+    trace = max(float(np.trace(second)) / d, 1e-3)
+    t = trace
+    for _ in range(30):
+        t = min(trace / kept(square / t, d), 4 * trace)
+    if known and t > 1:
+        # Only the rows inside grow with t: d/dt E min(t |z|^2, square) = E |z|^2 of these.
+        t = 1 + (trace - kept(square, d)) / float(chdtr(d + 2, square))
+    values, vectors = np.linalg.eigh(second)
+    wide = np.maximum(t + (values - trace) / kept(square / t, d + 2), values)
+    return (vectors * wide) @ vectors.T
+
+
+def kept(square: float, d: int) -> float:
+    """Share of the variance of a standard normal that clipping to a squared length keeps.
+
+    E min(|z|^2, g^2) / d: the density of a chi-square law times its argument is d times that of
+    the law with two degrees more, so what is inside gives F_{d+2}(g^2), and what is outside gives
+    g^2 / d for each.
+
+    >>> round(kept(1e9, 3), 6), round(kept(9.341818, 10), 4)
+    (1.0, 0.7936)
+
+    (9.34 is the median of the chi-square law of ten degrees.)
+    """
+    inside = chdtr(d + 2, square)
+    return float(inside + square / d * chdtrc(d, square))
+
+
+def shrunk(second: np.ndarray, noise: float, d: int, form: str) -> np.ndarray:
+    """Toward the identity, the last guess, as far as the change is nothing but noise (James-Stein):
+    its expected square is known."""
+    size = noise_entries(d, form) * noise**2
+    change = float(np.sum(np.square(second - np.eye(d))))
+    share = min(1.0, size / max(change, 1e-300))
+    return share * np.eye(d) + (1 - share) * second
+
+
+def pooled(
+    past: list[tuple[Ellipsoid, np.ndarray, float]],
+    ellipsoid: Ellipsoid,
+    second: np.ndarray,
+    noise: float,
+) -> tuple[np.ndarray, float]:
+    """Average of the second moments of all rounds, in the whitened coordinates of this one.
+
+    Where these are rows b_i in the coordinates of an earlier round with noise s, that one's noise
+    has variances s^2 (|b_i|^2 |b_j|^2 + (b_i . b_j)^2) / 2. Every entry is weighted by the inverse
+    of its own. This round is added to the `past`. The noise that comes with the average is that of
+    one round whose spectral norm would be as large.
+    """
+    total, weight = np.zeros_like(second), np.zeros_like(second)
+    past.append((ellipsoid, second, noise))
+    for then, moment, level in past:
+        b = (ellipsoid.axes / ellipsoid.scales).T @ then.factor
+        cross = b @ b.T
+        level = max(level, 1e-140)  # its square is a normal float
+        spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
+        own_precision = 2 / (spread + (0.0 if then is ellipsoid else _DRIFT**2))
+        total += own_precision * (b @ moment @ b.T)
+        weight += own_precision
+    return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))
+
+
+def composed(
+    ellipsoid: Ellipsoid, vectors: np.ndarray, roots: np.ndarray, form: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Axes and scales of B V U V^T B^T by B V U^(1/2), as the condition number of the covariance is
+    the square of that of its root. `roots` (d,) are those of U, the variances along V (d, d)."""
+    if form in ("diag", "spherical"):
+        return ellipsoid.axes, np.maximum(ellipsoid.scales * roots, NARROWEST)
+    axes, scales, _ = np.linalg.svd(ellipsoid.factor @ (vectors * roots))
+    return axes, np.maximum(scales, max(NARROWEST, 1e-7 * scales[0]))
+
+
+def within(vector: np.ndarray, radius: float) -> np.ndarray:
+    """The vector, or what points the same way at that length."""
+    return vector * min(1.0, radius / max(float(np.linalg.norm(vector)), 1e-300))
+
+
+def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
+    """Squared whitened length that most rows have, of variances that are partly hidden.
+
+    Half of the noise `level` is added to each variance, for those that it hides. A sum of squares
+    with such variances has their sum for its mean, and twice their squares for its variance: 1.3
+    standard deviations above it are nine rows of ten. The next whitening divides by `upper` (d,).
+    """
+    parts = (np.maximum(values, 0.0) + 0.5 * np.minimum(level, 1.0)) / upper
+    return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))
+
+
+# By how much whitened distances may change for counts of several days to be added up: of a normal
+# law, and of a tail, which is one in other coordinates, too.
+LIKE = 1.25, 2.0
+
+
+@dataclass(frozen=True)
+class DivisorRatio:
+    """The number of rows behind averaged second moments, relative to what these were divided by.
+
+    Moments of a day are divided by a number of rows that stands out from its noise, and are too
+    small where there are fewer. On average over days the noise of the numbers goes, and so does
+    that.
+    """
+
+    value: float = 1.0
+    sd: float = 0.0
+
+    def and_one(self, release: MomentRelease, share: float, which: Any = slice(None)) -> Self:
+        """With one more day, of these components together."""
+        size, counts = float(release.sizes[which][0]), release.counts[which]
+        value = (1 - share) * self.value + share * float(counts.sum()) / size
+        noise = release.count_noise * math.sqrt(len(counts))
+        sd = math.hypot((1 - share) * self.sd, share * noise / size)
+        return type(self)(value, sd)
+
+    @property
+    def known(self) -> float:
+        """The divisor of second moments."""
+        return max(self.value, 2 * self.sd)
+
+    @property
+    def variance(self) -> float:
+        """The relative variance of the error of that ratio."""
+        return (self.sd / self.known) ** 2
+
+
+def averaged(
+    before: tuple[Ellipsoid, np.ndarray],
+    guess: Ellipsoid,
+    second: np.ndarray,
+    new: np.ndarray,
+    old: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Second moments about the center of `guess`, of all days: of a new one, whitened by it, and of
+    those `before` as whitened by another, with noises (d, d) as in :class:`.days.MomentDays`, each
+    entry by its own; the shares (d, d) of the new day, and the map from the coordinates before."""
+    across = (guess.axes / guess.scales).T @ before[0].factor
+    old = across @ old @ across.T
+    of_old, of_new = (
+        np.maximum(np.outer(np.diag(each), np.diag(each)) + each**2, 1e-280) for each in (old, new)
+    )
+    shares = of_old / (of_old + of_new)
+    second = shares * second + (1 - shares) * (across @ before[1] @ across.T)
+    return second, shares, across
+
+
+def about(center: np.ndarray, guess: Ellipsoid, second: np.ndarray, part: float) -> np.ndarray:
+    """Second moments about the mean of all rows, from those about the center there was: less those
+    of the mean about it. What days differ by is in them."""
+    offset = (guess.axes / guess.scales).T @ (center - guess.center)
+    return second - part * np.outer(offset, offset)
+
+
+def with_sampling(noise: float, size: float, square: float) -> float:
+    """Return the error of a diagonal entry of a normal second moment near the identity, with
+    sampling."""
+    return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
+
+
+def stretch(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> float:
+    """By how much distances change at most when rows are whitened by other axes and scales."""
+    stretched = np.linalg.svd((axes / scales).T @ ellipsoid.factor, compute_uv=False)
+    return float(max(stretched[0], 1 / stretched[-1]))

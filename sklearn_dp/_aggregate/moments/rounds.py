@@ -9,7 +9,7 @@ covariance everywhere [1]_. A round of :func:`refine`
    released values, whitens and clips it, and sums (:mod:`.moment_releases`);
 2. releases counts, sums and second moments of all rows;
 3. undoes what clipping did to the second moments, pools them with those of earlier rounds where
-   these are about the same rows, and takes back what may be only noise (:mod:`.estimates`);
+   these are about the same rows, and takes back what may be only noise (:mod:`.moment_releases`);
 4. composes the next guess. A direction that is hidden in the noise is given the size of the noise:
    in the next round its rows are clipped to a smaller radius, and the noise there is smaller. So a
    start that is too wide by any factor narrows round by round.
@@ -35,32 +35,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._privacy._domain import Domain
+from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
-from ..._queries.table_rows import TableRows
+from ..._queries._query import TableRows
+from ..._queries.grids import GridRows
 from ..._queries.whitened import WhitenedMoments
-from ..columns.tail import tail_shares
+from ..columns.look import tail_shares
 from ..shared.centering import noise_sd
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
-from .estimates import (
-    composed,
-    kept,
-    noise_norm,
-    noise_of_products,
-    pooled,
-    shrunk,
-    square_of,
-    unclip,
-    within,
-)
 from .moment_releases import (
     FOURTH_NOISE,
     MOMENTS,
     MomentRelease,
+    composed,
+    kept,
     noise_entries,
+    noise_norm,
+    noise_of_products,
+    pooled,
     release_moments,
     round_shares,
+    shrunk,
+    square_of,
+    unclip,
+    within,
 )
 from .tails import Clips, Reach, last_clips
 

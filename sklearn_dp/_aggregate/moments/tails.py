@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import chdtr, chdtri
 
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
+from ..._queries.grids import GridRows
 from ..._queries.whitened import WhitenedDistances
-from ..columns.tail import FREE, PowerLaw
+from ..columns.look import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from .ellipsoid import Ellipsoid, normal_quantile
 from .moment_releases import DISTANCES, TAIL_SUMS, noise_entries

@@ -2,9 +2,10 @@
 Vadhan, PODS 2016).
 
 The number of points is released, of which t may be a fraction; then how small a ball with t points
-can be (:mod:`.radius`); a box of that size with many points (:mod:`.center`), or the whole domain;
+can be (:mod:`.center`); a box of that size with many points (:mod:`.center`), or the whole domain;
 means of the points in balls about the last mean, each just large enough to hold 0.8 t points
-(:mod:`.balls`); the radius of the ball that holds t points about the last center, and their number.
+(:mod:`.center`); the radius of the ball that holds t points about the last center, and their
+number.
 Several searches may be done, and the center with most points chosen.
 
 A step that finds nothing is no error: the search goes on from the whole domain, and the status says
@@ -19,22 +20,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._costs.numbers import sum_down
 from ..._costs.plan import Mechanism, PlanEntry
-from ..._costs.rounding import sum_down
-from ..._privacy._pure_releases import choose
-from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
-from ..._published.one_cluster.good_center import paper_center, paper_entries
+from ..._privacy._units import Sealed, entry_of
+from ..._privacy.mechanisms.pure import choose
+from ..._published.good_center import paper_center, paper_entries
 from ..._queries.balls import CountsAbout, Points
-from ..._queries.handles import GridRows
+from ..._queries.grids import GridRows
 from ..._queries.samples import Coins
 from ..._status import Message, Status
 from ..shared.advice import Budget, either, plain
 from ..shared.centering import noise_sd
 from . import MOST_POINTS
-from .balls import Region, ball_mean, ball_radius, clip_to_ball, radius_squares
-from .center import grid_entries, heavy_box, heavy_point, rate_of_boxes
-from .radius import Radius, exponential_epsilon, good_radius, good_radius_entries, radii_of
+from .center import (
+    Radius,
+    Region,
+    ball_mean,
+    ball_radius,
+    clip_to_ball,
+    exponential_epsilon,
+    good_radius,
+    good_radius_entries,
+    grid_entries,
+    heavy_box,
+    heavy_point,
+    radii_of,
+    radius_squares,
+    rate_of_boxes,
+)
 
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
@@ -50,7 +64,7 @@ _PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 class Search:
     """How to look for a cluster; all of it public."""
 
-    radius_method: str = "exponential"  # one of `RADIUS_METHODS`, see :mod:`.radius`
+    radius_method: str = "exponential"  # one of `RADIUS_METHODS`, see :mod:`.center`
     # "grid", "pca", "clip" or "paper", see :mod:`.center`; "clip" needs no radius: none is released
     center_method: str = "grid"
     grid: str = "log"  # of the radii to choose from: "log" or "linear"

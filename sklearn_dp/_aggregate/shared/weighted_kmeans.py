@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..._rows.row_sums import nearest_in
+from ..._rows.rows import nearest_in
 
 _TRIALS = 4  # candidates for each next center of a start
 _MOST_ENTRIES = 2**23  # distances in memory at a time

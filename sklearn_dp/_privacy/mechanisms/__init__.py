@@ -1,4 +1,6 @@
-"""One module for each law of noise or selection: the release, its cost, the proof.
+"""Laws of noise and of selection: the releases, their costs, the proofs.
+
+Those of Gaussian noise are in :mod:`.._session`, which every fit needs.
 
 A function here checks the premises of its proof and gives a :class:`Release`: everything about the
 release but its noise, which a session adds once it has been paid. A premise that does not hold is a

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..._costs.plan import Mechanism
-from .._integers import exact_integers
-from ._release import Release, check_cost, positive_sensitivity, require
+from .._entries import exact_integers
+from .._session import Release, check_cost, positive_sensitivity, require
 
 _MOST = 2**63  # the range of exactly uniform integers
 

@@ -46,9 +46,9 @@ from typing import Any
 import numpy as np
 
 from ..._costs.plan import Mechanism, PlanError
-from .._integers import exact_integers
+from .._entries import exact_integers
 from .._noise import NoiseSource
-from ._release import Release, require
+from .._session import Release, require
 
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""

@@ -47,13 +47,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._costs.numbers import round_up
 from ..._costs.plan import Mechanism
-from ..._costs.rounding import round_up
-from .._integers import exact_integers
+from .._entries import exact_integers
 from .._noise import MAX_SCALE, NoiseSource, noise_source
-from .._sealed import Sealed
+from .._session import Release, check_cost, lengths, positive_sensitivity
 from .._trace import Event, active_trace, drawn
-from ._release import Release, check_cost, lengths, positive_sensitivity
+from .._units import Sealed
 
 SHARES_DELTA = 2.0**-100
 """delta of a release whose noise comes in shares, for every epsilon up to 700."""

@@ -10,8 +10,8 @@ from sklearn_dp._aggregate.columns.answer import (
     codes_of_scales,
     status_of,
 )
-from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.columns.moments import Moments
+from sklearn_dp._aggregate.columns.vectors import Ends
 from sklearn_dp._aggregate.shared.centering import Weights
 
 NAMES = ["age", "pay", "days"]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyCovariance, FriendlyMean
-from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.columns.moments import (
     Place,
     counted,
@@ -12,12 +11,13 @@ from sklearn_dp._aggregate.columns.moments import (
     measured,
     moment_entries,
 )
-from sklearn_dp._bounds import column_ends
+from sklearn_dp._aggregate.columns.vectors import Ends
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
+from sklearn_dp._parameters import column_ends
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp.preprocessing import DPStandardScaler
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPCoreset, DPOneClusterKMeans
-from sklearn_dp._aggregate.columns.outside import RowsBeyond
+from sklearn_dp._aggregate.columns.answer import RowsBeyond
 from sklearn_dp.mixture import DPGaussianMixture
 
 ESTIMATORS = {

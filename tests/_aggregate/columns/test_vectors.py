@@ -7,7 +7,7 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.columns.vectors import clipped_mean
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.vectors import Vectors
 
 BOX = np.array([0.0, -5.0, 2.0]), np.array([10.0, 5.0, 2.0])

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.friendly import average as _radius
+from sklearn_dp._aggregate.friendly import refine as _radius
 from sklearn_dp._costs import accounting
+from sklearn_dp._costs.numbers import sum_up
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._costs.rounding import sum_up
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import averages
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.averages import average_lattice
 from sklearn_dp._queries.point_pairs import PointPairs
-from sklearn_dp._queries.table_rows import TableRows
 
 DELTA = 1e-8
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyMean
-from sklearn_dp._aggregate.columns.tail import tail_of as tail_by_numbers
+from sklearn_dp._aggregate.columns.look import tail_of as tail_by_numbers
 
 EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 25) / 4))
 

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.columns.ends import Ends
+from sklearn_dp._aggregate.columns.vectors import Ends
 from sklearn_dp._aggregate.friendly import mean as fm
-from sklearn_dp._aggregate.friendly.points import Points
+from sklearn_dp._aggregate.friendly.refine import Points
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.friendly_core import fit_published_mean
-from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.columns import Columns
 from sklearn_dp._queries.group_points import points_of
-from sklearn_dp._queries.table_rows import TableRows
 
 BUDGET = PrivacyBudget(rho=1.0, delta=1e-8)
 

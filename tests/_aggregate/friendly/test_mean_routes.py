@@ -5,8 +5,8 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sklearn_dp._aggregate.friendly.mean import LOCATORS, choose_route
 from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
-from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, choose_route
 
 
 def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):

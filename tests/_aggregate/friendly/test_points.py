@@ -5,14 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.friendly.points import Points
+from sklearn_dp._aggregate.friendly.refine import Points
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._privacy._sealed import exact_of
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._units import Units, exact_of
 from sklearn_dp._queries import samples
-from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.columns import Columns
 from sklearn_dp._queries.group_points import unit_points
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 X = np.random.default_rng(0).normal(size=(20_000, 2))

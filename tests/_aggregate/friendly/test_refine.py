@@ -7,13 +7,18 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
-from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.friendly.refine import Spending, refine, released_mean, rows_about
+from sklearn_dp._aggregate.friendly.refine import (
+    Points,
+    Spending,
+    refine,
+    released_mean,
+    rows_about,
+)
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.coordinates import Columns
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries._query import TableRows
+from sklearn_dp._queries.columns import Columns
 
 
 def points_of(X):

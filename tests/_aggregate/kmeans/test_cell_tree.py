@@ -9,7 +9,7 @@ from sklearn_dp._aggregate.kmeans.coreset import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._queries.cells import CellGrid
+from sklearn_dp._queries.clusters import CellGrid
 
 LIMIT = 2.0**24
 NO_CODES = np.zeros(0, np.int64)

@@ -8,7 +8,7 @@ from kernel_tools import open_session
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.shared.axes import plain_axes
+from sklearn_dp._aggregate.shared.bounds import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._costs.plan import PlanEntry
 

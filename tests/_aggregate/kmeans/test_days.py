@@ -7,9 +7,9 @@ import numpy as np
 from grid_tools import table_rows
 
 from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._status import Message, Status
 

@@ -13,8 +13,8 @@ from sklearn_dp._aggregate.kmeans.private_coreset import (
     choose_separately,
     separate_entries,
 )
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
+from sklearn_dp._parameters import domain_of
 
 
 @pytest.mark.parametrize("d", [2, 5, 20])

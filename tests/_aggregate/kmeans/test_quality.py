@@ -13,13 +13,13 @@ from sklearn_dp._aggregate.kmeans.quality import (
     missed_in_words,
     quality_entry,
 )
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.clusters import CappedSquares
-from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._rows.table import ROWS, Part, PartSource
 
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])

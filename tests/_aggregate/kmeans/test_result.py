@@ -14,7 +14,7 @@ from sklearn_dp._aggregate.kmeans.result import (
     build_result,
 )
 from sklearn_dp._aggregate.shared.centering import Size, Weights
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._status import Status
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.mixture.start import split_widest
+from sklearn_dp._aggregate.mixture.fit import split_widest
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid
 
 

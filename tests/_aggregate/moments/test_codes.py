@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.moments.codes import codes_of
-from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
+from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors, codes_of
 
 
 def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0, **more):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.moments import estimates
+from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments.ellipsoid import normal_quantile
 
 
@@ -11,7 +11,7 @@ def test_clipping_is_undone():
     """separated_gaussians:C8: the share of the variance that survives."""
 
     def kept(share, d):
-        return estimates.kept(normal_quantile(share, d), d)
+        return moment_releases.kept(normal_quantile(share, d), d)
 
     assert kept(0.9, 10) == pytest.approx(0.968, abs=5e-4)
     assert kept(0.5, 10) == pytest.approx(0.7936, abs=5e-5)
@@ -24,7 +24,7 @@ def test_clipping_is_undone():
         factor = np.minimum(1, np.sqrt(square / np.sum(Z**2, axis=1)))
         clipped = (Z * factor[:, None]).T @ (Z * factor[:, None]) / len(Z)
         assert np.allclose(
-            np.diag(estimates.unclip(clipped, square, 4)),
+            np.diag(moment_releases.unclip(clipped, square, 4)),
             t * np.array([1.1, 1.0, 1.0, 0.9]),
             atol=0.015,
         )

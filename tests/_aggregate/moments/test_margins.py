@@ -5,9 +5,9 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.moments.margins import margin_entries, margins
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries._query import TableRows
 
 
 def released(X, box=None, rho=0.01, seed=0):

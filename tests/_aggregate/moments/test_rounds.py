@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.moments.ellipsoid import (
-    normal_quantile,
-)
+from sklearn_dp._aggregate.moments.ellipsoid import normal_quantile
 from sklearn_dp.covariance import FriendlyCovariance
 
 

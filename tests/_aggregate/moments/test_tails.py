@@ -5,9 +5,7 @@ import pytest
 from scipy.special import chdtr
 
 from sklearn_dp._aggregate.moments import tails
-from sklearn_dp._aggregate.moments.ellipsoid import (
-    normal_quantile,
-)
+from sklearn_dp._aggregate.moments.ellipsoid import normal_quantile
 
 
 def edges_of(d):

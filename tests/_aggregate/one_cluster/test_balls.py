@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.one_cluster.balls import choice, radius_squares
+from sklearn_dp._aggregate.one_cluster.center import choice, radius_squares
 from sklearn_dp._queries.balls import counts_within
 
 

@@ -7,9 +7,7 @@ import pytest
 from kernel_tools import spending
 from scipy.spatial.distance import cdist
 
-from sklearn_dp._aggregate.one_cluster import (
-    center as _good_center,
-)
+from sklearn_dp._aggregate.one_cluster import center as _good_center
 from sklearn_dp._costs.plan import PlanEntry
 
 

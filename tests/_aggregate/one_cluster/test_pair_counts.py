@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
+from sklearn_dp._queries.balls import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
 
 def plain_score(points, square, t):

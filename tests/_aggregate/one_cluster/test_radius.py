@@ -8,17 +8,18 @@ import pytest
 from grid_tools import points_of
 from kernel_tools import spending
 
-from sklearn_dp._aggregate.one_cluster import (
-    radius as _good_radius,
-)
+from sklearn_dp._aggregate.one_cluster import center as _good_radius
 from sklearn_dp._costs import accounting
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy._composite_mechanism import on_a_sample
-from sklearn_dp._privacy._pure_releases import choose
-from sklearn_dp._privacy._sealed import Claim, Sealed
-from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._queries.balls import Crossing
-from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
+from sklearn_dp._privacy._units import Claim, Sealed, UnitFacts
+from sklearn_dp._privacy.mechanisms.pure import choose, on_a_sample
+from sklearn_dp._queries.balls import (
+    Crossing,
+    LinearRadii,
+    LogRadii,
+    neighbor_counts,
+    radius_scores,
+)
 
 
 def quality(scores, t, slack, radii):

@@ -6,7 +6,7 @@ import numpy as np
 from grid_tools import points_of
 from kernel_tools import spending
 
-from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.bounds import second_moment
 from sklearn_dp._costs.plan import PlanEntry
 
 

@@ -14,16 +14,12 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._aggregate.shared.bounds import (
-    clipped_in_words,
-    known_or_paid,
-    upper_bound_outside,
-)
-from sklearn_dp._aggregate.shared.noisy_norms import NoisyNorms, radius_from_bins
+from sklearn_dp._aggregate.shared.bounds import clipped_in_words, known_or_paid, upper_bound_outside
+from sklearn_dp._aggregate.shared.centering import NoisyNorms, radius_from_bins
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._privacy._domain import NORM_EDGES
+from sklearn_dp._privacy._grid import NORM_EDGES
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.table_rows import TableRows
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._status import Status
 from sklearn_dp.preprocessing import DPStandardScaler
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_dp._aggregate.shared.centering import Weights, geometric_edges
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.bins import bins_of
+from sklearn_dp._rows.single_rows import bins_of
 from sklearn_dp._status import Status
 
 

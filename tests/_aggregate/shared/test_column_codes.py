@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
-from sklearn_dp._aggregate.shared.column_codes import told_by_column
-from sklearn_dp._aggregate.shared.column_means import RefinedCenters, unrefined_centers
-from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._aggregate.shared.column_codes import (
+    RefinedCenters,
+    told_by_column,
+    unrefined_centers,
+)
+from sklearn_dp._queries.columns import Columns
 from sklearn_dp._status import Message, Status
 
 FINE = np.full((4, 3), "ok", dtype="<U8")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sklearn_dp
-from sklearn_dp._bounds import domain_of
-from sklearn_dp._rows.outside import outside
+from sklearn_dp._parameters import domain_of
+from sklearn_dp._rows.rows import outside
 
 RNG = np.random.default_rng(0)
 N = 6000

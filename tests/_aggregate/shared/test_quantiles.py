@@ -5,20 +5,17 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp import DPQuantiles, PrivacyBudget
-from sklearn_dp._aggregate.shared import quantiles as module
-from sklearn_dp._aggregate.shared.quantiles import (
-    fit_quantiles,
-    quantile_entries,
-)
-from sklearn_dp._bounds import domain_of
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._pure_releases import laplace
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy.mechanisms.pure import laplace
 from sklearn_dp._queries import ranks
+from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.ranks import prefix_of_blocks
-from sklearn_dp._queries.table_rows import TableRows
 from sklearn_dp._rows.table import Table
+from sklearn_dp.preprocessing import _dp_quantiles as module
+from sklearn_dp.preprocessing._dp_quantiles import fit_quantiles, quantile_entries
 
 
 @pytest.mark.parametrize(("n", "length"), [(50, 1.53), (1024, 1.81)])

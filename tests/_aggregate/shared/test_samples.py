@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._unit_draws import UnitDraws
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy.mechanisms.stability import UnitDraws
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.samples import ByPart, Coins
 from sklearn_dp._rows.table import ArraySource, Part

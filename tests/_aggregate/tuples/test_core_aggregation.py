@@ -5,7 +5,7 @@ import pytest
 from block_tools import tuples_in_memory
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.tuples.stage import (
+from sklearn_dp._aggregate.tuples import (
     CORE_DELTA,
     CORE_SHARE,
     radii,

@@ -8,10 +8,10 @@ import pytest
 from block_tools import tuples_in_memory
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.tuples import stage as _tuple_stage
-from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified
-from sklearn_dp._privacy._composite_mechanism import open_step
+from sklearn_dp._aggregate import tuples as _tuple_stage
+from sklearn_dp._aggregate.tuples import TupleStage, amplified
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._queries import separated_balls as _partition
 from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import Replay

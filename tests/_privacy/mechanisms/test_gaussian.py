@@ -5,7 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy.mechanisms import gaussian
+from sklearn_dp._privacy import _session
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -69,7 +69,7 @@ def test_more_sensitivities_than_numbers_are_refused():
 )
 def test_sensitivities_above_2_to_the_53_are_rounded_up(sensitivity):
     """2**53 + 1 is no float: the nearest one is 2**53, which claims too little."""
-    release = gaussian.release(np.zeros(np.shape(sensitivity), int), sensitivity, 0.5)
+    release = _session.gaussian_release(np.zeros(np.shape(sensitivity), int), sensitivity, 0.5)
     exact = np.asarray(sensitivity, dtype=object).ravel()
     for sigma, claim, least in zip(
         np.ravel(release.scale), np.ravel(release.sensitivity), exact, strict=True

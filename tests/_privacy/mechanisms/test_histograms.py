@@ -6,9 +6,10 @@ from kernel_tools import open_session
 from scipy.stats import norm
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
+from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
-from sklearn_dp._privacy.mechanisms import histograms, stability
-from sklearn_dp._privacy.mechanisms.histograms import sparse_histogram
+from sklearn_dp._privacy._session import sparse_histogram
+from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -26,7 +27,7 @@ def test_every_cell_of_a_sparse_histogram_gets_noise_of_its_own():
     noise vector, cell by cell.
     """
     codes, counts = np.array([9, 4]), np.array([50, 3])
-    release = histograms.sparse(codes, counts, 2**20, 2.5, 1.0, 0.125)
+    release = _session.sparse(codes, counts, 2**20, 2.5, 1.0, 0.125)
     noise = NoiseSource(3).rounded_gaussian(release.scale, 2**20)
     noise[[9, 4]] += [50, 3]
     cells, values = release.draw(NoiseSource(3))
@@ -38,7 +39,7 @@ def test_every_cell_of_a_sparse_histogram_gets_noise_of_its_own():
 
 def test_more_cells_than_can_get_noise_of_their_own_are_refused():
     with pytest.raises(PlanError, match="2\\*\\*20 candidates"):
-        histograms.sparse(**{**SPARSE, "n_candidates": 2**20 + 1})
+        _session.sparse(**{**SPARSE, "n_candidates": 2**20 + 1})
 
 
 def test_stability_threshold_is_the_smallest_that_hides_a_single_unit():
@@ -94,7 +95,7 @@ def test_a_sparse_histogram_without_its_premises_is_refused(change, premise):
 def test_cells_and_counts_are_integers(change):
     options = {**SPARSE, **change}
     with pytest.raises(TypeError, match="integers"):
-        histograms.sparse(**options)
+        _session.sparse(**options)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy import _pure_releases
-from sklearn_dp._privacy.mechanisms import laplace
+from sklearn_dp._privacy.mechanisms import pure
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -26,11 +25,13 @@ def test_a_release_without_its_premises_is_refused(change, error, premise):
     options = {"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}
     session = open_session(PlanEntry("a", "laplace", 1.0))
     with pytest.raises(error, match=premise):
-        _pure_releases.laplace(session, "a", options.pop("value"), **options)
+        pure.laplace(session, "a", options.pop("value"), **options)
     with pytest.raises(error, match=premise):
-        laplace.inner(**{"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}, own=False)
+        pure.laplace_inner(
+            **{"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}, own=False
+        )
     assert session.spent == 0
 
 
 def test_sensitivities_above_2_to_the_53_are_rounded_up():
-    assert int(laplace.release([0], 2**53 + 1, 1.0).scale) >= 2**53 + 1
+    assert int(pure.laplace_release([0], 2**53 + 1, 1.0).scale) >= 2**53 + 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._costs.plan import PlanError
-from sklearn_dp._privacy.mechanisms._release import check_cost, integer_scores, positive_sensitivity
+from sklearn_dp._privacy._session import check_cost, integer_scores, positive_sensitivity
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])

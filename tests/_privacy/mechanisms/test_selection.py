@@ -5,8 +5,12 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy._pure_releases import above_threshold, exponential, report_leader_if_stable
-from sklearn_dp._privacy.mechanisms import selection
+from sklearn_dp._privacy.mechanisms import pure
+from sklearn_dp._privacy.mechanisms.pure import (
+    above_threshold,
+    exponential,
+    report_leader_if_stable,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -76,9 +80,9 @@ def test_scores_farther_apart_than_63_bits_are_no_overflow(kind):
 
 def test_sensitivities_above_2_to_the_53_make_choices_no_sharper():
     claim = 2**53 + 1
-    assert selection.exponential([0, 1], claim, 0.5).scale * 2 * claim <= 0.5
+    assert pure.exponential_release([0, 1], claim, 0.5).scale * 2 * claim <= 0.5
     for release in (
-        selection.above_threshold([0, 1], 5, claim, 0.5),
-        selection.lead([0, 1], claim, 0.5, 1e-3),
+        pure.above_threshold_release([0, 1], 5, claim, 0.5),
+        pure.lead([0, 1], claim, 0.5, 1e-3),
     ):
         assert int(release.scale) >= 4 * claim

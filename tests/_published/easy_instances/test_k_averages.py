@@ -7,9 +7,9 @@ from scipy import stats
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._queries.k_averages import (
+from sklearn_dp._privacy.mechanisms.pure import CompositeMechanism
+from sklearn_dp._queries.tuples import (
     bounding_segment,
     box_means,
     extremes,
@@ -164,7 +164,7 @@ def tuples_of(rng, t, spread, k=2, d=2):
 
 def runs_of_the_acceptance_list(t, runs):
     """easy_instances:B10: t tuples, k = 2, d = 1, R = 512 (ball 2048), means of 30 samples each."""
-    from sklearn_dp._aggregate.tuples.stage import TupleStage
+    from sklearn_dp._aggregate.tuples import TupleStage
     from sklearn_dp._costs.accounting import pure_dp_epsilon
 
     rho, errors = 1.0 * np.tanh(0.5), []

@@ -11,7 +11,7 @@ from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._published.easy_instances import k_tuple_mixture as _mixture_tuples
+from sklearn_dp._published import easy_instances as _mixture_tuples
 from sklearn_dp._queries import blocks
 from sklearn_dp._queries.samples import UnitNumbers
 from sklearn_dp._rows.table import Table

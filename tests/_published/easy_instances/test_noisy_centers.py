@@ -8,8 +8,8 @@ from k_tuple_tools import rich_session
 from scipy import stats
 
 from sklearn_dp._costs import accounting
-from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._queries.separated_balls import noisy_centers
 
 pytestmark = pytest.mark.filterwarnings(

@@ -10,8 +10,8 @@ from sklearn_dp._costs import accounting
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._published.one_cluster import good_center as _published
-from sklearn_dp._queries import members
+from sklearn_dp._published import good_center as _published
+from sklearn_dp._queries import balls
 from sklearn_dp.audit import Neighbor, replay_audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -65,7 +65,7 @@ def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
     pair = [Neighbor("far", X[:-1], None, np.arange(len(X) - 1))]
     audit = replay_audit(DPOneCluster(**ZEROS), X, pair)
     assert audit.violations == [] and "average" in audit.ratios
-    monkeypatch.setattr(members, "squared_distances", lambda rows, center: np.zeros(rows.n_rows))
+    monkeypatch.setattr(balls, "squared_distances", lambda rows, center: np.zeros(rows.n_rows))
     assert replay_audit(DPOneCluster(**ZEROS), X, pair).violations != []
 
 

@@ -11,10 +11,10 @@ from scipy import stats
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._pure_releases import report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
-from sklearn_dp._queries import pairs as windows
+from sklearn_dp._privacy.mechanisms.pure import report_leader_if_stable
+from sklearn_dp._published.rec_concave import RecConcave, rec_concave_steps
+from sklearn_dp._queries import balls as windows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -6,8 +6,8 @@ from grid_tools import points_of, raw_table
 from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._published.separated_gaussians.spherical import BASIS_STEPS, top_axes
-from sklearn_dp._queries.nodes import chosen_points
+from sklearn_dp._published.terrific import BASIS_STEPS, top_axes
+from sklearn_dp._queries.halves import chosen_points
 from sklearn_dp._rows.table import ROWS, Summed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._published.separated_gaussians import partition, spherical
+from sklearn_dp._published import separated_gaussians, terrific
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -31,7 +31,9 @@ def test_spherical_laws_are_shells():
             and pairs.max() <= 3 * d
         )
         about = np.sort(np.linalg.norm(x - x[0], axis=1))  # a ball about any of the points
-        assert about[-1] < spherical._NEAR * about[n // 4]
+        assert about[-1] < terrific._NEAR * about[n // 4]
         lengths = np.sqrt(np.sort(squares))
-        assert lengths[-1] < partition._WIDER * lengths[int(partition._HELD * n)]
+        assert (
+            lengths[-1] < separated_gaussians._WIDER * lengths[int(separated_gaussians._HELD * n)]
+        )
     assert right >= 57  # 95%

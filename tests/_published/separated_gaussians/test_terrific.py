@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from mixture_tools import session_of, two_balls
 
-from sklearn_dp._published.separated_gaussians.terrific import joint_ball, joint_entries
-from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.terrific import terrific_scores
+from sklearn_dp._published.terrific import joint_ball, joint_entries
+from sklearn_dp._queries.grids import GridRows
+from sklearn_dp._queries.halves import terrific_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

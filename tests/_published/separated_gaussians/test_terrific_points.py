@@ -6,16 +6,11 @@ from grid_tools import exact, points_of
 from mixture_tools import STEP, in_ball, session_of, two_balls
 
 from sklearn_dp._costs.plan import PlanEntry
-from sklearn_dp._privacy._pure_releases import above_threshold
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.separated_gaussians.terrific import (
-    points_ball,
-    points_entries,
-    scan_radii,
-    terrific_radius,
-)
-from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._queries.terrific import LargestScores, terrific_scores
+from sklearn_dp._privacy.mechanisms.pure import above_threshold
+from sklearn_dp._published.terrific import points_ball, points_entries, scan_radii, terrific_radius
+from sklearn_dp._queries.grids import GridRows
+from sklearn_dp._queries.halves import LargestScores, terrific_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -7,10 +7,10 @@ import pytest
 from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._bounds import domain_of
+from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._published.separated_gaussians.partition import partition_entries
-from sklearn_dp._queries.nodes import labels_of_points
+from sklearn_dp._published.separated_gaussians import partition_entries
+from sklearn_dp._queries.halves import labels_of_points
 from sklearn_dp.mixture import PartitionOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
