@@ -85,7 +85,8 @@ def searched(name, model, space, **options):
 def settings(name):
     """One value of one parameter at a time, in each setting of an estimator."""
     if name in ESTIMATORS:
-        bases = [options for options, uses in TABLE.get(name, DEFAULT) if uses != MADE]
+        other = MADE, ("more mutants",)
+        bases = [options for options, uses in TABLE.get(name, DEFAULT) if uses not in other]
         values = good_options(ESTIMATORS[name])
     else:
         bases, values = [searched(name, *each) for each in (GAUSSIAN, OTHER)], OF_SEARCHES

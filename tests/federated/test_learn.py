@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmark_tools import benchmark_module
-from federated_states import clusters, states
+from federated_states import clusters, mixture, states
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated import _state
+from sklearn_dp.federated import _state, elbow
 from sklearn_dp.federated._learn import count_errors
 from sklearn_dp.federated._state import blend_moment, posterior_weights
 
@@ -159,3 +159,12 @@ def test_errors_of_counts_allow_for_what_the_clip_of_clients_may_have_taken():
         used = states_of[-1].shares.get("lloyd counts", 1.0)
         assert (used < 1) == per_client
         assert states_of[-1].counts_share == states_of[-2].shares.get("lift counts", 1.0)
+
+
+def test_the_elbow_is_where_clusters_end():
+    X, _, server, _ = mixture(n=2000)
+    model = FederatedDPKMeans(8, epsilon=50.0, random_state=0).fit(X, X_server=server[:32])
+    best, costs = elbow(model, most=7, n_init=3, random_state=0)
+    assert best == 4 and costs[0] == 1 and (np.diff(costs) <= 1e-9).all()
+    with pytest.raises(ValueError, match="fitted with X_server"):
+        elbow(FederatedDPKMeans(2, bounds=9.0, random_state=0).fit(X))

@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 from mixture_tools import in_ball, labels_of, partition
 
+from sklearn_dp._published.separated_gaussians import terrific
+
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-@pytest.mark.parametrize("ball", ["joint", "points"])
-def test_three_pure_leaves(ball):
+@pytest.mark.parametrize(("ball", "most"), [("joint", None), ("points", None), ("points", 400)])
+def test_three_pure_leaves(ball, most, monkeypatch):
     """separated_gaussians:E3: balls of radius 1 about 0, 100 e_1 and 10^4 e_2, c = 5."""
+    if most is not None:  # pairs of so many points of a sample are compared
+        monkeypatch.setattr(terrific, "_SAMPLE", most)
     rng = np.random.default_rng(0)
     places = np.array([[0, 0, 0], [100, 0, 0], [0, 1e4, 0]], dtype=float)
     X = np.vstack([in_ball(300, place, 1.0, rng) for place in places])
