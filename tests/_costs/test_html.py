@@ -13,8 +13,6 @@ from sklearn_dp._costs.pages import framed, table
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._ledger import PrivacyLedger
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 EVIL = "<script>alert(\"&')</script>"
 
 

@@ -3,15 +3,10 @@
 import logging
 
 import numpy as np
-import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._costs.ledger_terms import LOGGER
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
 X = np.random.default_rng(0).normal(size=(200, 2)) + 5 * (np.arange(200) % 2)[:, None]
 
 

@@ -13,8 +13,6 @@ from sklearn_dp._costs.plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms.pure import laplace
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def test_a_plan_must_fit_its_target():
     with pytest.raises(PlanError, match="more than its target"):

@@ -8,9 +8,6 @@ from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._session import PrivacySession
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
 GUESS = (
     "guess {}, but would be right at most {}% of the time, if both cases were equally likely "
     "beforehand (a coin toss is right 50% of the time). This limit follows from {}"

@@ -34,11 +34,7 @@ from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings(
-        "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-        "ignore::sklearn_dp.exceptions.UtilityWarning",
-        "ignore:.*:DeprecationWarning",
-        "ignore:.*:FutureWarning",
-        "ignore:.*elbow:UserWarning",
+        "ignore:.*:DeprecationWarning", "ignore:.*:FutureWarning", "ignore:.*elbow:UserWarning"
     ),
 ]
 RNG = np.random.default_rng(0)

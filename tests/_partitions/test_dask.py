@@ -180,7 +180,6 @@ def test_groups_and_weights_of_other_types_are_refused_before_the_charge(name, v
         assert str(told.value).startswith(given) and ledger.remaining == before
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_a_fit_and_its_answers():
     """Labels are made of the collection when they are asked for, not of what a fit has held."""
     X = COLLECTIONS["delayed"]()

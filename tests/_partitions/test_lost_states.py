@@ -28,8 +28,6 @@ from sklearn_dp._partitions._ray import from_references
 from sklearn_dp._rows.table import Table
 from sklearn_dp.exceptions import PartError
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 TESTS = str(ROOT / "tests")
 RNG = np.random.default_rng(0)
 TABLE = {

@@ -14,8 +14,6 @@ from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (4, 3))[rng.integers(4, size=3000)] + 0.05 * rng.normal(size=(3000, 3))
 CUTS = {1: (), 2: (700,), 7: (0, 3, 3, 900, 901, 2999), 50: tuple(range(0, 2940, 60))}

@@ -19,10 +19,6 @@ from sklearn_dp._rows import table as kept_pieces
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
 
 NAMES = ["a", "b", "c"]
 X = np.random.default_rng(0).normal(size=(3000, 3)) + (np.arange(3000) % 2)[:, None] * 3

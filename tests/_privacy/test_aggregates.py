@@ -5,8 +5,6 @@ import pytest
 
 from sklearn_dp._privacy import _grid as aggregates
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

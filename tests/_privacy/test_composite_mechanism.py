@@ -9,8 +9,6 @@ from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms.pure import open_step
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 ENTRY = PlanEntry("a", "approximate DP", 0.5, 1e-3)
 
 

@@ -320,7 +320,6 @@ def test_steps_of_one_fit_are_not_charged_to_two_values():
     assert ledger.entries == ()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_fits_reports_and_preflight_know_the_payers(tmp_path):
     ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-5), tmp_path / "ledger")
     region = ledger.disjoint("region", REGIONS)

@@ -8,8 +8,6 @@ from scipy import stats
 from sklearn_dp._costs.plan import PlanError
 from sklearn_dp._privacy.mechanisms.stability import addressed_draws, blocks_of_draws, unit_draws
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize(
     "random_state, error", [(-1, ValueError), ("a", TypeError), (True, TypeError), (1.5, TypeError)]

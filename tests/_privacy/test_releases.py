@@ -27,8 +27,6 @@ from sklearn_dp._privacy.mechanisms.stability import (
     stability_threshold,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
 SEALED = Sealed(np.array([10**9]), Claim(1.0, l1=1.0), UnitFacts(), "Something")
 SEALED_CELLS = SealedCells(CELLS, Claim(1.0), UnitFacts(), "Many", 9, 1)

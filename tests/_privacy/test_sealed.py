@@ -12,7 +12,6 @@ from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import release_cells
 from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, UnitFacts, opened
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 EXACT = np.array([70001, 70002, 70003])
 SEALED = Sealed(EXACT, Claim(1.0, 0.5), UnitFacts(), "Something")
 OCCUPIED = np.array([1, 70001]), np.array([5, 6])

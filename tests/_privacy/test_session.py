@@ -20,9 +20,6 @@ from sklearn_dp._privacy.mechanisms.stability import unit_draws
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
 # -- charges --------------------------------------------------------------------------------------
 
 

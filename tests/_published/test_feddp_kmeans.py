@@ -7,11 +7,6 @@ from federated_states import mixture
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._costs import accounting
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 PAPER_TOTALS = [  # per-step epsilon of moment, weights, sums, counts, and of a Lloyd round
     ((1, 1, 0.5, 0.5), 2.559),
     ((1, 1, 0.5, 0.5, 0.5, 0.5), 3.133),

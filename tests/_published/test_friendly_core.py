@@ -1,7 +1,6 @@
 """The mean as published: replays and broken copies, budget and accuracy."""
 
 import numpy as np
-import pytest
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.numbers import sum_up
@@ -11,8 +10,6 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._published import friendly_core as published
 from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.point_pairs import PointPairs
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 DELTA = 1e-8
 

@@ -1,7 +1,6 @@
 """Halves, and one row for each unit: they belong to units, wherever the rows are."""
 
 import numpy as np
-import pytest
 from mixture_tools import session_of
 
 from sklearn_dp._costs.plan import PlanEntry
@@ -9,8 +8,6 @@ from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._queries.halves import in_first, in_second
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.table import ROWS
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 N = 60
 

@@ -15,8 +15,6 @@ from sklearn_dp._rows import single_rows
 
 SEEDS = 40
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def _case(name):
     return CASES[name](np.random.default_rng(7))

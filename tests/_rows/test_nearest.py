@@ -9,8 +9,6 @@ from sklearn_dp._rows.nearest import nearest_point, squares_to_nearest
 from sklearn_dp._rows.single_rows import SparseRows, narrowed, row_guard, saturated
 from sklearn_dp.cluster import DPKMeans
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 CENTERS = np.array([[0.0, 0.0], [4.0, 0.0]])
 
 

@@ -97,7 +97,6 @@ def test_whether_the_number_of_rows_is_protected_is_said_by_the_relation(relatio
     assert "no fit has been made" in checked(plan)["deployment_model"]["trust_assumptions"]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_noise_of_a_seed_is_no_guarantee(ledger):
     for seed, told in ((None, False), (0, True)):
         report = fitted(ledger, random_state=seed, epsilon=0.5).privacy_report_

@@ -31,9 +31,6 @@ from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
 # -- scales ----------------------------------------------------------------------------------------
 
 

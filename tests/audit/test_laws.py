@@ -19,7 +19,6 @@ from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims, paid
 from sklearn_dp.audit._replay import Replay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 STRANGE = Event("strange", "a", 1, 1.0, 1.0, 0.1, {}, 1)
 
 

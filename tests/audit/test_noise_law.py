@@ -26,7 +26,6 @@ def events_of(release, scale, fits):
     return traces
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("scale", [0.3, 3.0, 1e6])
 @pytest.mark.parametrize("name", RELEASES)
 def test_correct_noise_becomes_standard_normal(name, scale):
@@ -42,7 +41,6 @@ def test_correct_noise_becomes_standard_normal(name, scale):
     assert noise_problems(traces) == []
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("name", ["gaussian", "laplace", "sparse", "stability", "filter"])
 def test_noise_of_another_scale_is_found(name):
     for factor in (0.5, 2.0):
@@ -53,7 +51,6 @@ def test_noise_of_another_scale_is_found(name):
         assert any("than claimed" in text for text in noise_problems(traces))
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_choices_that_ignore_the_scores_are_found():
     traces = events_of(RELEASES["choice"], 1.0, 400)
     for events in traces:
@@ -65,7 +62,6 @@ def test_choices_that_ignore_the_scores_are_found():
     assert noise_problems(traces)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("scale", [3.0, 1e6])
 def test_a_threshold_that_is_not_noisy_is_found(scale, monkeypatch):
     """Power: above 0.999. Without noise all answers are the first query above it."""
@@ -93,7 +89,6 @@ def two_sums(session, entry, scale):
     )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("missing", [True, False])
 def test_coarse_numbers_do_not_hide_that_fine_ones_have_no_noise(missing):
     """The rounding of eight coarse numbers looks like noise; 16 fine ones beside them have none."""

@@ -13,8 +13,6 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._recount import check_claims, paid, recount_problems, rho_of
 from sklearn_dp.audit._replay import record
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.fixture(scope="module")
 def fit():

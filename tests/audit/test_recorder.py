@@ -12,11 +12,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy.mechanisms.pure import above_threshold, exponential, laplace
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning")
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 

@@ -20,8 +20,6 @@ from sklearn_dp.ensemble._aggregation import (
     unit_entries,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 MIDDLE, UNIT = np.array([1.0, -2.0, 3.0]), 2.0 ** np.array([-20, 0, 20])
 
 

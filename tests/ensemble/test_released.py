@@ -44,7 +44,6 @@ def test_a_method_is_there_if_the_inner_estimator_has_it(inner, there):
     assert {name for name in METHODS if hasattr(model, name)} == there
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_answers_are_those_of_the_released_estimator_and_finite_for_huge_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 2))

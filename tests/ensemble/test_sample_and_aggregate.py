@@ -36,8 +36,6 @@ from sklearn_dp.ledger import LedgerCharge
 from sklearn_dp.mixture import KTupleOptions
 from sklearn_dp.model_selection import DPGridSearch
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 LINEAR = {"output": ("coef_", "intercept_"), "output_bounds": 20.0, "random_state": 0}
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
 
@@ -221,7 +219,6 @@ def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
 
 
 @pytest.mark.parametrize("aggregator", ["one_cluster", "mean"])
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
     """A location may be zero, and so its error was compared with nothing but the bounds."""
     X = np.random.default_rng(0).normal(5.0, 1.0, size=(20_000, 2))
@@ -231,7 +228,6 @@ def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
     assert found.status_ == "ok" and np.allclose(found.estimator_.mean_, 5.0, atol=1.0)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_what_needs_a_fit_says_so_of_a_released_private_estimator():
     model = SampleAndAggregate(
         DPKMeans(2, bounds=9.0), output=("cluster_centers_",), output_bounds=9.0, n_blocks=8

@@ -17,11 +17,6 @@ from sklearn_dp.federated import (
     elbow,
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 K, D = 10, 100
 optimal_centers = benchmark_module("_federated_baselines").optimal_centers
 

@@ -14,11 +14,6 @@ from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import _clients, _server, _state, client_update
 from sklearn_dp.federated._clients import LocalEngine, check_distinct
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 D, K, SECRET = 4, 3, "row 17"
 PLACES = 2 * np.random.default_rng(9).uniform(-1, 1, size=(K, D))
 SERVER = np.vstack([PLACES + shift for shift in (0.0, 0.1, -0.1)])

@@ -15,11 +15,6 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.federated import client_update
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def gap(fitted, means):
     """Largest distance of a true mean to the nearest center."""

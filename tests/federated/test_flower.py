@@ -14,10 +14,6 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp.federated._clients import is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
 
 
 @pytest.mark.slow

@@ -16,11 +16,6 @@ from sklearn_dp.federated import _state, elbow
 from sklearn_dp.federated._learn import count_errors
 from sklearn_dp.federated._state import blend_moment, posterior_weights
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 # -- the subspace ----------------------------------------------------------------------------------
 
 

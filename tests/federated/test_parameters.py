@@ -20,11 +20,6 @@ from sklearn_dp.federated._parameters import (
 )
 from sklearn_dp.ledger import PrivacyLedger
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 SERVER = np.random.default_rng(0).normal(size=(20, 4))
 BALL, TARGET = domain_of(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
 

@@ -9,11 +9,6 @@ from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._costs.numbers import RELATIONS
 from sklearn_dp.exceptions import LedgerError
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 D = 5
 
 

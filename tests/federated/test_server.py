@@ -25,8 +25,6 @@ from sklearn_dp.federated._server import (
 )
 from sklearn_dp.federated._state import SealedMessage, Setup, State, begin
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 BALL = domain_of(3.0, D)
 
 

@@ -18,11 +18,6 @@ from sklearn_dp.federated import (
     client_update,
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
 SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
 

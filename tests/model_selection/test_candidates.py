@@ -14,11 +14,6 @@ from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
 from sklearn_dp.model_selection._candidates import listed
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
-
 BAD = {
     "empty grid": (lambda: search().set_params(param_grid={"n_clusters": []}), "Parameter grid"),
     "unknown parameter": (

@@ -14,7 +14,6 @@ from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import preflight
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 X = np.random.default_rng(0).normal(size=(90, 3))
 
 

@@ -18,11 +18,6 @@ from sklearn_dp.model_selection import (
     _runs,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
-
 
 def test_a_prefix_is_fitted_once_and_cut_to_size():
     grid = {"dppca__n_components": [1, 2, 3]}

@@ -27,11 +27,6 @@ from sklearn_dp.model_selection._candidates import Fitted
 from sklearn_dp.model_selection._scorers import scorer_of
 from sklearn_dp.model_selection._search import _target
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
-
 
 @pytest.mark.parametrize("draw", [np.random.random, random.random], ids=["numpy", "python"])
 def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):

@@ -9,11 +9,6 @@ from sklearn_dp import DPKMeans, FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 from sklearn_dp.model_selection import BestOf, DPGridSearch
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("selection", ["all", "best", BestOf(constant_time=True)], ids=str)

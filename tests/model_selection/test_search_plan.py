@@ -30,11 +30,6 @@ from sklearn_dp.model_selection._search_plan import (
     releases_are_gaussian,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-]
-
 
 @pytest.mark.parametrize("final", ["refit", "winner"])
 def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):

@@ -31,11 +31,6 @@ from sklearn_dp.segments._rows import (
     units_in_one_segment,
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 REGIONS = ["north", "south", "east"]
 
 
@@ -301,7 +296,6 @@ def test_a_group_is_in_the_segment_of_most_of_its_rows(groups, segment, own):
         assert few.tolist() == [own[i] for i in rest]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 @pytest.mark.parametrize("inner", [FriendlyCovariance, DPGaussianMixture])
 @pytest.mark.parametrize("share", [0.12, 0.26])
 def test_rows_beyond_bounds_are_told_of_segments(inner, share):

@@ -8,11 +8,6 @@ from sklearn_dp._aggregate.kmeans import engine
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.segments._shrinkage import moved_covariances, shrunk
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 
 def test_by_hand():
     """Errors of 1, a variance of 10 - 1 between five segments: half of a tenth is given up."""

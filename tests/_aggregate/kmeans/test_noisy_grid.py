@@ -13,11 +13,6 @@ from sklearn_dp.audit._recount import check_claims, recount_problems
 from sklearn_dp.audit._replay import record
 from sklearn_dp.exceptions import BudgetExceededError
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 BOX = ([0.0, -1.0], [4.0, 1.0])
 
 

@@ -7,9 +7,6 @@ from kernel_tools import open_session
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
 NOISY = {
     "scores": [3, 9],
     "sigma": 4.0,

@@ -45,7 +45,6 @@ def test_what_the_outer_plan_does_not_hold_is_refused():
     )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_fits_draw_from_streams_of_their_own():
     """With a seed: another stream for each tag, the same one for the same tag."""
 

@@ -7,8 +7,6 @@ from kernel_tools import open_session
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy import _session
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def test_golden_noise_scale():
     """sigma = sensitivity / sqrt(2 rho): hand-computed, and what the noise really has.

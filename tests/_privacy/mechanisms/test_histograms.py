@@ -12,8 +12,6 @@ from sklearn_dp._privacy._session import sparse_histogram
 from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def sparse_plan():
     return PlanEntry("cells", "gaussian", 0.125)

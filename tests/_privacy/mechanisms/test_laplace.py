@@ -7,8 +7,6 @@ from kernel_tools import open_session
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import pure
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize(
     "change, error, premise",

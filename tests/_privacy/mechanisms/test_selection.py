@@ -12,8 +12,6 @@ from sklearn_dp._privacy.mechanisms.pure import (
     report_leader_if_stable,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def choose(kind, scores=(3, 9, 4), sensitivity=2, epsilon=0.5, delta=1e-3, threshold=5):
     session = open_session(PlanEntry("a", "lead", 1.0, 0.2), delta=0.5)

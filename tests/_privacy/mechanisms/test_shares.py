@@ -21,8 +21,6 @@ from sklearn_dp._privacy.mechanisms.shares import (
 )
 from sklearn_dp.audit._replay import Replay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 RHO = 0.1
 
 

@@ -17,9 +17,6 @@ from sklearn_dp._queries.tuples import (
     qualities,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
 # -- interior point (easy_instances:A5,A6,B9) --------------------------------------------------
 
 

@@ -20,11 +20,6 @@ from sklearn_dp.mixture import (
     KTupleOptions,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
-]
-
 
 def test_adding_a_row_changes_one_tuple():
     """easy_instances:B13: t tuples always, and all others bit for bit the same."""

@@ -12,11 +12,6 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._queries.separated_balls import noisy_centers
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 E28 = math.exp(-28)
 
 

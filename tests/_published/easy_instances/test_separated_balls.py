@@ -20,11 +20,6 @@ from sklearn_dp._queries.separated_balls import (
     unpartitioned,
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-
 E28 = math.exp(-28)
 
 

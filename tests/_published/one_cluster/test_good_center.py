@@ -14,8 +14,6 @@ from sklearn_dp._published import good_center as _published
 from sklearn_dp._queries import balls
 from sklearn_dp.audit import Neighbor, replay_audit
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def open_session(*entries, seed=0):
     rho = sum(entry.rho for entry in entries) * 1.01

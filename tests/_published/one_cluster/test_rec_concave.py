@@ -16,8 +16,6 @@ from sklearn_dp._privacy.mechanisms.pure import report_leader_if_stable
 from sklearn_dp._published.rec_concave import RecConcave, rec_concave_steps
 from sklearn_dp._queries import balls as windows
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def open_session(*entries, seed=0):
     rho = sum(entry.rho for entry in entries) * 1.01

@@ -6,8 +6,6 @@ from mixture_tools import in_ball, labels_of, partition
 
 from sklearn_dp._published import terrific
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 @pytest.mark.parametrize(("ball", "most"), [("joint", None), ("points", None), ("points", 400)])
 def test_three_pure_leaves(ball, most, monkeypatch):

@@ -1,7 +1,6 @@
 """Principal axes of some of the points: which points count, and from where."""
 
 import numpy as np
-import pytest
 from grid_tools import points_of, raw_table
 from kernel_tools import open_session
 
@@ -9,8 +8,6 @@ from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._published.terrific import BASIS_STEPS, top_axes
 from sklearn_dp._queries.halves import chosen_points
 from sklearn_dp._rows.table import ROWS, Summed
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def axes_of(points, k=1, *, chosen=None, radius=1000.0, origin=None, rho=1e8):

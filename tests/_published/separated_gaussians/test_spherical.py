@@ -3,11 +3,8 @@
 import math
 
 import numpy as np
-import pytest
 
 from sklearn_dp._published import separated_gaussians, terrific
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def test_spherical_laws_are_shells():

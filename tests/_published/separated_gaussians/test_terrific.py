@@ -10,8 +10,6 @@ from sklearn_dp._published.terrific import joint_ball, joint_entries
 from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._queries.halves import terrific_scores
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def test_the_score_is_the_least_of_three():
     inside, around, outside = [5, 2, 9, 9, 0], [0, 0, 1, 8, 0], [9, 9, 3, 9, 9]

@@ -12,8 +12,6 @@ from sklearn_dp._published.terrific import points_ball, points_entries, scan_rad
 from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._queries.halves import LargestScores, terrific_scores
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def queries(points, radii, ratio, t):
     return exact(points_of(points).ask(LargestScores(np.asarray(radii), ratio, t)))

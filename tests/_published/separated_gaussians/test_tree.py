@@ -13,8 +13,6 @@ from sklearn_dp._published.separated_gaussians import partition_entries
 from sklearn_dp._queries.halves import labels_of_points
 from sklearn_dp.mixture import PartitionOptions
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
 
 def test_every_row_is_in_one_leaf_and_the_tree_is_small():
     """separated_gaussians:A10,A5, points in geometric progression, that could be cut for ever."""
