@@ -10,6 +10,8 @@ from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._aggregate.kmeans.noisy_grid import (
     FEW,
+    FEW_ROWS,
+    MANY_ROWS,
     SIZE,
     count_rows,
     fit_grid,
@@ -305,10 +307,10 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
             return grid_entries(target.epsilon)
         if not self._tries_grid(n_features):
             return self._engine_entries(target, n_features)
-        size, grid = grid_entries(target.epsilon, ("few rows",))
+        size, grid = grid_entries(target.epsilon, (FEW_ROWS,))
         rest = PrivacyBudget(grid.epsilon, target.delta)
         entries = self._engine_entries(rest, n_features)
-        return (size, grid, *(replace(entry, paths=("many rows",)) for entry in entries))
+        return (size, grid, *(replace(entry, paths=(MANY_ROWS,)) for entry in entries))
 
     def _engine_entries(self, target, n_features):
         rho = target.to_rho()

@@ -15,19 +15,20 @@ private k-means clustering", CODASPY 2016), and pure epsilon-DP needs no more.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._costs.numbers import sum_down
-from ..._costs.plan import PlanEntry
+from ..._costs.plan import PlanEntry, PrivacyPlan
 from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.pure import release_laplace
 from ..._queries.clusters import CellGrid, GridCounts
 from ..._queries.grids import GridRows
 from ..._status import Status
-from ..shared.centering import Size
+from ..shared.centering import Size, noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import nearest_centers
 from .fit_context import Context
@@ -36,6 +37,7 @@ from .quality import Quality
 from .result import EngineResult, Measured, build_result
 
 SIZE, GRID = "size", "grid"
+FEW_ROWS, MANY_ROWS = "few rows", "many rows"  # paths
 FEW = {1: 10_000.0, 2: 1_500.0}
 """By the number of features: rows times epsilon below which it beats a fit of many releases."""
 _SIZE = 0.04  # of epsilon
@@ -76,7 +78,8 @@ def fit_grid(
     """Release the counts of the cells; the centers are those of k-means on them."""
     epsilon, d = _epsilon(session, GRID), rows.n_features
     sd = math.sqrt(2) / epsilon
-    grid = CellGrid(_half_widths(rows, domain), _depth(counted.n * epsilon, n_clusters, d))
+    signal = counted.n * epsilon
+    grid = CellGrid(_half_widths(rows, domain), _depth(signal, n_clusters, d))
     noisy = release_laplace(session, GRID, rows.ask(GridCounts(grid)), epsilon=epsilon)
     # The inverse-variance mean of both numbers.
     variances = 2 * counted.sd**2, len(noisy) * sd**2
@@ -101,7 +104,8 @@ def fit_grid(
     quality = Quality(sums[0], sums[1], sums[2], sums[3])
     quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
     lengths = domain.clip_points(centers * rows.unit + domain.center)
-    measured = Measured(lengths, quality, loss)
+    more = partial(_times_the_rows, session.plan, signal, FEW[d])
+    measured = Measured(lengths, quality, loss, more=more)
     return build_result(context, final, domain, Status(), int(kept.sum()), measured)
 
 
@@ -126,6 +130,18 @@ def _depth(signal: float, n_clusters: int, d: int) -> int:
     # Distances of all cells from all centers are in memory.
     most = min(_MOST, max(_MOST_DISTANCES // n_clusters, n_clusters))
     return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), most)))
+
+
+def _times_the_rows(plan: PrivacyPlan, signal: float, least: float, times: float) -> float:
+    """How many times the rows, or epsilon, make counts so many times more certain.
+
+    More rows have more cells, each with noise of its own, so the square. From a signal of `least`
+    on, the noise is Gaussian."""
+    more = times**2
+    if MANY_ROWS not in plan.paths or more * signal < least:
+        return more
+    gaussian = noise_sd(float(plan.maximum("rho", frozenset({MANY_ROWS}))))
+    return max(times * gaussian * plan.epsilon / math.sqrt(2), least / signal)
 
 
 def _divided(noisy: np.ndarray, total: float, halvings: int) -> np.ndarray:
