@@ -178,7 +178,8 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
     0.34 for any number of rows, and one of Gaussian noise alone 0.028. Fits with `rho`, with a
     ledger that adds up rho (``composition="zcdp"`` or "gaussian"), and `partial_fit` never use the
     grid. So ``rho=PrivacyBudget(epsilon=1, delta=1e-6).to_rho()`` is Gaussian noise alone for about
-    the same guarantee. With ``delta=0`` all fits use the grid.
+    the same guarantee. With ``delta=0`` all fits use the grid. A cell has about ten rows, divided
+    by epsilon, in the mean over the bounds: clusters much narrower than a cell are not resolved.
 
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of

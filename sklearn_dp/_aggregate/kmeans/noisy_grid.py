@@ -77,35 +77,32 @@ def fit_grid(
 ) -> EngineResult:
     """Release the counts of the cells; the centers are those of k-means on them."""
     epsilon, d = _epsilon(session, GRID), rows.n_features
-    sd = math.sqrt(2) / epsilon
-    signal = counted.n * epsilon
+    sd, signal = math.sqrt(2) / epsilon, counted.n * epsilon
     grid = CellGrid(_half_widths(rows, domain), _depth(signal, n_clusters, d))
     noisy = release_laplace(session, GRID, rows.ask(GridCounts(grid)), epsilon=epsilon)
-    # The inverse-variance mean of both numbers.
-    variances = 2 * counted.sd**2, len(noisy) * sd**2
-    n_variance = 1 / (1 / variances[0] + 1 / variances[1])
-    n = n_variance * (counted.n / variances[0] + float(noisy.sum()) / variances[1])
-    size = Size(max(n, math.sqrt(n_variance)), 1 / sd, sd=math.sqrt(n_variance))
+    size = _size(counted, noisy, sd)
     middles, widths = grid.boxes(np.arange(len(noisy)), grid.depth)
-    side = widths[0]
-    points = (domain.clip_points(middles * rows.unit + domain.center) - domain.center) / rows.unit
+    points = _inside(middles, rows, domain)
     parts = max(size.n * epsilon / _OF_PART, 1.0)
     weights = _divided(noisy, size.n, min(int(math.log2(parts)), grid.depth))
     kept = weights > 0
     centers = weighted_kmeans(points[kept], weights[kept], n_clusters, session.rng("start"))
-    final, loss = _state(centers, points, noisy, weights, sd, float(np.square(side).mean()) / 12)
+
+    squares = np.square(widths[0])  # all cells are of the same size
+    final, loss = _state(centers, points, noisy, weights, sd, float(squares.mean()) / 12)
+    within, unit = size.n * float(squares.sum()) / 12, rows.unit
+    middle = (weights @ points / size.n)[None]
+    near, near_sd = _sum_of_squares(points, noisy, centers, sd, within)
+    total, total_sd = _sum_of_squares(points, noisy, middle, sd, within)
+    sums = [unit**2 * each for each in (near, near_sd, total, total_sd)]
+    quality = Quality(sums[0], sums[1], sums[2], sums[3])
+    quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
+    more = partial(_times_the_rows, session.plan, signal, FEW[d])
+    lengths = domain.clip_points(centers * unit + domain.center)
+    measured = Measured(lengths, quality, loss, more=more)
     context = Context(
         rows=rows, n_clusters=n_clusters, session=session, size=size, radius=rows.ball
     )
-    within = size.n * float(np.square(side).sum()) / 12
-    middle = (weights @ points / size.n)[None]
-    near, total = (_sum_of_squares(points, noisy, each, sd, within) for each in (centers, middle))
-    sums = [rows.unit**2 * each for each in (*near, *total)]
-    quality = Quality(sums[0], sums[1], sums[2], sums[3])
-    quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
-    lengths = domain.clip_points(centers * rows.unit + domain.center)
-    more = partial(_times_the_rows, session.plan, signal, FEW[d])
-    measured = Measured(lengths, quality, loss, more=more)
     return build_result(context, final, domain, Status(), int(kept.sum()), measured)
 
 
@@ -132,16 +129,17 @@ def _depth(signal: float, n_clusters: int, d: int) -> int:
     return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), most)))
 
 
-def _times_the_rows(plan: PrivacyPlan, signal: float, least: float, times: float) -> float:
-    """How many times the rows, or epsilon, make counts so many times more certain.
+def _size(counted: Counted, noisy: np.ndarray, sd: float) -> Size:
+    """The inverse-variance mean of two numbers of units: the counted one, and that in all cells."""
+    first, second = 2 * counted.sd**2, len(noisy) * sd**2
+    variance = 1 / (1 / first + 1 / second)
+    n = variance * (counted.n / first + float(noisy.sum()) / second)
+    return Size(max(n, math.sqrt(variance)), 1 / sd, sd=math.sqrt(variance))
 
-    More rows have more cells, each with noise of its own, so the square. From a signal of `least`
-    on, the noise is Gaussian."""
-    more = times**2
-    if MANY_ROWS not in plan.paths or more * signal < least:
-        return more
-    gaussian = noise_sd(float(plan.maximum("rho", frozenset({MANY_ROWS}))))
-    return max(times * gaussian * plan.epsilon / math.sqrt(2), least / signal)
+
+def _inside(points: np.ndarray, rows: GridRows, domain: Domain) -> np.ndarray:
+    """Points in steps, moved into the domain."""
+    return (domain.clip_points(points * rows.unit + domain.center) - domain.center) / rows.unit
 
 
 def _divided(noisy: np.ndarray, total: float, halvings: int) -> np.ndarray:
@@ -175,6 +173,18 @@ def _sum_of_squares(
     return max(float(noisy @ squares), 0.0), error
 
 
+def _times_the_rows(plan: PrivacyPlan, signal: float, least: float, times: float) -> float:
+    """How many times the rows, or epsilon, make counts so many times more certain.
+
+    More rows have more cells, each with noise of its own, so the square. From a signal of `least`
+    on, the noise is Gaussian."""
+    more = times**2
+    if MANY_ROWS not in plan.paths or more * signal < least:
+        return more
+    gaussian = noise_sd(float(plan.maximum("rho", frozenset({MANY_ROWS}))))
+    return max(times * gaussian * plan.epsilon / math.sqrt(2), least / signal)
+
+
 def _state(
     centers: np.ndarray,
     points: np.ndarray,
@@ -197,7 +207,7 @@ def _state(
 
     final.counts = sums(noisy)
     final.counts_sd = sd * np.sqrt(np.maximum(np.bincount(near, minlength=k), 1))
-    final.counts_sd = np.hypot(final.counts_sd, _divided_cells(centers, points, weights, within))
+    final.counts_sd = np.hypot(final.counts_sd, _between_centers(centers, points, weights, within))
     mass = np.maximum(sums(weights), sd)
     noise = sd**2 * sums(squares, kept) / d / mass**2
     final.variance = noise + within * sums(np.square(weights)) / mass**2
@@ -208,7 +218,7 @@ def _state(
     return final, float(mass @ noise) * d
 
 
-def _divided_cells(
+def _between_centers(
     centers: np.ndarray, points: np.ndarray, weights: np.ndarray, within: float
 ) -> np.ndarray:
     """The standard deviation (k,) of counts by cells between two centers: any part of such a cell
