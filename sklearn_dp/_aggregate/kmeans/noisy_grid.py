@@ -178,7 +178,7 @@ def _times_the_rows(plan: PrivacyPlan, signal: float, least: float, times: float
 
     More rows have more cells, each with noise of its own, so the square. From a signal of `least`
     on, the noise is Gaussian."""
-    more = times**2
+    more = times * times
     if MANY_ROWS not in plan.paths or more * signal < least:
         return more
     gaussian = noise_sd(float(plan.maximum("rho", frozenset({MANY_ROWS}))))
