@@ -10,6 +10,8 @@ from .._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._aggregate.kmeans.noisy_grid import (
     FEW,
+    FEW_ROWS,
+    MANY_ROWS,
     SIZE,
     count_rows,
     fit_grid,
@@ -163,17 +165,21 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
-    rows is private. An empty data set is refused, as everywhere in scikit-learn; any other
-    size returns a result. Sparse rows are read as CSR, chunk by chunk, with the result of their
-    dense copy, bit for bit.
+    `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting; epsilons add up
+    where the plan has Laplace noise. The number of rows is private. An empty data set is refused,
+    as everywhere in scikit-learn; any other size returns a result. Sparse rows are read as CSR,
+    chunk by chunk, with the result of their dense copy, bit for bit.
 
     With `bounds`, one or two features and several clusters, a twenty-fifth of `epsilon` counts the
     rows. If their number times `epsilon` is below 1,500 (10,000 for one feature), the rest is spent
     on the counts of a grid, and the centers are those of k-means on them. Laplace noise has then a
     third of the standard deviation of Gaussian noise for the same epsilon and delta. In
-    zero-concentrated DP it costs far more, so a fit with `rho`, or with a ledger that adds up rho,
-    does not do this. With ``delta=0`` all fits do.
+    zero-concentrated DP it costs far more: at epsilon = 1 a plan that may use the grid states rho =
+    0.34 for any number of rows, and one of Gaussian noise alone 0.028. Fits with `rho`, with a
+    ledger that adds up rho (``composition="zcdp"`` or "gaussian"), and `partial_fit` never use the
+    grid. So ``rho=PrivacyBudget(epsilon=1, delta=1e-6).to_rho()`` is Gaussian noise alone for about
+    the same guarantee. With ``delta=0`` all fits use the grid. A cell has about ten rows, divided
+    by epsilon, in the mean over the bounds: clusters much narrower than a cell are not resolved.
 
     Distances are in the units of the table, as in scikit-learn: the column with the largest values
     dominates. Where the sides of a box differ by more than a factor of four, or released units of
@@ -305,10 +311,10 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
             return grid_entries(target.epsilon)
         if not self._tries_grid(n_features):
             return self._engine_entries(target, n_features)
-        size, grid = grid_entries(target.epsilon, ("few rows",))
+        size, grid = grid_entries(target.epsilon, (FEW_ROWS,))
         rest = PrivacyBudget(grid.epsilon, target.delta)
         entries = self._engine_entries(rest, n_features)
-        return (size, grid, *(replace(entry, paths=("many rows",)) for entry in entries))
+        return (size, grid, *(replace(entry, paths=(MANY_ROWS,)) for entry in entries))
 
     def _engine_entries(self, target, n_features):
         rho = target.to_rho()

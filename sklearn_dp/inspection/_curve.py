@@ -326,8 +326,10 @@ def utility_curve(
     estimator : BaseDPEstimator
         Not changed; its own budget, ledger and random state are not used.
     X_public : array-like of shape (n_samples, n_features), optional
-        Public rows of the same kind; never private rows, not even a small sample. None: a synthetic
-        mixture of separated clusters is used.
+        Public rows of the same kind; never private rows, not even a small sample. There must be
+        `n_units` of them where noise does not scale with the number of rows: for aggregates of
+        blocks, and for `DPKMeans` with bounds and one or two features. None: a synthetic mixture of
+        separated clusters is used.
     n_units : int
         Approximate number of private rows. Public: do not count the rows for this.
     epsilons : iterable of float, default=(0.1, 0.2, 0.5, 1, 2, 4, 8)

@@ -56,6 +56,14 @@ def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):
 # -- budgets that have the same effect on fewer rows ----------------------------------------------
 
 
+def test_a_fit_with_laplace_noise_needs_as_many_public_rows():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    estimator, options = DPKMeans(3, bounds=2.0), {"epsilons": [1.0], "n_repeats": 1}
+    assert np.isfinite(utility_curve(estimator, X, n_units=200, **options).values).all()
+    with pytest.raises(ValueError, match="does not scale .* give n_units rows instead"):
+        utility_curve(estimator, X, n_units=400, **options)
+
+
 @pytest.mark.parametrize("estimator", [DPKMeans(3), DPGaussianMixture(3), DPPCA(2)])
 def test_the_scaled_budget_keeps_the_noise_beside_the_sums(estimator):
     """n mu of every release: that of the private fit, to rounding."""

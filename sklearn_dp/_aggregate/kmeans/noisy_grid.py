@@ -15,19 +15,20 @@ private k-means clustering", CODASPY 2016), and pure epsilon-DP needs no more.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._costs.numbers import sum_down
-from ..._costs.plan import PlanEntry
+from ..._costs.plan import PlanEntry, PrivacyPlan
 from ..._privacy._grid import Domain
 from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.pure import release_laplace
 from ..._queries.clusters import CellGrid, GridCounts
 from ..._queries.grids import GridRows
 from ..._status import Status
-from ..shared.centering import Size
+from ..shared.centering import Size, noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import nearest_centers
 from .fit_context import Context
@@ -36,6 +37,7 @@ from .quality import Quality
 from .result import EngineResult, Measured, build_result
 
 SIZE, GRID = "size", "grid"
+FEW_ROWS, MANY_ROWS = "few rows", "many rows"  # paths
 FEW = {1: 10_000.0, 2: 1_500.0}
 """By the number of features: rows times epsilon below which it beats a fit of many releases."""
 _SIZE = 0.04  # of epsilon
@@ -75,33 +77,32 @@ def fit_grid(
 ) -> EngineResult:
     """Release the counts of the cells; the centers are those of k-means on them."""
     epsilon, d = _epsilon(session, GRID), rows.n_features
-    sd = math.sqrt(2) / epsilon
-    grid = CellGrid(_half_widths(rows, domain), _depth(counted.n * epsilon, n_clusters, d))
+    sd, signal = math.sqrt(2) / epsilon, counted.n * epsilon
+    grid = CellGrid(_half_widths(rows, domain), _depth(signal, n_clusters, d))
     noisy = release_laplace(session, GRID, rows.ask(GridCounts(grid)), epsilon=epsilon)
-    # The inverse-variance mean of both numbers.
-    variances = 2 * counted.sd**2, len(noisy) * sd**2
-    n_variance = 1 / (1 / variances[0] + 1 / variances[1])
-    n = n_variance * (counted.n / variances[0] + float(noisy.sum()) / variances[1])
-    size = Size(max(n, math.sqrt(n_variance)), 1 / sd, sd=math.sqrt(n_variance))
+    size = _size(counted, noisy, sd)
     middles, widths = grid.boxes(np.arange(len(noisy)), grid.depth)
-    side = widths[0]
-    points = (domain.clip_points(middles * rows.unit + domain.center) - domain.center) / rows.unit
+    points = _inside(middles, rows, domain)
     parts = max(size.n * epsilon / _OF_PART, 1.0)
     weights = _divided(noisy, size.n, min(int(math.log2(parts)), grid.depth))
     kept = weights > 0
     centers = weighted_kmeans(points[kept], weights[kept], n_clusters, session.rng("start"))
-    final, loss = _state(centers, points, noisy, weights, sd, float(np.square(side).mean()) / 12)
+
+    squares = np.square(widths[0])  # all cells are of the same size
+    final, loss = _state(centers, points, noisy, weights, sd, float(squares.mean()) / 12)
+    within, unit = size.n * float(squares.sum()) / 12, rows.unit
+    middle = (weights @ points / size.n)[None]
+    near, near_sd = _sum_of_squares(points, noisy, centers, sd, within)
+    total, total_sd = _sum_of_squares(points, noisy, middle, sd, within)
+    sums = [unit**2 * each for each in (near, near_sd, total, total_sd)]
+    quality = Quality(sums[0], sums[1], sums[2], sums[3])
+    quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
+    more = partial(_times_the_rows, session.plan, signal, FEW[d])
+    lengths = domain.clip_points(centers * unit + domain.center)
+    measured = Measured(lengths, quality, loss, more=more)
     context = Context(
         rows=rows, n_clusters=n_clusters, session=session, size=size, radius=rows.ball
     )
-    within = size.n * float(np.square(side).sum()) / 12
-    middle = (weights @ points / size.n)[None]
-    near, total = (_sum_of_squares(points, noisy, each, sd, within) for each in (centers, middle))
-    sums = [rows.unit**2 * each for each in (*near, *total)]
-    quality = Quality(sums[0], sums[1], sums[2], sums[3])
-    quality = replace(quality, outside=counted.beyond, outside_sd=counted.sd)
-    lengths = domain.clip_points(centers * rows.unit + domain.center)
-    measured = Measured(lengths, quality, loss)
     return build_result(context, final, domain, Status(), int(kept.sum()), measured)
 
 
@@ -126,6 +127,19 @@ def _depth(signal: float, n_clusters: int, d: int) -> int:
     # Distances of all cells from all centers are in memory.
     most = min(_MOST, max(_MOST_DISTANCES // n_clusters, n_clusters))
     return round(math.log2(min(max(cells, 2 * n_clusters, _FEWEST), most)))
+
+
+def _size(counted: Counted, noisy: np.ndarray, sd: float) -> Size:
+    """The inverse-variance mean of two numbers of units: the counted one, and that in all cells."""
+    first, second = 2 * counted.sd**2, len(noisy) * sd**2
+    variance = 1 / (1 / first + 1 / second)
+    n = variance * (counted.n / first + float(noisy.sum()) / second)
+    return Size(max(n, math.sqrt(variance)), 1 / sd, sd=math.sqrt(variance))
+
+
+def _inside(points: np.ndarray, rows: GridRows, domain: Domain) -> np.ndarray:
+    """Points in steps, moved into the domain."""
+    return (domain.clip_points(points * rows.unit + domain.center) - domain.center) / rows.unit
 
 
 def _divided(noisy: np.ndarray, total: float, halvings: int) -> np.ndarray:
@@ -159,6 +173,18 @@ def _sum_of_squares(
     return max(float(noisy @ squares), 0.0), error
 
 
+def _times_the_rows(plan: PrivacyPlan, signal: float, least: float, times: float) -> float:
+    """How many times the rows, or epsilon, make counts so many times more certain.
+
+    More rows have more cells, each with noise of its own, so the square. From a signal of `least`
+    on, the noise is Gaussian."""
+    more = times * times
+    if MANY_ROWS not in plan.paths or more * signal < least:
+        return more
+    gaussian = noise_sd(float(plan.maximum("rho", frozenset({MANY_ROWS}))))
+    return max(times * gaussian * plan.epsilon / math.sqrt(2), least / signal)
+
+
 def _state(
     centers: np.ndarray,
     points: np.ndarray,
@@ -181,7 +207,7 @@ def _state(
 
     final.counts = sums(noisy)
     final.counts_sd = sd * np.sqrt(np.maximum(np.bincount(near, minlength=k), 1))
-    final.counts_sd = np.hypot(final.counts_sd, _divided_cells(centers, points, weights, within))
+    final.counts_sd = np.hypot(final.counts_sd, _between_centers(centers, points, weights, within))
     mass = np.maximum(sums(weights), sd)
     noise = sd**2 * sums(squares, kept) / d / mass**2
     final.variance = noise + within * sums(np.square(weights)) / mass**2
@@ -192,7 +218,7 @@ def _state(
     return final, float(mass @ noise) * d
 
 
-def _divided_cells(
+def _between_centers(
     centers: np.ndarray, points: np.ndarray, weights: np.ndarray, within: float
 ) -> np.ndarray:
     """The standard deviation (k,) of counts by cells between two centers: any part of such a cell

@@ -7,6 +7,7 @@ taken as they are.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -65,6 +66,8 @@ class Diagnostics:
     even: float = math.nan
     loose: bool = False  # whether the rows fill next to nothing of the radius about them
     size: float | None = None  # noisy number of units, where it is known well
+    # how many times the units, or epsilon, make noise so many times less
+    more: Callable[[float], float] = float
 
 
 class _Trouble(NamedTuple):
@@ -78,7 +81,7 @@ class _Trouble(NamedTuple):
 
     def with_remedy(self, signs: Diagnostics, budget: Budget) -> Message:
         """The problem, and what to do."""
-        times = _times_less_noise(signs)
+        times = _times_the_units(signs)
         other = () if signs.n_clusters == 1 else self.other
         # Where noise is no larger than it may be, less of it is no remedy.
         times = math.inf if times <= 1 or self.figure == "none" else times
@@ -200,8 +203,8 @@ def _empty(code: Code, trouble: str, signs: Diagnostics, more: str = "") -> _Tro
     return _Trouble(code, text, other, severity=severity)
 
 
-def _times_less_noise(signs: Diagnostics) -> float:
-    """How many times less noise, by more units or budget, leaves no sign of too much."""
+def _times_the_units(signs: Diagnostics) -> float:
+    """How many times the units or the budget leave no sign of too much noise."""
     known = [TUNING.useless_signal / max(signs.signal, 1e-300), signs.noise / _NOISE]
     for part in (signs.loss, signs.noise_share):
         # With t times less noise a part p of a sum of squares becomes p / t^2, next to 1 - p that
@@ -210,7 +213,7 @@ def _times_less_noise(signs: Diagnostics) -> float:
         if part is not None and not math.isnan(part):
             part = min(part, _NEARLY_ALL)
             known.append(math.sqrt(9 * part / (1 - part)))
-    return max(*known, 0.0 if math.isnan(signs.even) else signs.even)
+    return signs.more(max(*known, 0.0 if math.isnan(signs.even) else signs.even))
 
 
 # -- result ----------------------------------------------------------------------------------------
@@ -317,6 +320,7 @@ class Measured(NamedTuple):
     loss: float  # squared steps that noise is expected to have added to the sum of squares
     # least distance from the middle at which rows are seen, far beyond what any center reaches
     uncovered: tuple[float, float] = (0.0, 0.0)
+    more: Callable[[float], float] = float  # as of `Diagnostics`
 
 
 def build_result(
@@ -405,6 +409,7 @@ def _signs(
         uneven=_uneven(final),
         explained=quality.explained,
         explained_sd=quality.explained_sd,
+        more=measurement.more,
         missed=missed_in_words(quality, facts.size.n, light, unit, measurement.uncovered),
     )
 

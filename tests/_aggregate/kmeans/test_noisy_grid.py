@@ -1,5 +1,6 @@
 """K-means of one noisy histogram, for few rows on a line or in a plane."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -113,6 +114,18 @@ def test_few_rows_are_better_served_than_by_many_releases():
         for i, options in enumerate(({"epsilon": 0.3}, {"rho": rho})):
             costs[i] -= fitted(X, random_state=seed, **options).score(X)
     assert 3 * costs[0] < costs[1]
+
+
+def test_as_much_budget_as_a_status_asks_for_is_enough():
+    """Finer cells have more noise between them: a budget in proportion to it is too small."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-8, 8, 8)[rng.integers(8, size=300)] + 0.5 * rng.normal(size=300)
+    for seed in range(3):
+        options = {"delta": 0, "bounds": 10.0, "random_state": seed}
+        first = DPKMeans(8, epsilon=0.3, **options).fit(X[:, None])
+        asked = re.search(r"epsilon = ([\d.]+) or", str(first.messages_))
+        assert not first.trustworthy_ and float(asked[1]) < 10
+        assert DPKMeans(8, epsilon=float(asked[1]), **options).fit(X[:, None]).trustworthy_
 
 
 def test_without_noise_sizes_and_errors_are_those_of_the_rows():

@@ -112,7 +112,7 @@ def blobs(n, k, d, seed):
 
 
 def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
-    """Of these 16 remedies 15 lead to "ok"."""
+    """Of these 14 remedies 12 are enough."""
 
     def fit(n, k, d, epsilon, seed):
         model = DPKMeans(k, epsilon=epsilon, delta=1e-6, bounds=(-10, 10), random_state=seed)
@@ -120,8 +120,8 @@ def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
 
     found = []
     for n, k, d, epsilon in (
-        *((300, 5, 3, 1.0), (1000, 5, 10, 0.3), (1000, 20, 4, 1.0)),
-        *((3000, 30, 3, 0.3), (1000, 50, 8, 1)),
+        *((300, 5, 2, 1.0), (1000, 5, 10, 0.3), (1000, 20, 4, 1.0)),
+        *((3000, 30, 2, 0.3), (1000, 50, 8, 1)),
     ):
         for seed in range(2):
             asked = r"use about ([\d.]+) times .* epsilon = ([\d.]+) or"
@@ -131,7 +131,7 @@ def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
             times, more = match.groups()
             found += [fit(int(n * float(times)), k, d, epsilon, seed)]
             found += [fit(n, k, d, float(more), seed)]
-    assert len(found) == 16 and sum(model.trustworthy_ for model in found) >= 13
+    assert len(found) == 14 and sum(model.trustworthy_ for model in found) >= 12
 
 
 def test_useless_answers_are_not_called_ok():
