@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mixture_tools import in_ball, labels_of, partition
 
-from sklearn_dp._published.separated_gaussians import terrific
+from sklearn_dp._published import terrific
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
