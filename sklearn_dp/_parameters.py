@@ -1,16 +1,10 @@
 """Parameters of estimators: their checks, `bounds`, and values that name columns.
 
-Checks of parameters, with typed errors that name them and say what they may be.
-
-Tables and targets are in :mod:`sklearn_dp._door`, weights in :mod:`sklearn_dp._door`.
-
-The public region, or the ends of columns, of the `bounds` parameter; its errors name `bounds`.
+Errors have types, name the parameter and say what it may be. `bounds` are a public region, or the
+ends of columns; a dict that names columns becomes values in the order of the names.
 
 No row comes here: a mistake clips rows to another region than the one that was meant, no more.
-
-Parameters for columns that name them: values in the order of the names.
-
-What comes here is a parameter, such as bounds, and never the table of a fit.
+Tables, targets and weights are checked in :mod:`sklearn_dp._door`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The entries of tables as users give them, and the check that a statistic is an integer.
 
-One value for each row, in whatever a user gives: its declared type, and its entries as they are.
-
 NumPy and pandas give a list one type for all: one row would decide what all others are. So nothing
 here converts a list as a whole: what has declared a type is taken at it, and of all else each entry
 is looked at by itself.
@@ -10,11 +8,9 @@ An entry may be of a class that somebody has written, and its code could print w
 the process. None of it is run: of a text, a number or a row that has such a class only the text,
 the number or the entries are taken (:func:`unwrapped`).
 
-Statistics are integers and nothing else: by `exact_integers`, or `bounded_integers` of whole
-floats.
-
-A cast makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside this module
-floats become integers by these two only (`tests/test_architecture.py`).
+Statistics are integers and nothing else: by `exact_integers`, or by `bounded_integers` of whole
+floats. A cast makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside this
+module floats become integers by these two only (`tests/test_architecture.py`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
 """Questions about boxes of a grid, and about numbers on a line.
 
-Boxes of a grid, and how many points are in each of them: by keys where only the fullest box is
-asked for, by names where a box is released; both are functions of its coordinates alone.
+Points in each box are counted: by keys where only the fullest box is asked for, by names where a
+box is released; both are functions of its coordinates alone.
 
-Numbers on a line: how many lie on either side of a place; the middle; and sums of scores.
+On a line: how many numbers lie on either side of a place; the middle; and sums of scores.
 """
 
 import math

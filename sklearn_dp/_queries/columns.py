@@ -1,12 +1,10 @@
 """Questions about columns: bins, offsets, comparable units, and cells of a few columns.
 
-Columns as they came: bins of single columns, and sums of offsets, elementwise. No product of
-matrices decides anything.
-
-Columns in comparable units, in which noise of a sum has one size: the origin and the scale of
-each, by a box of public bounds (its middle, half its width) or released.
-
-How many rows are in each cell of a grid over a few columns.
+* *Columns as they came*: bins of single columns, and sums of offsets, elementwise. No product of
+  matrices decides anything.
+* *Comparable units*, in which noise of a sum has one size: the origin and the scale of each
+  column, by a box of public bounds (its middle, half its width) or released.
+* *Cells*: how many rows are in each cell of a grid over a few columns.
 """
 
 import math

@@ -1,11 +1,8 @@
 """The handle on the rows of a grid, and the ranks of these rows.
 
-Rows on a grid: quantized, about another origin, or projected; and questions about active ones,
-those that an earlier step has left.
-
-The handle that algorithms have on the rows of a grid; see :mod:`._query`.
-
-Ranks of rows on their grid: along an axis, and of their lengths.
+Rows are quantized, moved to another origin, or projected; questions are about active ones, those
+that an earlier step has left. Algorithms have a handle (see :mod:`._query`), and no row. Ranks are
+along an axis, or of lengths.
 """
 
 from copy import copy

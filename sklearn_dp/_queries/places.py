@@ -1,8 +1,6 @@
 """Questions about where all rows are: their norms, and their second moment.
 
-Where the rows are: norms without any bound, their sum, and lengths.
-
-The second moment of the rows on their grid.
+Norms have no bound; lengths, sums and the second moment are of rows on their grid.
 """
 
 import math

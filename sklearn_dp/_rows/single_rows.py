@@ -1,22 +1,20 @@
 """Functions of single rows: dense ones, sparse ones, and the bins that rows are in.
 
-Floating-point functions of single rows: finite for every finite row, whatever the others are.
+*Floating-point functions* are finite for every finite row, whatever the others are. They are for
+what is *not* released by a fit but handed to the user row by row. What happens to a row must not
+show in anything but its own result (no warning, no error, no bit of the result of another row), or
+a second private estimator behind this one would see two neighboring tables differ in many rows. So
+everything that touches rows runs under :data:`row_guard`, entries beyond :data:`LARGEST` count as
+that, and results are made elementwise in a fixed order; those of a matrix product depend on the
+number of rows.
 
-These are for what is *not* released by a fit but handed to the user row by row. What happens to a
-row must not show in anything but its own result (no warning, no error, no bit of the result of
-another row), or a second private estimator behind this one would see two neighboring tables differ
-in many rows. So everything that touches rows runs under :data:`row_guard`, entries beyond
-:data:`LARGEST` count as that, and results are made elementwise in a fixed order; those of a matrix
-product depend on the number of rows.
-
-Sparse rows, read by their entries or as dense chunks: the table is never dense as a whole.
-
+*Sparse rows* are read by their entries or as dense chunks: the table is never dense as a whole.
 Everything that a fit makes of its rows is a function of each row alone, so it has the bits of one
 on the dense copy. Integers that differ from one row in few entries (:class:`CommonRows`) are read
 many times in a fit: most passes are made of these entries. How many entries are stored is no fact
 that a fit could show.
 
-Weights of rows in bins, exactly, a few rows at a time.
+*Bins* have exact sums of the weights of rows, a few rows at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator

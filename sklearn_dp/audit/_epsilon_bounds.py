@@ -1,16 +1,13 @@
 r"""What a privacy claim allows a test, also for noise in proportion to a matrix.
 
-The power that a privacy claim allows a test, and the claims that a better test disproves.
-
 A test has a rate of true alarms, on the data set with the record, and of false ones. Every claim
 limits how far apart the two can be, so two rates, or their confidence limits, give a lower bound of
 what the claim must be at least.
 
-Noise in proportion to a positive definite matrix.
-
-What is claimed: the matrices S and S' of neighbors are within `sensitivity` = g of each other,
-``S / (1 + g) <= S' <= (1 + g) S``; the output is ``R (I + eta G) (I + eta G)^T R^T`` for S = R R^T
-and standard Gaussians G, rounded to steps of 2^-20; and that is (cost, delta)-zCDP.
+**Noise in proportion to a positive definite matrix.** What is claimed: the matrices S and S' of
+neighbors are within `sensitivity` = g of each other, ``S / (1 + g) <= S' <= (1 + g) S``; the output
+is ``R (I + eta G) (I + eta G)^T R^T`` for S = R R^T and standard Gaussians G, rounded to steps of
+2^-20; and that is (cost, delta)-zCDP.
 
 **The divergence, once more.** In coordinates in which S is the identity and S' diagonal with the
 eigenvalues w, row i of the Gaussian matrix has the law N(e_i, eta^2 I) for S and N(sqrt(w_i) e_i,

@@ -1,6 +1,6 @@
 """Density clusters with differential privacy: their number need not be known.
 
-Density clusters of a released histogram: DBSCAN on noisy counts, as post-processing.
+DBSCAN runs on the noisy counts of a released histogram, as post-processing:
 
 * *Core*: a cell that is dense, with about `min_samples` rows within the radius of its middle (cells
   that the ball covers in part count in part), and that shows rows itself: the middle of a gap

@@ -10,8 +10,8 @@ without bounds, a radius that holds nine in ten of them is chosen. They are aggr
 "one_cluster" by a small ball that holds an agreed fraction of them, and their mean there;
 "friendly_core" by the average of those that are near to most others; "mean" by the mean of all.
 
-The numbers that are read off fitted estimators, and put on a fresh one. Their shapes must be
-public: an estimator is fitted once to dummy rows (:func:`probe`), and a fit with an output of
+Outputs are numbers that are read off fitted estimators, and put on a fresh one. Their shapes must
+be public: an estimator is fitted once to dummy rows (:func:`probe`), and a fit with an output of
 another shape is a failed fit.
 """
 

@@ -1,7 +1,7 @@
 """Any estimator, made private: fits on random blocks, and a private aggregate of the results.
 
-Methods of a released estimator, at no cost, under `row_guard`, with finite answers: an overflow
-of one row must not show in the answer for another one.
+Methods of a released estimator cost nothing. They run under `row_guard`, with finite answers: an
+overflow of one row must not show in the answer for another one.
 """
 
 import math

@@ -7,7 +7,7 @@ tenth of the rows, at ten times mu and a hundred times rho, sees the same noise 
 What the number of rows itself changes (how well they describe the people they were drawn from)
 stays as it is among the public ones.
 
-One look for all pictures of this package: the colors of Okabe and Ito, which people of all kinds
+All pictures of this package have one look: the colors of Okabe and Ito, which people of all kinds
 of color vision tell apart; legends above the picture.
 """
 

@@ -1,10 +1,8 @@
 """Private quantiles of columns, and a scaler by medians and ranges between quartiles.
 
-Private quantiles of columns, of any number and at any level, from a few Gaussian releases.
-
-Released are noisy *ranks*: for each column, how many units are below each edge of 1,023 bins. Every
-quantile is then read off, with an interval (Woodruff's: the values at the rank, less and plus what
-noise and sampling may move it by).
+All quantiles, at any level, come from a few releases. Released are noisy *ranks*: for each column,
+how many units are below each edge of 1,023 bins. Every quantile is then read off, with an interval
+(Woodruff's: the values at the rank, less and plus what noise and sampling may move it by).
 
 **Noise.** Ranks are released through a root of sums (`sklearn_dp._queries.ranks`): 3.3 times the
 noise of a count, where noise on the bins would add up to 32 times. Pure differential privacy has

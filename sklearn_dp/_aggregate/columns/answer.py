@@ -1,6 +1,6 @@
 """Statuses about columns: their moments, and rows outside of public bounds.
 
-The status of the moments of columns: short codes and messages, from released values.
+Moments have short codes and messages, from released values.
 
 * "ok".
 * "constant": nearly all rows have one value, as far as can be seen.
@@ -11,10 +11,9 @@ The status of the moments of columns: short codes and messages, from released va
 
 Errors are compared with the spread of the rows as far as it has been seen, never with a box.
 
-How many rows lie beyond public bounds: counted before they are clipped, and told in a status.
-
-The releases of clipped rows do not show it. One question, asked of the table as it came, does: its
-noise is that of one count, whatever the number of columns.
+Releases of clipped rows do not show how many of them lie beyond public bounds. So they are counted
+before they are clipped, by one question about the table as it came: its noise is that of one count,
+whatever the number of columns.
 """
 
 import math

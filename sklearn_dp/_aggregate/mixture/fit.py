@@ -1,16 +1,14 @@
 """Gaussian mixtures: the first guesses of components, then rounds of whitened moments.
 
-Gaussian mixtures: a private partition, then whitened moments of its components.
+A ball that holds nearly all rows is released (:mod:`..shared.bounds`); a way of `parts.METHODS`
+gives each row a component; a guess is a ball about its center, as wide as half of its rows (not far
+too narrow, for densities of a component in a point take no rows, and it never recovers); rounds of
+private expectation maximization follow (:mod:`..moments.rounds`). The weights of a row come from
+released parameters and that row alone, and sum to at most one: the moments of all components cost
+what those of one do. Releases about one half, or inside a node, go through a session of
+:class:`.parts.Parts`.
 
-A ball that holds nearly all rows is released (:mod:`..shared.adaptive_center`); a way of
-`parts.METHODS` gives each row a component; a guess is a ball about its center, as wide as half of
-its rows (not far too narrow, for densities of a component in a point take no rows, and it never
-recovers); rounds of private expectation maximization follow (:mod:`..moments.rounds`). The weights
-of a row come from released parameters and that row alone, and sum to at most one: the moments of
-all components cost what those of one do. Releases about one half, or inside a node, go through a
-session of :class:`.parts.Parts`.
-
-First guesses of components, as wide as half of the rows of a part; and where they miss one.
+Where the guesses miss a component, the widest one is split (:func:`split_widest`).
 """
 
 import dataclasses
@@ -158,7 +156,7 @@ class MixtureResult:
     status: Status
     path: str  # which way the releases led
     margins: Margins
-    codes: np.ndarray  # (k, d), see :mod:`..moments.codes`
+    codes: np.ndarray  # (k, d), see :mod:`..moments.ellipsoid`
     coarse: np.ndarray  # (d,), columns whose spread doubles are too coarse for
     choice: Choice | None = None  # of k; None where it was given
     days: MixtureDays | None = None  # what later days start from

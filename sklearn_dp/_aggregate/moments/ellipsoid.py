@@ -1,12 +1,10 @@
 """A released guess of a component, and the codes that describe its columns.
 
-A released guess of a component, and what is told of it.
-
 As matrices that scikit-learn has, a covariance, its inverse and a factor of that follow from the
 axes and scales without a matrix being inverted, at any condition number. What it makes of rows is
 in :mod:`..._queries.whitened`.
 
-Short codes for what is seen of columns in released components: post-processing.
+Short codes say what is seen of a column in a component, from released values alone:
 
 * "ok".
 * "constant": all rows that can be seen have one value.

@@ -1,14 +1,10 @@
 """Messages with a remedy: answers that are too noisy, and bounds that are too narrow.
 
-Statuses of answers that are too noisy, with the remedy in words and numbers.
+The remedy for too much noise has numbers. A standard error falls about in proportion to the number
+of units, and to epsilon, as long as the noise is most of it. All of it is made of released values.
 
-A standard error falls about in proportion to the number of units, and to epsilon, as long as the
-noise is most of it. All of it is made of released values.
-
-Messages about public bounds that are too narrow, from released means and centers.
-
-Rows beyond bounds are clipped to them, and then no mean is that of the rows. Most
-releases do not show how many there are, but what is next to a bound tells that there may be many:
+Rows beyond public bounds are clipped to them, and then no mean is that of the rows. Most releases
+do not show how many there are, but what is next to a bound tells that there may be many:
 
 * a mean within its error of a bound: all rows may be there, and it is no answer;
 * a mean that is few spreads from a bound: many rows are at it, or next to it, which is told.

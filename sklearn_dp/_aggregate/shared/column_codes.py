@@ -1,6 +1,6 @@
 """Centers refined column by column, and the status of their coordinates.
 
-Short codes and a status for the coordinates of centers.
+Coordinates of centers have short codes:
 
 * "ok".
 * "constant": one value is all that can be seen of the column, and nothing bounds what else there
@@ -13,14 +13,12 @@ Short codes and a status for the coordinates of centers.
 
 All of it follows from released values.
 
-Released centers, refined column by column where columns have different units.
-
-The noise of a clustering is that of the column with the largest numbers in all coordinates. So
-where the sides of public bounds differ by much (:func:`unequal`), or scales have been released, the
-last releases refine the centers: rows as offsets in the units of the columns, summed for each
-cluster, which follows from the released centers and the row. Of several centers there are two
-releases; the first one also tells how wide the clusters are in each column, and where that is far
-less than the column is, the second one clips offsets nearer.
+**Refinement.** The noise of a clustering is that of the column with the largest numbers in all
+coordinates. So where the sides of public bounds differ by much (:func:`unequal`), or scales have
+been released, the last releases refine the centers: rows as offsets in the units of the columns,
+summed for each cluster, which follows from the released centers and the row. Of several centers
+there are two releases; the first one also tells how wide the clusters are in each column, and where
+that is far less than the column is, the second one clips offsets nearer.
 
 A clip that bites is a bias where a column is skewed. In a box, offsets are first from its middle,
 and none is clipped. Without one they are from the center (from the origin of the columns, where the

@@ -1,16 +1,12 @@
 """Releases of pure differential privacy: Laplace noise, choices, and steps made of them.
 
-Rounded Laplace noise.
-
-For a vector of integers of l1 sensitivity s and a scale of at least s / epsilon, ``v + round(scale
-L) = round(v + scale L)`` is post-processing of the Laplace mechanism: epsilon-DP, and rho-zCDP by
-the tight conversion for that mechanism.
+**Rounded Laplace noise.** For a vector of integers of l1 sensitivity s and a scale of at least s /
+epsilon, ``v + round(scale L) = round(v + scale L)`` is post-processing of the Laplace mechanism:
+epsilon-DP, and rho-zCDP by the tight conversion for that mechanism.
 
 Rounding is of value plus noise, and the value is an integer, so the noise may be rounded by itself:
 v + round(x) = round(v + x). Floating-point Laplace noise added to a float is no such thing: the
 gaps between floats around the output tell the value (Mironov, 2012).
-
-Choices of an index: the exponential mechanism, the first above a threshold, a clear lead.
 
 **Exponential mechanism.** An index with probability proportional to exp(epsilon score / (2
 sensitivity)): the probabilities of neighbors, whose scores differ by at most `sensitivity`, are
@@ -30,14 +26,13 @@ at most q_i - q_j <= q'_i - q'_j + 2 sensitivity <= 2 sensitivity on both, and t
 P[round(Lap) >= low] <= exp(-(low - 1/2) / scale) / 2 <= delta only: but for that both say None.
 Ties go to the lowest index.
 
-Which one to take: the exponential mechanism always answers, and is the cheapest in rho (epsilon^2 /
-8, where epsilon-DP in general costs nearly epsilon^2 / 2). Above threshold looks at many queries
-one by one for the price of one. A clear lead says which candidate is the best with no noise at all,
-or nothing.
+Which choice to take: the exponential mechanism always answers, and is the cheapest in rho
+(epsilon^2 / 8, where epsilon-DP in general costs nearly epsilon^2 / 2). Above threshold looks at
+many queries one by one for the price of one. A clear lead says which candidate is the best with no
+noise at all, or nothing.
 
-Releases of pure differential privacy: choices by sealed or exact scores, and Laplace noise.
-
-Steps that the plan charges as a whole: their inner draws, and sessions inside of them.
+**Steps** are charged as a whole (:class:`CompositeMechanism`), with inner draws, and sessions
+inside of them.
 """
 
 import math
@@ -127,7 +122,7 @@ def _exponential(
 def above_threshold_release(
     queries: Any, threshold: float, sensitivity: float, epsilon: float
 ) -> Release:
-    """The first query above a threshold, or -1; see :mod:`..pure`.
+    """The first query above a threshold, or -1; see above.
 
     The public threshold is rounded up, which changes nothing for integer queries. No query moves by
     more than `sensitivity`. Half of epsilon pays for the noise of the threshold, half for that of
@@ -242,7 +237,7 @@ def report_leader_if_stable(
 ) -> int | None:
     """Index of the best of some public candidates if its lead is clear, or None. No int64 score
     moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
-    :mod:`sklearn_dp._privacy.mechanisms.pure`."""
+    the top of this module."""
     return _index(session._release(entry, lead(scores, sensitivity, epsilon, delta)))
 
 
@@ -306,7 +301,7 @@ class CompositeMechanism:
         return int(self._draw(exponential_inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release: even how
+        """Which candidates are run, by a public rule of :mod:`.._selection`. NOT a release: even how
         many there are is as secret as the data."""
         session = self._session
         drawn = rule.draw(session._noise)
