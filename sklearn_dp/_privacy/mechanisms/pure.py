@@ -301,8 +301,8 @@ class CompositeMechanism:
         return int(self._draw(exponential_inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a public rule of :mod:`.._selection`. NOT a release: even how
-        many there are is as secret as the data."""
+        """Which candidates are run, by a public rule of :mod:`.._selection`. NOT a release: even
+        how many there are is as secret as the data."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)
