@@ -63,6 +63,9 @@ _MOST = 512  # columns that are tried where their number is a release
 _TYPES = {"text": "U1", "date": "M8[s]", "complex": complex, "bytes": "S1"}
 
 
+# -- the dry run -----------------------------------------------------------------------------------
+
+
 class _Planned(Exception):
     """A step has come to its charge."""
 
@@ -297,6 +300,9 @@ def _columns_of(step: Any, width: int) -> int | None:
             value = getattr(step, name)
             return int(value) if is_integer(value) else width if value is None else None
     return width if isinstance(step, OneToOneFeatureMixin) else None
+
+
+# -- compositions ----------------------------------------------------------------------------------
 
 
 def private_steps(estimator: BaseEstimator, *, fitted: bool = False) -> Iterator[Guaranteed]:

@@ -398,6 +398,9 @@ def _row(row: Any, width: int) -> list[Any] | np.ndarray | None:
         return None
 
 
+# -- weights ---------------------------------------------------------------------------------------
+
+
 NO_WEIGHT = (
     "sample_weight: every weight is zero, or less than max_weight / 2**20 and rounded to zero."
 )

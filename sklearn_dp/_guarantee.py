@@ -72,6 +72,9 @@ _CHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # what a 
 _KEPT = {"out", "where"}  # arguments of functions which keep results, or leave them out
 
 
+# -- steps -----------------------------------------------------------------------------------------
+
+
 class PrivateStep:
     """Base class of what is fitted within a session."""
 
@@ -352,6 +355,9 @@ def _hashes_texts(step: Any) -> bool:
     """By its own code alone, and no names of files."""
     code = step.preprocessor, step.tokenizer, step.analyzer
     return step.input == "content" and not any(map(callable, code))
+
+
+# -- the report of a fit ---------------------------------------------------------------------------
 
 
 _OF_TEXTS: dict[str, Callable[[Any], bool]] = {

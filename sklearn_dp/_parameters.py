@@ -34,6 +34,9 @@ _LEAST_RHO = 1e-8  # shares of a few percent of it still have noise below 2**50 
 _LEAST_SHARE = 1e-9  # of any budget, for one step
 
 
+# -- checks ----------------------------------------------------------------------------------------
+
+
 def check_integer(value: Any, name: str, *, low: int | None = None, high: int | None = None) -> int:
     """An integer parameter within public limits, which are allowed, or an error that names it."""
     if not is_integer(value):
@@ -178,6 +181,9 @@ def check_not_too_small(budget: PrivacyBudget, reason: str) -> None:
         raise ValueError(f"{reason}: the noise would not fit the integer grid.")
 
 
+# -- bounds ----------------------------------------------------------------------------------------
+
+
 def domain_of(bounds: Any, n_features: int) -> Any:
     """The region of a `bounds` parameter: None, a radius, or a box of scalars or (n_features,)."""
     if bounds is None:
@@ -288,6 +294,9 @@ def _by_columns(bounds: Any, n_features: int) -> bool:
     if ends.shape != (n_features, 2):
         return False
     return n_features != 2 or bool((ends[:, 0] < ends[:, 1]).all() and (ends[0] == ends[1]).any())
+
+
+# -- values by names of columns --------------------------------------------------------------------
 
 
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:

@@ -543,6 +543,9 @@ def relayed_signals() -> Iterator[None]:
             vars(here).pop("raised", None)
 
 
+# -- random generators -----------------------------------------------------------------------------
+
+
 _lock = threading.RLock()
 _stream = np.random.MT19937(0)  # to make one takes as long as a small fit
 _numpy: Any = np.random  # not all of its functions are in the stubs of older versions

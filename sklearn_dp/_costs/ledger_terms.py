@@ -174,6 +174,9 @@ _FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}
 _TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so products are exact
 
 
+# -- terms -----------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class LedgerCharge:
     """The cost of one fit, in every measure that a ledger may use.
@@ -621,6 +624,9 @@ def _event_of(charge: LedgerCharge) -> Any:
     if charge.gaussian:
         return dp_accounting.GaussianDpEvent(math.nextafter(1 / mu_from_rho(charge.rho), 0.0))
     return dp_accounting.ZCDpEvent(rho=charge.rho)
+
+
+# -- the log ---------------------------------------------------------------------------------------
 
 
 LOGGER = logging.getLogger("sklearn_dp")

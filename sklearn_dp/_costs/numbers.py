@@ -75,6 +75,9 @@ SMALLEST_DELTA = sys.float_info.min
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
+# -- what is accepted ------------------------------------------------------------------------------
+
+
 def is_real(value: Any) -> TypeGuard[Real]:
     """True if this is a real number, an infinite one or a NaN among them.
 
@@ -240,6 +243,9 @@ def extra(name: str) -> Iterator[None]:
         ) from error
 
 
+# -- rounding to the safe side ---------------------------------------------------------------------
+
+
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
 ROUNDING = 16 * sys.float_info.epsilon
 
@@ -367,6 +373,9 @@ def floats_up(values: Any) -> Any:
         ]
         array = np.array(floats, dtype=np.float64).reshape(array.shape)
     return array.astype(np.float64, copy=False) if array.ndim else float(array)
+
+
+# -- disjoint sets of units ------------------------------------------------------------------------
 
 
 Payers = tuple[str, str]

@@ -329,6 +329,9 @@ def _stated(name: str, number: float, where: str = "") -> str:
     return f"{name} = {float(f'{number:.2g}'):.12g}{where}" if number <= _MOST_ADVISED else ""
 
 
+# -- the plan --------------------------------------------------------------------------------------
+
+
 class Mechanism(StrEnum):
     """What pays a plan entry is spent on. A plan of Gaussian releases only is accounted exactly;
     every other one by zCDP, except for a single step of approximate DP, which needs no

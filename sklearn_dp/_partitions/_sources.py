@@ -29,6 +29,9 @@ from ._dispatch import InputInParts
 _PART_ROWS = 2**40  # more than any part has
 
 
+# -- units -----------------------------------------------------------------------------------------
+
+
 class GroupSizes(Summed):
     """By their ids, unreleased: numbers of rows of groups, and the places of their first ones (the
     number of the part times 2**40, plus the place of the row in it)."""
@@ -119,6 +122,9 @@ def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     sizes, numbers = exact_integers(sums).reshape(-1, 2).T
     units = Units.of_sizes(index, sizes, numbers)
     return Part(part.source, units.with_weights_of(part.units)), ()
+
+
+# -- sources ---------------------------------------------------------------------------------------
 
 
 _PLAIN = "?bBhHiIlLqQefdFDmM"  # types of NumPy, all bytes of which are value

@@ -25,6 +25,9 @@ _EXACT = 2.0**53  # up to here all integers are floats
 _INT64 = np.iinfo(np.int64)
 
 
+# -- integers --------------------------------------------------------------------------------------
+
+
 def exact_integers(value: Any) -> np.ndarray:
     """An integer array (int64, or object for large ones) that equals `value`, or a TypeError that
     quotes nothing. Floats must be whole and of at most 2**53: above, a float no longer tells which
@@ -59,6 +62,9 @@ def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None)
 def largest_of(array: np.ndarray) -> float:
     """The largest absolute value, or NaN: without the array of all of them."""
     return max(float(array.max(initial=0)), -float(array.min(initial=0)))
+
+
+# -- entries ---------------------------------------------------------------------------------------
 
 
 # How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first

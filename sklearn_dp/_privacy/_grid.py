@@ -46,6 +46,9 @@ _FIRST = 9  # rows that tell whether rows have entries in common
 _FEW = 32  # one entry in so many differs in sparse rows: with more, dense products are faster
 
 
+# -- the grid --------------------------------------------------------------------------------------
+
+
 def sum_type(n_rows: int, bits: int) -> Any:
     """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are:
     int64, or Python integers. Both hold the same numbers, so which one it is does not show."""
@@ -244,6 +247,9 @@ class Grid:
         values[over[rows]] = 0.0
         places = entries.indices.copy(), entries.indptr.copy()
         return NearRows(base, csr_array((values, *places), shape=entries.shape)), over
+
+
+# -- statistics and bounds -------------------------------------------------------------------------
 
 
 _LONGEST = 1e308  # norm of a row

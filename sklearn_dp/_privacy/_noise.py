@@ -81,6 +81,9 @@ _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 _forks = 0
 
 
+# -- words -----------------------------------------------------------------------------------------
+
+
 def _wiped_page() -> Any:
     """A page that holds a zero in every child, or None where the system does not offer it. An old
     Linux refuses the advice; forks behind Python's back are then not seen."""
@@ -187,6 +190,9 @@ class Block:
         if law not in self._transformed:
             self._transformed[law] = law.transform(self.words)
         return self._transformed[law]
+
+
+# -- laws ------------------------------------------------------------------------------------------
 
 
 WORD = 64
@@ -398,6 +404,9 @@ class _SymmetricLaw(NamedTuple):
             return lazy.below(partial(self.tail_bounds, *half_integer_over(scale, k)))
 
         return smallest_at_most(exceeds, guess, 0)
+
+
+# -- samplers --------------------------------------------------------------------------------------
 
 
 GAUSSIAN = _SymmetricLaw(64, ndtri, normal_tail_bounds)  # p < 1/2

@@ -74,6 +74,9 @@ from ._units import Sealed, SealedCells, opened
 _FARTHEST_SCORE = 2**61
 
 
+# -- releases --------------------------------------------------------------------------------------
+
+
 def require(holds: object, premise: str) -> None:
     """Raise where the premise of a proof does not hold.
 
@@ -150,6 +153,9 @@ def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
     return codes, counts
 
 
+# -- Gaussian noise --------------------------------------------------------------------------------
+
+
 def sigma_of(sensitivity: Any, rho: float) -> Any:
     """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
     # Two operations, a root and a quotient: no more than two places in all.
@@ -204,6 +210,9 @@ def _with_noise(value: Any, sigma: Any) -> tuple[np.ndarray, Callable[[NoiseSour
     return value, lambda noise: value + noise.rounded_gaussian(spread, value.shape)
 
 
+# -- whole fits ------------------------------------------------------------------------------------
+
+
 def whole_fit(plan: PrivacyPlan) -> Release:
     """Pay for all that a plan may spend; see :meth:`PrivacySession.inner`."""
     return Release(
@@ -236,6 +245,9 @@ def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
         uses=uses,
         sensitivity="all of a fit" if uses == 1 else "all of each fit",
     )
+
+
+# -- histograms ------------------------------------------------------------------------------------
 
 
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
@@ -324,6 +336,9 @@ def release_cells(
         rho=rho,
     )
     return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
+
+
+# -- the session -----------------------------------------------------------------------------------
 
 
 _SEEDED = (

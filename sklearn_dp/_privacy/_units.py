@@ -61,6 +61,9 @@ _KINDS = (
 )
 
 
+# -- units -----------------------------------------------------------------------------------------
+
+
 def check_container(groups: Any) -> None:
     """Refuse what is no list of ids by its type alone, before any value is looked at."""
     scalar = np.ndim(groups) == 0 if isinstance(groups, np.ndarray) else isinstance(groups, Number)
@@ -385,6 +388,9 @@ def unit_of(groups: Any) -> str:
         return "row"
     check_container(groups)
     return "group"
+
+
+# -- sealed answers --------------------------------------------------------------------------------
 
 
 _set = object.__setattr__  # objects refuse that of their own

@@ -294,6 +294,9 @@ def _tested(
     return TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))
 
 
+# -- the bounded spherical case --------------------------------------------------------------------
+
+
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
 _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension

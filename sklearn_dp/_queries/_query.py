@@ -237,6 +237,9 @@ def _check_grid(part: Part, grid: GridFacts | None) -> None:
             )
 
 
+# -- the handle ------------------------------------------------------------------------------------
+
+
 class TableRows:
     """The rows of a table, as they came. There is one handle of them, which cannot be copied."""
 

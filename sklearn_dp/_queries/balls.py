@@ -41,6 +41,9 @@ LARGEST_SQUARE = 2.0**52
 """Of the distance of a row to a center."""
 
 
+# -- points in balls -------------------------------------------------------------------------------
+
+
 def squared_distances(rows: Rows, center: np.ndarray) -> np.ndarray:
     """Exact squared distances, below 2**52, of rows to an integer center of norm at most 2**25."""
     squared = np.empty(rows.n_rows)
@@ -207,6 +210,9 @@ class Beyond(Step):
         beyond = squared_distances(part[ROWS], self.center) > self.square
         active = part.state.get(ACTIVE)
         return part.having(**{ACTIVE: beyond if active is None else active & beyond})
+
+
+# -- pairs -----------------------------------------------------------------------------------------
 
 
 _TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
@@ -423,6 +429,9 @@ def some_of(scores: Sealed, candidates: list[int]) -> Sealed:
     return _made_of(scores, lambda values: values[candidates], "some_of")
 
 
+# -- members ---------------------------------------------------------------------------------------
+
+
 class Members(PointQuery):
     """The points `among` some in a ball: how many, and their sum in steps of a public unit, which
     can be released as an average only."""
@@ -473,6 +482,9 @@ def average_of_members(
     value = rounded_mean(total.astype(object), number, fine)
     claim = Claim(sensitivity, math.ldexp(unit, -fine))
     return session.release(mean_entry, Sealed(value, claim, answer.number.units, "Average"))
+
+
+# -- outputs of blocks -----------------------------------------------------------------------------
 
 
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow

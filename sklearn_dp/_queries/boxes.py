@@ -30,6 +30,9 @@ _FARTHEST = 2.0**62  # the same of a grid without end
 _AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
 
 
+# -- boxes -----------------------------------------------------------------------------------------
+
+
 class Boxes(Public):
     """A grid of boxes, in the space that rows are mapped to; where it is shifted to, others say."""
 
@@ -211,6 +214,9 @@ class InBox(Step):
             inside[place] = (self.grid.of(images, self.shift) == self.box).all(axis=1)
         chosen = part.state.get(ACTIVE)
         return part.having(**{INSIDE: inside if chosen is None else inside & chosen})
+
+
+# -- numbers on a line -----------------------------------------------------------------------------
 
 
 def _numbers(part: Part) -> np.ndarray:

@@ -39,6 +39,9 @@ _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
 
 
+# -- distances to centers --------------------------------------------------------------------------
+
+
 class _Labels(NamedTuple):
     """In the state of a part, of `Pinned`."""
 
@@ -209,6 +212,9 @@ class CappedSum(Query):
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A row adds between 0 and `ERROR_STEPS` steps, and so does a unit."""
         return (Claim(ERROR_STEPS, self.cap**2 / ERROR_STEPS, l1=ERROR_STEPS),)
+
+
+# -- cells -----------------------------------------------------------------------------------------
 
 
 _TABLE_BITS = 8  # of an index that are looked up together

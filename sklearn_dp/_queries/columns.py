@@ -27,6 +27,9 @@ _COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of sums of offsets, in squared se
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
 
 
+# -- columns as they came --------------------------------------------------------------------------
+
+
 class ColumnCounts(Query):
     """Weights in bins of each of some columns, whose values are moved between ends first."""
 
@@ -183,6 +186,9 @@ class OffsetSums(Query):
         return (Claim(np.repeat(claims, lengths), np.repeat(steps, lengths)),)
 
 
+# -- comparable units ------------------------------------------------------------------------------
+
+
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 
 
@@ -297,6 +303,9 @@ class AsTheyCame(Step):
         while isinstance(source, ColumnSource):
             source = source.source
         return part.reading(source)
+
+
+# -- cells -----------------------------------------------------------------------------------------
 
 
 class GridCells(CellQuery):

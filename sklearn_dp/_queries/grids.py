@@ -29,6 +29,9 @@ BASIS_BITS = 20
 """A basis is in steps of 2**-20."""
 
 
+# -- steps -----------------------------------------------------------------------------------------
+
+
 class Quantized(Step):
     """Move rows into the public bounds `within`, clip them into a domain, round them to its grid;
     they are kept in memory, as far as all `n_parts` may, unless one pass reads them."""
@@ -150,6 +153,9 @@ class Active(Query):
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))
 
 
+# -- the handle ------------------------------------------------------------------------------------
+
+
 class GridRows(GridGeometry):
     """The rows of a table as integers, clipped into a ball; another grid ends those before."""
 
@@ -213,6 +219,9 @@ class GridRows(GridGeometry):
     def unproject(self) -> None:
         """Go back to the rows before `project`."""
         self.table.apply(Unprojected())
+
+
+# -- ranks -----------------------------------------------------------------------------------------
 
 
 class LineRanks(RankQuery):

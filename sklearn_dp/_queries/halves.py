@@ -53,6 +53,9 @@ __all__ = [
 ]
 
 
+# -- halves and points of units --------------------------------------------------------------------
+
+
 class InnerEngine:
     """Computes on parts that parts of another table hold, by name; see :class:`.Engine`."""
 
@@ -302,6 +305,9 @@ def _drawn_points(
     )
 
 
+# -- nodes -----------------------------------------------------------------------------------------
+
+
 NODES = "nodes"
 """Name, in the state of a part, of the number of the node that each of its points is in."""
 CHOSEN = "chosen points"
@@ -457,6 +463,9 @@ def _chosen_part(part: Part, origin: np.ndarray | None) -> Part:
     points = np.concatenate(rows_inside)
     ball = rows.limit if origin is None else rows.limit + float(np.linalg.norm(origin))
     return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
+
+
+# -- terrific balls --------------------------------------------------------------------------------
 
 
 def terrific_scores(

@@ -132,6 +132,9 @@ class LengthCounts(CellQuery):
         return part, (counted(bins, len(squares), part.units, len(self.edges) - 1),)
 
 
+# -- the second moment -----------------------------------------------------------------------------
+
+
 class SecondMoment(Query):
     """The upper triangle of sum_i x_i x_i^T, of rows clipped to a norm of at most 2**24 steps."""
 

@@ -32,6 +32,9 @@ from .samples import ByPart, Coins
 _PAIR_BITS = 20
 
 
+# -- pairs -----------------------------------------------------------------------------------------
+
+
 class Compared(NamedTuple):
     """The points; unreleased."""
 
@@ -171,6 +174,9 @@ def _average(
         scale=1 if weights is None else compared.scale,
         units=units,
     )
+
+
+# -- points in a ball ------------------------------------------------------------------------------
 
 
 _UP = 1 + 1e-12

@@ -56,6 +56,9 @@ _SLACK = 0.25  # share of non-friends at which a radius still passes
 _PAIR_BITS = 20
 
 
+# -- pairs -----------------------------------------------------------------------------------------
+
+
 class TuplePairs(PointQuery):
     """For each radius of an increasing grid a score that is about 0 or less where most pairs of
     tuples are friends; and the pairs, for :func:`average_of_core` alone. A tuple with a NaN, or
@@ -245,6 +248,9 @@ def _second(values: np.ndarray) -> np.ndarray:
         np.minimum(second, np.maximum(first, value, out=spare), out=second)
         np.minimum(first, value, out=first)
     return second
+
+
+# -- averages --------------------------------------------------------------------------------------
 
 
 _VALUE_BITS = 26  # of a clipped coordinate

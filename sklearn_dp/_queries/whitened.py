@@ -29,6 +29,9 @@ LABELS = "component labels"
 """Name of the labels (n,) in the state of a part."""
 
 
+# -- whitened rows ---------------------------------------------------------------------------------
+
+
 class NearestLabels(Step):
     """Each row has the number of the nearest of integer centers (k, d)."""
 
@@ -342,6 +345,9 @@ def _fourth_powers(
     squares *= _COARSE
     np.square(np.floor(squares, out=squares), out=squares)
     return exact_integers(_times(squares, weight / WEIGHT_STEPS).sum(axis=1))
+
+
+# -- single columns --------------------------------------------------------------------------------
 
 
 _OF_TOTAL = 2.0  # claims of a unit, that its weight in the total of distances is worth

@@ -419,6 +419,9 @@ def map_rows(part: Part, function: Any, n_features: int, n_parts: int) -> Rows:
     return part[ROWS].map(function, n_features, most)
 
 
+# -- sums of functions of rows ---------------------------------------------------------------------
+
+
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
 ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
@@ -539,6 +542,9 @@ def square_sums(
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
         sums += exact_integers(np.bincount(label, np.floor(steps), minlength=n_labels))
     return sums
+
+
+# -- rows beyond public bounds ---------------------------------------------------------------------
 
 
 _EQUAL = 1e-5  # of a side: what rounding may exceed

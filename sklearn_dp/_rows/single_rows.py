@@ -39,6 +39,9 @@ row_guard = np.errstate(all="ignore")
 """Decorator, and context, of all that touches rows: that one of them overflows must not show."""
 
 
+# -- dense rows ------------------------------------------------------------------------------------
+
+
 def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
     """Rows with entries of at most `largest` in magnitude; the same array if they are."""
     if not isinstance(X, np.ndarray) or X.dtype == object:
@@ -116,6 +119,9 @@ def _squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
     for column, other in zip(offsets.T, products(offsets, precision).T, strict=True):
         squared += column * other
     return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)
+
+
+# -- sparse rows -----------------------------------------------------------------------------------
 
 
 # A matrix product goes through rows in blocks that divide this: what it makes of a row is the same,
@@ -231,6 +237,9 @@ def _width(table: csr_array) -> int:
     """Stored entries of a row, about; 0 where they are too many to be read without zeros."""
     size = table.shape[0] * table.shape[1]
     return 1 + table.nnz // table.shape[0] if size and table.nnz * _FEW <= size else 0
+
+
+# -- bins ------------------------------------------------------------------------------------------
 
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64

@@ -42,6 +42,9 @@ _FILE_BYTES = 2**28  # of a file of such arrays: it goes away when none of them 
 _ALIGNED = 64
 
 
+# -- pieces ----------------------------------------------------------------------------------------
+
+
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
     """Copies of arrays of rows, each of which is read once; beyond 256 MB in a nameless file."""
     held, rest = _up_to_limit(map(np.array, pieces))  # others may fill the same array again
@@ -129,6 +132,9 @@ def _in_a_file(array: Any) -> bool:
     while isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, mmap.mmap)
+
+
+# -- tables in parts -------------------------------------------------------------------------------
 
 
 PARTS = "entries of a part"  # where an audit wants parts of few rows

@@ -108,6 +108,9 @@ def workers(n_jobs: int | None, most: int) -> int | None:
     return n_jobs if n_jobs is None else min(n_jobs, most)
 
 
+# -- clients ---------------------------------------------------------------------------------------
+
+
 _WAITING = 1024  # at most so many threads ask clients
 
 

@@ -54,6 +54,9 @@ _DEFICITS = 1.01 ** np.arange(1, 464)  # up to 100
 _POWER = 0.9
 
 
+# -- power of a test -------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Rates:
     """Counts of alarms, and confidence limits of their chances."""
@@ -309,6 +312,9 @@ def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
         for leaf in totals
     )
     return max(chains, default=zero)
+
+
+# -- noise in proportion to a matrix ---------------------------------------------------------------
 
 
 _PROPORTIONAL_NODES, _PROPORTIONAL_WEIGHTS = np.polynomial.legendre.leggauss(200)

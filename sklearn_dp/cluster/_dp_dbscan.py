@@ -59,6 +59,9 @@ _HIGH, _MOST = 8.0, 0.7
 _FALSE = 0.05  # chance that noise alone makes a cluster
 
 
+# -- clusters of cells -----------------------------------------------------------------------------
+
+
 def grid_over(
     low: np.ndarray,
     high: np.ndarray,
@@ -191,6 +194,9 @@ def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:
     joined = np.concatenate(links, axis=1)
     graph = coo_array((np.ones(joined.shape[1]), tuple(joined - 1)), (n_found, n_found))
     return connected_components(graph, directed=False)[1][found[dense] - 1]
+
+
+# -- the estimator ---------------------------------------------------------------------------------
 
 
 _CELLS = "cells"

@@ -287,6 +287,9 @@ def _plan(shape, target, aggregator, relation, options):
     return stage, PrivacyPlan(target, stage.entries(), "group", notes, relation)
 
 
+# -- the estimator ---------------------------------------------------------------------------------
+
+
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
 _CHOICE_SHARE = 0.15  # for the number of clusters, where it is to be chosen

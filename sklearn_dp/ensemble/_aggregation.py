@@ -73,6 +73,9 @@ _LOST_UNITS = Message(
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
 
+# -- aggregation -----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """The released aggregate of the outputs."""
@@ -337,6 +340,9 @@ def hidden_units(error: np.ndarray, spreads: bool) -> Status:
     text = f"mostly noise: the standard error of an output is about {100 * part:.0f}% of its {what}"
     action = 'use output_bounds, aggregator="mean" or a larger n_blocks'
     return Status([Message("mostly_noise", text, (), action, "all")])
+
+
+# -- outputs of an estimator -----------------------------------------------------------------------
 
 
 _PROBE_ROWS = 128

@@ -58,6 +58,9 @@ _OF_A_FIT = {
 _FARTHEST = 1e37  # entries of rows are clipped: estimators in single precision refuse larger ones
 
 
+# -- methods of the result -------------------------------------------------------------------------
+
+
 def _delegated(method):
     """Available where the released estimator has it, before a fit where the one to fit has."""
     name = method.__name__
@@ -216,6 +219,9 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         if hasattr(self, "feature_names_in_"):
             twin.feature_names_in_ = self.feature_names_in_
         return twin
+
+
+# -- the estimator ---------------------------------------------------------------------------------
 
 
 SAMPLINGS = ("disjoint", "with_replacement")

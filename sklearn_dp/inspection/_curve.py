@@ -508,6 +508,9 @@ def seeds(random_state: object, n_seeds: int) -> list[int | None]:
     return [int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1 for text in texts]
 
 
+# -- pictures --------------------------------------------------------------------------------------
+
+
 ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion
 INK, MUTED, PALE = "#1d2433", "#6b7280", "#d9dce2"
 COLORS = (ACCENT, OTHER, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", MUTED, INK)

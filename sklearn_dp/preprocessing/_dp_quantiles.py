@@ -52,6 +52,9 @@ _LEVEL = float(norm.ppf(0.975))
 _WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
 
 
+# -- quantiles -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Quantiles:
     """Released quantiles of columns."""
@@ -284,6 +287,9 @@ def _read(
     bins = math.hypot(width / 2, _LEVEL * (edges[1] - edges[0]) / math.sqrt(12))
     outside = ranks.bins(column, rank) in (0, _BINS - 1) and low < high
     return value, max(farther, bins) / _LEVEL, outside, last - first < 3
+
+
+# -- estimators ------------------------------------------------------------------------------------
 
 
 _MOST = 100  # more levels than anybody reads

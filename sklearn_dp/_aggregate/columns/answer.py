@@ -48,6 +48,9 @@ _MANY, _CHANCE_OUTSIDE = 0.02, 1e-4  # of the rows; that noise alone is taken fo
 _MOST = 0.5  # of the rows: the bounds are in the wrong place
 
 
+# -- rows beyond public bounds ---------------------------------------------------------------------
+
+
 def outside_entries(rho: float, bounds: object) -> tuple[PlanEntry, ...]:
     """The plan of :meth:`RowsBeyond.of`: none without bounds."""
     if bounds is None:
@@ -124,6 +127,9 @@ def beyond_in_words(
     words = "many rows are beyond the bounds and are clipped to them"
     text = f"{words}: {in_short(names_at(parts, cut))}"
     return Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)
+
+
+# -- codes and statuses ----------------------------------------------------------------------------
 
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most

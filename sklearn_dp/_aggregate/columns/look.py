@@ -67,6 +67,9 @@ POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 1.4  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
 
+# -- looks -----------------------------------------------------------------------------------------
+
+
 class _Seen(NamedTuple):
     """A column, as a histogram shows it."""
 
@@ -383,6 +386,9 @@ def _standing_out(counts: np.ndarray, sd: float, clear: float) -> np.ndarray:
         near = (i > 0 and kept[i - 1]) or (i + 1 < len(counts) and kept[i + 1])
         kept[i] |= near and above[i]
     return kept
+
+
+# -- tails -----------------------------------------------------------------------------------------
 
 
 FREE = 0.2

@@ -151,6 +151,9 @@ class Beyond(NamedTuple):
         return lost, max(lost, seen, most)
 
 
+# -- ends ------------------------------------------------------------------------------------------
+
+
 # Of a box: a released range that is narrower takes its place. The noise of squares is as large as
 # their box, where that of a mean follows a clip.
 NARROW, NARROW_FOR_MEANS = 0.15, 0.01

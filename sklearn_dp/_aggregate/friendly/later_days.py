@@ -72,6 +72,9 @@ _MOSTLY = 0.95  # of a standard error that the bias of a clip is, above which it
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
+# -- codes and statuses ----------------------------------------------------------------------------
+
+
 def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
     """The result of means that were measured column by column."""
     codes = codes_of_means(result)
@@ -196,6 +199,9 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
         )
         return [Message("long_tails", text, action="use medians (DPQuantiles) to avoid it")]
     return []
+
+
+# -- later days ------------------------------------------------------------------------------------
 
 
 _SURELY = 2.0  # standard deviations of noise that the spread of rows stands out by

@@ -71,6 +71,9 @@ _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with p
 _MOST_APPROACHES = 12
 
 
+# -- routes to a first center ----------------------------------------------------------------------
+
+
 @dataclass(frozen=True, kw_only=True)
 class Route:
     """A way to a first center, with what it spends and where it should lead. A subclass makes

@@ -155,6 +155,9 @@ def most_pairs(d: int) -> int:
     return int(min(4096, max(1024, math.sqrt(2e9 / d))))
 
 
+# -- means of several days -------------------------------------------------------------------------
+
+
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _SAME = 1e-9  # of a value, by which what is seen of it on two days may differ
 _LEAST = 1e-140  # of a standard error: squares of it are floats

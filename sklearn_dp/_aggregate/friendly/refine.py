@@ -55,6 +55,9 @@ _FEW = np.arange(-40, 1) / 4
 _MANY = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
 
 
+# -- the clipping radius ---------------------------------------------------------------------------
+
+
 class Clip(NamedTuple):
     """A clipping radius, and what is known of the distances: all of it released."""
 
@@ -141,6 +144,9 @@ def clip_radius(
     return known.clip(candidate, facts, session.remaining("mean"))
 
 
+# -- points ----------------------------------------------------------------------------------------
+
+
 class Points:
     """The points of a table whose rows are units, in coordinates of `columns` from here on."""
 
@@ -163,6 +169,9 @@ class Points:
                 coins = Coins.of(session, numbered(self.rows), most / size)
             self._pairs = self.rows.ask(PointPairs(np.empty(0) if radii is None else radii, coins))
         return self._pairs
+
+
+# -- approach and last step ------------------------------------------------------------------------
 
 
 MANY_COLUMNS = 8
@@ -369,6 +378,9 @@ def spreads_of(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray
         differ = max(float(np.mean(np.square(variances / pooled - 1))) - noise**2, 0.0)
     gain = differ / max(differ + noise**2, 1e-300)
     return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)
+
+
+# -- a diameter that nobody knows ------------------------------------------------------------------
 
 
 RADII = (1e-6, 1e12)

@@ -46,6 +46,9 @@ _COUNTED = 0.004  # of the budget of the moments, for the counts of the first ro
 _LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 
 
+# -- first guesses ---------------------------------------------------------------------------------
+
+
 def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
     """A ball of released weight for each center, as wide as half of the rows of its part."""
     rows, centers = parts.rows, parts.centers
@@ -129,6 +132,9 @@ def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipso
         yield dataclasses.replace(
             ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
         )
+
+
+# -- fit -------------------------------------------------------------------------------------------
 
 
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach

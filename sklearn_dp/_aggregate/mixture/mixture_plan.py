@@ -55,6 +55,9 @@ _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
 _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
+# -- the first fit ---------------------------------------------------------------------------------
+
+
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
     """The part of delta for failures of mechanisms that are not Gaussian: all, if the `whole`
     budget is in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
@@ -121,6 +124,9 @@ def stage_of(rho: float, delta: float, settings: Settings, n_features: int) -> T
         return None
     spent = sum_down([rho, *(-entry.rho for entry in center_radius_entries(rho, _LOCATION_SHARE))])
     return tuple_stage(spent, delta, settings, n_features)
+
+
+# -- later days ------------------------------------------------------------------------------------
 
 
 _FADE = 1  # of a mean over t days, the last one has the weight 2 / (t + 1)

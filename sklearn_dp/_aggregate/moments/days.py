@@ -53,6 +53,8 @@ from .moment_releases import (
 from .rounds import HIDDEN, MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 
+# -- covariances -----------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class MomentDays:
@@ -360,6 +362,9 @@ def _errors(days: MomentDays, deviations: np.ndarray) -> Errors:
         bias,
         days.unseen,
     )
+
+
+# -- principal axes --------------------------------------------------------------------------------
 
 
 _INSIDE = 0.99  # of the rows of a normal law, the part that is not clipped

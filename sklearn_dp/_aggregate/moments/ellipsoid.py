@@ -48,6 +48,9 @@ DOUBTED = 0.2
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
 
 
+# -- the guess -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Errors:
     """How far a released component may be off, in the units of its columns: standard deviations."""
@@ -270,6 +273,9 @@ def _of_tails(text: str, bias: float) -> Message:
     """Return a message about tails of a component, where errors allow for so much bias."""
     action = "use more rows or a larger epsilon"
     return Message("long_tails", text, (), action, "caution" if bias < _LARGE else "part")
+
+
+# -- codes -----------------------------------------------------------------------------------------
 
 
 _CODES = ("ok", "constant", "covariance", "variance", "bound", "noise")  # from good to bad

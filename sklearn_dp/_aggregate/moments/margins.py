@@ -322,6 +322,9 @@ def _shape(
     return mean, spread, max(ends) / spread
 
 
+# -- columns with nearly all rows at one end -------------------------------------------------------
+
+
 _PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8% is
 
 

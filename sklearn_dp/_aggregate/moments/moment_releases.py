@@ -47,6 +47,9 @@ FOURTH_NOISE = math.sqrt(1 / FOURTHS - 1)
 """Noise of fourth powers over that of squares, in squared radii."""
 
 
+# -- releases --------------------------------------------------------------------------------------
+
+
 def moment_entries(
     rho: float, *, centered: bool = False, tails: bool = True, one: bool = False
 ) -> tuple[PlanEntry, ...]:
@@ -190,6 +193,9 @@ def products(vectors: np.ndarray, form: str, sizes: np.ndarray) -> np.ndarray:
     return outer
 
 
+# -- the next guess --------------------------------------------------------------------------------
+
+
 _DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 
 
@@ -322,6 +328,9 @@ def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
     """
     parts = (np.maximum(values, 0.0) + 0.5 * np.minimum(level, 1.0)) / upper
     return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))
+
+
+# -- averages of days ------------------------------------------------------------------------------
 
 
 # By how much whitened distances may change for counts of several days to be added up: of a normal

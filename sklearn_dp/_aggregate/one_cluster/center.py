@@ -71,6 +71,9 @@ _SAFE = 1 - 1e-12
 BETA = 0.05  # of the utility statements; never in a noise scale
 
 
+# -- the radius ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Radius:
     """A released radius."""
@@ -194,6 +197,9 @@ class _Choice:
         answer, slack = self.ask(loss / self.t)
         steps = RecConcave(self.session, self.entry, epsilon, lead, delta)
         return steps.index(answer.quality, slack // 2), loss
+
+
+# -- about a released center -----------------------------------------------------------------------
 
 
 def clip_to_ball(point: np.ndarray, radius: float) -> np.ndarray:

@@ -36,6 +36,9 @@ _MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
+# -- too much noise --------------------------------------------------------------------------------
+
+
 class Budget(Protocol):
     """The parameter at which noise is so many times smaller, or "" where that would protect hardly
     anybody, and what is protected: `PrivacySession.budget_for`."""
@@ -156,6 +159,9 @@ def outside(most: float, size: float, unit: str, name: str, action: str) -> Mess
         action=action,
         severity="note" if most <= _PART * size else "caution",
     )
+
+
+# -- bounds that are too narrow --------------------------------------------------------------------
 
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side

@@ -76,6 +76,9 @@ _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 5.5  # bins, and standard deviations of their sum
 
 
+# -- bounds ----------------------------------------------------------------------------------------
+
+
 def known_or_paid(
     session: PrivacySession, entry: str, table: TableRows, domain: Domain | None
 ) -> tuple[Domain, Status, NoisyNorms | None]:
@@ -218,6 +221,9 @@ def clipped_in_words(
     )
     action = f"pass bounds= that contain these {unit}s, or drop them"
     return status.add(Message("far_rows_clipped", text, (), action, "part"))
+
+
+# -- center and reach ------------------------------------------------------------------------------
 
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
@@ -384,6 +390,9 @@ def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
     return np.trunc(mean * min(1.0, radius / length))
+
+
+# -- axes ------------------------------------------------------------------------------------------
 
 
 _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1%

@@ -31,6 +31,9 @@ _FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind
 _MOST = 0.99  # of the rows: bins of the others have to be seen more clearly
 
 
+# -- norms -----------------------------------------------------------------------------------------
+
+
 class NoisyNorms(NamedTuple):
     """Released weights of units in public bins of norms."""
 
@@ -105,6 +108,9 @@ def radius_from_bins(
         last = max([last, *np.flatnonzero((noisy > far) & ~beyond)])
     # The last bin has no end: rows in it may be at any distance.
     return float(edges[last + 1]) if last + 1 < len(noisy) else None
+
+
+# -- sizes and scales ------------------------------------------------------------------------------
 
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell

@@ -65,6 +65,9 @@ _UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has n
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 
 
+# -- refinement ------------------------------------------------------------------------------------
+
+
 class RefinedCenters(NamedTuple):
     """Centers and their standard errors, and what has been released of each column."""
 
@@ -298,6 +301,9 @@ def _released(
     sd = [each / math.sqrt(2 * rho) for each in moves]
     n = max(float(number.sum()), _FEWEST_REFINED * math.sqrt(len(centers)) * sd[1])
     return _Sums(total, sd[0], number, sd[1], squares, sd[2], beyond / n, sd[3] / n)
+
+
+# -- codes and statuses ----------------------------------------------------------------------------
 
 
 _HIDDEN = 0.5  # part of a column's spread that is noise

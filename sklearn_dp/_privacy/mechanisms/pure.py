@@ -53,6 +53,8 @@ from .._session import Release, check_cost, integer_scores, positive_sensitivity
 from .._trace import Event
 from .._units import Sealed
 
+# -- Laplace noise ---------------------------------------------------------------------------------
+
 
 def laplace_release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
     """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`."""
@@ -82,6 +84,9 @@ def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float, rho: flo
         lambda noise: value + noise.rounded_laplace(scale, value.shape),
         cost=epsilon,
     )
+
+
+# -- choices ---------------------------------------------------------------------------------------
 
 
 def exponential_release(
@@ -187,6 +192,9 @@ def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> 
     )
 
 
+# -- releases of a session -------------------------------------------------------------------------
+
+
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
     """The number of an entry that is about the largest; see :func:`exponential`."""
     exact, most = session._opened(scores), scores.claim.of_one
@@ -261,6 +269,9 @@ def laplace(
     by the tight zCDP conversion for Laplace noise."""
     release = laplace_release(value, sensitivity, epsilon, unit)
     return session._release(entry, release) * float(unit)
+
+
+# -- steps -----------------------------------------------------------------------------------------
 
 
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow

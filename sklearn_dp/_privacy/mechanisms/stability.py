@@ -39,6 +39,8 @@ from .._session import Release, check_cost, positive_sensitivity, require, sorte
 from .._trace import Event
 from .._units import SealedNames
 
+# -- histograms ------------------------------------------------------------------------------------
+
 
 def stability(
     codes: np.ndarray,
@@ -117,6 +119,9 @@ def release_names(
         sensitivity=sealed.claim.l2,
         cells=sealed.cells,
     )
+
+
+# -- draws of units --------------------------------------------------------------------------------
 
 
 _MOST_BLOCKS = 2**32
