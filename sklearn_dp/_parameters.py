@@ -170,7 +170,10 @@ def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
         raise ValueError("epsilon and rho: set only one of them.")
     # Gaussian noise has no guarantee at delta = 0, whatever its scale; zCDP alone would have one.
     if budget.delta <= 0:
-        raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+        raise ValueError(
+            "delta must be greater than 0, because the noise is Gaussian. Use delta=1e-6, the "
+            "default."
+        )
     check_not_too_small(budget, f"{'epsilon' if rho is None else 'rho'} is too small")
     return budget
 

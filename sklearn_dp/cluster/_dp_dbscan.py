@@ -30,10 +30,11 @@ from .._aggregate.columns.look import column_entries, look_at_columns
 from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
-from .._costs.numbers import sum_down
+from .._costs.numbers import is_real, sum_down
 from .._costs.plan import Mechanism, PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
+from .._parameters import budget_of
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.pure import release_laplace
@@ -228,7 +229,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         Privacy budget of one fit.
     delta : float, default=1e-6
         Probability that the epsilon limit fails; keep it far below one over the number of units.
-        A fit with `bounds` and without `rho` does not use it: it satisfies pure epsilon-DP.
+        A fit with `bounds` and without `rho` does not use it, and accepts 0: it satisfies pure
+        epsilon-DP.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -357,8 +359,11 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         return None if euclidean else "DPDBSCAN has no metric but the Euclidean one."
 
     def _target(self) -> PrivacyBudget:
-        target = super()._target()
-        return PrivacyBudget(epsilon=target.epsilon, delta=0.0) if self._pure else target
+        if not self._pure:
+            return super()._target()
+        unused = is_real(self.delta) and self.delta == 0  # or what has to be a delta all the same
+        target = budget_of(self.epsilon, 0.5 if unused else self.delta, None)
+        return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
     def _check_parameters(self, n_features: int) -> None:
         check_real(self.eps, "eps", low=1e-150, high=1e150)
