@@ -1,4 +1,4 @@
-"""Ways to a first center, approach, refine: accuracy, purity, budgets, and replays of broken copies."""
+"""Ways to a first center, approach, refine: accuracy, budgets, and replays of broken copies."""
 
 import math
 

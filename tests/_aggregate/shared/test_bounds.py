@@ -1,4 +1,4 @@
-"""Bounds of the rows: the public ones cost nothing, others are paid for, and none is said so; axes."""
+"""Bounds of rows: public ones cost nothing, others are paid for, and none is said so; axes."""
 
 import math
 
