@@ -116,9 +116,10 @@ def places_of(labels: list[Any], names: Sequence[str], name: str) -> list[int] |
     named = bool(labels) and all(isinstance(label, str) for label in labels)
     if not named or labels == list(names):
         return None
-    others = [*sorted({*names} - {*labels}), *sorted({*labels} - {*names})]
+    missing = [f": {each!r} is missing" for each in sorted({*names} - {*labels})]
+    others = missing + [f": X has no {each!r}" for each in sorted({*labels} - {*names})]
     if others or len(labels) != len(names):
-        which = f": {others[0]!r} is in one of them only" if others else ""
+        which = others[0] if others else ""
         raise ValueError(f"{name} must have the columns of X, by their names{which}.")
     return [labels.index(each) for each in names]
 

@@ -1,22 +1,19 @@
 """Pipelines and other compositions, and the dry run that finds public mistakes before the charge.
 
-Pipelines, unions and tables of columns: what they are made of, and those that we make.
+Our pipelines, unions and tables of columns have the parameters and methods of scikit-learn's
+classes, but:
 
-The latter have the parameters and methods of scikit-learn's classes, but:
-
-* Before a fit all that is public is checked, as in :mod:`._compositions`, and the ledger is
-charged for
-  all private steps at once: see :mod:`sklearn_dp._privacy._ledger` for the proof.
+* Before a fit all that is public is checked, and the ledger is charged for all private steps at
+  once: see :mod:`sklearn_dp._privacy._ledger` for the proof.
 * Steps are fitted in one thread: others would not know that they are paid for.
 * Nothing but the steps looks at the rows: a table of columns decides by the steps alone whether its
   output is sparse. So compositions of scikit-learn's in one of ours become ours.
 
-The fit of a composition up to its charge: all that is public and wrong is found before.
-
-The composition itself makes the fit, without rows. A private step is fitted up to the point where
-it would open its session; others are asked by type, and by a row of zeros, what they make of such
-columns. Where only a release tells how many columns come out, as of `DPOneHotEncoder`, the steps
-behind are refused if they are wrong for every number.
+**The dry run.** What is public and wrong is found before the charge. The composition itself makes
+the fit, without rows. A private step is fitted up to the point where it would open its session;
+others are asked by type, and by a row of zeros, what they make of such columns. Where only a
+release tells how many columns come out, as of `DPOneHotEncoder`, the steps behind are refused if
+they are wrong for every number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,6 +61,9 @@ from .exceptions import LedgerError
 
 _MOST = 512  # columns that are tried where their number is a release
 _TYPES = {"text": "U1", "date": "M8[s]", "complex": complex, "bytes": "S1"}
+
+
+# -- the dry run -----------------------------------------------------------------------------------
 
 
 class _Planned(Exception):
@@ -300,6 +300,9 @@ def _columns_of(step: Any, width: int) -> int | None:
             value = getattr(step, name)
             return int(value) if is_integer(value) else width if value is None else None
     return width if isinstance(step, OneToOneFeatureMixin) else None
+
+
+# -- compositions ----------------------------------------------------------------------------------
 
 
 def private_steps(estimator: BaseEstimator, *, fitted: bool = False) -> Iterator[Guaranteed]:

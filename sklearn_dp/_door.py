@@ -1,13 +1,12 @@
 """The one door for tables, and for the weights of their rows.
 
-The one door for tables: from whatever a user gives to rows of numbers, or columns of entries.
+Whatever a user gives becomes rows of numbers, or columns of entries. Before the charge
+:func:`schema` looks at types alone, which are public, as are its errors; after it :func:`numbers`
+and :func:`columns` read the rows. What has no type of its own is read entry by entry: what becomes
+of a row never depends on another one. No error quotes data: of what other code raises only the type
+is told.
 
-Before the charge :func:`schema` looks at types alone, which are public, as are its errors; after it
-:func:`numbers` and :func:`columns` read the rows. What has no type of its own is read entry by
-entry: what becomes of a row never depends on another one. No error quotes data: of what other code
-raises only the type is told.
-
-Weights of rows: what they may be, and what they weigh in a score.
+The weights of rows are checked here, too, and applied to scores.
 """
 
 import inspect
@@ -397,6 +396,9 @@ def _row(row: Any, width: int) -> list[Any] | np.ndarray | None:
         raise
     except BaseException:  # of the code of one row, which may ask to end the process
         return None
+
+
+# -- weights ---------------------------------------------------------------------------------------
 
 
 NO_WEIGHT = (

@@ -1,12 +1,9 @@
 """The guarantee in words, and the steps of pipelines that it is about.
 
-Releases carry their guarantee: the report of all that they come from, and the ledger.
-
-A fit adds its report to that of what it goes on from. A part of a fit (the best estimator of a
-search, the estimator of a segment) has the report of the whole, and its ledger. Parameters may hide
-estimators and ledgers, at any depth.
-
-Steps of compositions of scikit-learn: which are known, and how others are made harmless.
+Releases carry the report of all that they come from, and the ledger. A fit adds its report to that
+of what it goes on from. A part of a fit (the best estimator of a search, the estimator of a
+segment) has the report of the whole, and its ledger. Parameters may hide estimators and ledgers, at
+any depth.
 
 **The claim.** A fitted composition is certified if each of its steps is known to be one of these.
 Then what each step gets for a row follows from that row, from parameters and from what the steps
@@ -73,6 +70,9 @@ _ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
 _PROJECTIONS = (GaussianRandomProjection, SparseRandomProjection)
 _CHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # what a fit has checked
 _KEPT = {"out", "where"}  # arguments of functions which keep results, or leave them out
+
+
+# -- steps -----------------------------------------------------------------------------------------
 
 
 class PrivateStep:
@@ -355,6 +355,9 @@ def _hashes_texts(step: Any) -> bool:
     """By its own code alone, and no names of files."""
     code = step.preprocessor, step.tokenizer, step.analyzer
     return step.input == "content" and not any(map(callable, code))
+
+
+# -- the report of a fit ---------------------------------------------------------------------------
 
 
 _OF_TEXTS: dict[str, Callable[[Any], bool]] = {

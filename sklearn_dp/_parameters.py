@@ -1,16 +1,10 @@
 """Parameters of estimators: their checks, `bounds`, and values that name columns.
 
-Checks of parameters, with typed errors that name them and say what they may be.
-
-Tables and targets are in :mod:`sklearn_dp._door`, weights in :mod:`sklearn_dp._door`.
-
-The public region, or the ends of columns, of the `bounds` parameter; its errors name `bounds`.
+Errors have types, name the parameter and say what it may be. `bounds` are a public region, or the
+ends of columns; a dict that names columns becomes values in the order of the names.
 
 No row comes here: a mistake clips rows to another region than the one that was meant, no more.
-
-Parameters for columns that name them: values in the order of the names.
-
-What comes here is a parameter, such as bounds, and never the table of a fit.
+Tables, targets and weights are checked in :mod:`sklearn_dp._door`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,6 +32,9 @@ SQUARABLE = {"low": 1e-140, "high": 1e140}
 # Less is rejected, too: the answer would be nothing but noise.
 _LEAST_RHO = 1e-8  # shares of a few percent of it still have noise below 2**50 grid steps
 _LEAST_SHARE = 1e-9  # of any budget, for one step
+
+
+# -- checks ----------------------------------------------------------------------------------------
 
 
 def check_integer(value: Any, name: str, *, low: int | None = None, high: int | None = None) -> int:
@@ -173,7 +170,10 @@ def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
         raise ValueError("epsilon and rho: set only one of them.")
     # Gaussian noise has no guarantee at delta = 0, whatever its scale; zCDP alone would have one.
     if budget.delta <= 0:
-        raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+        raise ValueError(
+            "delta must be greater than 0, because the noise is Gaussian. Use delta=1e-6, the "
+            "default."
+        )
     check_not_too_small(budget, f"{'epsilon' if rho is None else 'rho'} is too small")
     return budget
 
@@ -182,6 +182,9 @@ def check_not_too_small(budget: PrivacyBudget, reason: str) -> None:
     """Raise unless the noise of all releases that a budget pays for fits the grid."""
     if budget.to_rho() < _LEAST_RHO:
         raise ValueError(f"{reason}: the noise would not fit the integer grid.")
+
+
+# -- bounds ----------------------------------------------------------------------------------------
 
 
 def domain_of(bounds: Any, n_features: int) -> Any:
@@ -294,6 +297,9 @@ def _by_columns(bounds: Any, n_features: int) -> bool:
     if ends.shape != (n_features, 2):
         return False
     return n_features != 2 or bool((ends[:, 0] < ends[:, 1]).all() and (ends[0] == ends[1]).any())
+
+
+# -- values by names of columns --------------------------------------------------------------------
 
 
 def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:

@@ -1,12 +1,11 @@
 """Foreign code that sees private rows: suppress its output, and seed its random generators.
 
-Silence around code that sees private rows: nothing of it shows but its result.
-
-What an inner fit warns of, logs, prints or dies of is a fact about private rows. Silent are:
-`warnings`, `logging`, what goes through ``sys.stdout`` and ``sys.stderr``, exceptions of every
-kind, what finalizers and threads of the fit die of. Not silent are: writes below Python, objects
-that were taken from ``sys`` before, files, sockets, processes that the fit starts by itself,
-threads that outlive it, and the death of the process (`SECURITY.md`).
+Nothing of such code shows but its result. What an inner fit warns of, logs, prints or dies of is a
+fact about private rows. Silent are: `warnings`, `logging`, what goes through ``sys.stdout`` and
+``sys.stderr``, exceptions of every kind, what finalizers and threads of the fit die of. Not silent
+are: writes below Python, objects that were taken from ``sys`` before, files, sockets, processes
+that the fit starts by itself, threads that outlive it, and the death of the process
+(`SECURITY.md`).
 
 Python keeps warning filters, logs and streams in the process, not in the thread. So while any fit
 is silent, patches (`CHANNELS`) stand in the place of the output channels: a thread with a
@@ -16,12 +15,10 @@ two threads that enter and leave them in turn restore each other's changes in th
 would a worker process: fits that were given a threading backend, or that no pickle can hold, run
 here.
 
-The global generators of numpy and of Python, for code of users: a stream for each block or row.
-
-What one block gets would depend on how much the blocks before it have drawn. So each block (and
-each row, of a function of single rows) starts a stream of its own. Afterward the generators are as
-they were before. They belong to the process, so threads take turns. `SECURITY.md` says what is not
-seen.
+The global generators of numpy and of Python are seeded, too. What one block gets would depend on
+how much the blocks before it have drawn. So each block (and each row, of a function of single rows)
+starts a stream of its own. Afterward the generators are as they were before. They belong to the
+process, so threads take turns. `SECURITY.md` says what is not seen.
 """
 
 import contextlib
@@ -544,6 +541,9 @@ def relayed_signals() -> Iterator[None]:
                 signal.signal(number, relay.handler)
         if relays:
             vars(here).pop("raised", None)
+
+
+# -- random generators -----------------------------------------------------------------------------
 
 
 _lock = threading.RLock()

@@ -70,7 +70,7 @@ def refused(model, fit, book=None):
     """Before the charge."""
     book = ledger() if book is None else book
     model.set_params(ledger=book)
-    with pytest.raises(ValueError, match="columns of X, by their names: '(weight|bmi)' is in one"):
+    with pytest.raises(ValueError, match="columns of X, by their names: '(weight|bmi)' is missing"):
         fit(model)
     assert book.state().charges == ()
 

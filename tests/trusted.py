@@ -9,7 +9,7 @@ reach, if they are in modules of these kinds:
 
 * kernel: `_privacy`, but for ledgers, which see no values;
 * rows, questions: `_rows` and `_queries`;
-* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`, `_door`);
+* door: how rows come in (`_door`, `_door_entries`, `_fit`, `_partitions`);
 * others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
   state a sensitivity, or fit the rows themselves. They should be none.
 

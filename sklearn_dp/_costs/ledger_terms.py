@@ -1,7 +1,5 @@
 """The terms of a ledger: what fits on one data set may spend in total, and the log of it.
 
-The privacy ledger: what all fits on one data set may spend together, and what they have spent.
-
 A ledger is a *privacy filter*: it holds a total fixed at its creation and admits a charge only if
 everything charged so far, this charge included, stays within the total. Whoever charges may choose
 each budget, and whether to go on, after seeing the results of all earlier fits, so the rule must be
@@ -110,10 +108,9 @@ transcript are mixtures, with weight 1 - f on the laws that the events describe 
 above), so whatever an accountant says at delta - f holds for all at delta: for a set S,
 P(S) <= (1 - f) P*(S) + f <= (1 - f) (exp(e) Q*(S) + delta - f) + f <= exp(e) Q(S) + delta.
 
-The logger ``sklearn_dp``: charges, releases and steps, as they happen.
-
-A line holds nothing that the ledger, the plan or the report of the fit does not show anyway: names,
-costs and scales, and never what was released or counted. Which lines there are, and in which order,
+**The log.** The logger ``sklearn_dp`` tells charges, releases and steps as they happen. A line
+holds nothing that the ledger, the plan or the report of the fit does not show anyway: names, costs
+and scales, and never what was released or counted. Which lines there are, and in which order,
 follows from parameters and releases. So fits inside a fit, of which not all need to be released
 (the runs of a search), are silent, as their number is secret, and so are fits of other libraries
 (:mod:`sklearn_dp._silence`).
@@ -175,6 +172,9 @@ COMPOSITIONS = ("basic", "zcdp", "gaussian")
 
 _FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}
 _TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so products are exact
+
+
+# -- terms -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -624,6 +624,9 @@ def _event_of(charge: LedgerCharge) -> Any:
     if charge.gaussian:
         return dp_accounting.GaussianDpEvent(math.nextafter(1 / mu_from_rho(charge.rho), 0.0))
     return dp_accounting.ZCDpEvent(rho=charge.rho)
+
+
+# -- the log ---------------------------------------------------------------------------------------
 
 
 LOGGER = logging.getLogger("sklearn_dp")

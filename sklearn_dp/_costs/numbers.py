@@ -1,23 +1,21 @@
 """Numbers that budgets and plans are made of: what is accepted, how it is rounded, how it adds up.
 
-What a parameter may be: numbers, integers and words, told from all that looks like them.
+*What is accepted.* Python and NumPy count truth values and lengths of time among the numbers, and
+an array of one element passes for one; a budget of ``True`` or of three seconds is a mistake. Every
+check raises a TypeError for what is no number and a ValueError for one out of range, and both name
+the parameter. The values of parameters are public, so messages may quote them; those of data never
+come here.
 
-Python and NumPy count truth values and lengths of time among the numbers, and an array of one
-element passes for one; a budget of ``True`` or of three seconds is a mistake. Every check raises a
-TypeError for what is no number and a ValueError for one out of range, and both name the parameter.
-The values of parameters are public, so messages may quote them; those of data never come here.
-
-The words for units, relations, warnings and missing libraries stand here as well.
-
-A guarantee is about one unit and one relation; guarantees about others do not add up with it. Of
-"add or remove" and "replace" neither implies the other at the same cost: two neighbors of the
-second kind are two steps of the first apart, and of the first they have different sizes.
+*Words* for units, relations, warnings and missing libraries stand here as well. A guarantee is
+about one unit and one relation; guarantees about others do not add up with it. Of "add or remove"
+and "replace" neither implies the other at the same cost: two neighbors of the second kind are two
+steps of the first apart, and of the first they have different sizes.
 
 "add or remove" is what nearly all fits protect: the number of rows is then as private as the rows.
 "replace" is for blocks and tuples of a public number. "... the rows of" is for clients that are
 known to take part: the neighbor's client stays, with no rows or with others.
 
-Numbers to the safe side: a float in a proof is at least (or at most) the real number it stands
+*Rounding to the safe side.* A float in a proof is at least (or at most) the real number it stands
 for.
 
 * a number that is known as a fraction: `float_up`, `float_down`;
@@ -28,9 +26,9 @@ for.
 * the result of a root search: `move_until`, with a test that is safe by itself;
 * a sensitivity that a caller states: `floats_up`.
 
-Disjoint sets of units: each unit pays for the releases that look at it.
+*Disjoint sets of units*: each unit pays for the releases that look at it.
 
-*Between fits.* A key ("region") lists its values ("north", "south"), and each unit lies in at most
+Between fits: a key ("region") lists its values ("north", "south"), and each unit lies in at most
 one of them. A charge to a value is paid by the units of that value alone, so a unit pays what is
 common, and what is charged to one value of each key. `ledger_terms` has the proof.
 
@@ -38,7 +36,7 @@ Names are plain text: what prints nothing (line breaks, characters of no width, 
 pairs) is refused, and so are two values that only look different in memory ("é" in one character
 and in two). Nothing is normalized: a value is found by its own characters only.
 
-*Inside a fit.* A part is a path of labels, like ("second half", "inside"). Parts with different
+Inside a fit: a part is a path of labels, like ("second half", "inside"). Parts with different
 labels below the same one look at disjoint sets of units; which unit is where is decided by earlier
 releases, by the unit itself and by its own random bits. So adding or removing a unit changes what
 is released about one chain of parts, each in the other, and a fit costs the maximum over all chains
@@ -75,6 +73,9 @@ SMALLEST_DELTA = sys.float_info.min
 
 # Numbers to Python, and truth values or lengths of time to everybody else.
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+
+
+# -- what is accepted ------------------------------------------------------------------------------
 
 
 def is_real(value: Any) -> TypeGuard[Real]:
@@ -242,6 +243,9 @@ def extra(name: str) -> Iterator[None]:
         ) from error
 
 
+# -- rounding to the safe side ---------------------------------------------------------------------
+
+
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
 ROUNDING = 16 * sys.float_info.epsilon
 
@@ -369,6 +373,9 @@ def floats_up(values: Any) -> Any:
         ]
         array = np.array(floats, dtype=np.float64).reshape(array.shape)
     return array.astype(np.float64, copy=False) if array.ndim else float(array)
+
+
+# -- disjoint sets of units ------------------------------------------------------------------------
 
 
 Payers = tuple[str, str]

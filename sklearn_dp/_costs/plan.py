@@ -1,7 +1,7 @@
 """Plans: what a fit may release, what it costs, and how a plan is displayed.
 
-What a fit is going to release: a function of parameters and public facts, so that a ledger can
-be charged for all of it before any row is looked at.
+A plan is a function of parameters and public facts, so that a ledger can be charged for all of it
+before any row is looked at.
 
 How its guarantee is computed:
 
@@ -22,7 +22,7 @@ what cost, may then depend on earlier ones; that is fully adaptive composition w
 (:mod:`.ledger_terms` has the proofs), and needs exact comparison: costs are floats, and their sums
 are kept as integers (:func:`~.numbers.in_steps`).
 
-What is shown of a plan: its table, how large the noise will be, what its passes will take.
+Shown of a plan are its table, how large the noise will be, and what its passes will take.
 """
 
 from __future__ import annotations
@@ -327,6 +327,9 @@ def _stated(name: str, number: float, where: str = "") -> str:
     ('epsilon = 13', 'rho = 0.012', '')
     """
     return f"{name} = {float(f'{number:.2g}'):.12g}{where}" if number <= _MOST_ADVISED else ""
+
+
+# -- the plan --------------------------------------------------------------------------------------
 
 
 class Mechanism(StrEnum):

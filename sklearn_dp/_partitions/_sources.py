@@ -1,13 +1,10 @@
 """The rows of a table in parts, and the units that they belong to.
 
-Sources of parts: rows that are checked whenever they are read, and who holds them.
-
-Units of a table in parts: rows, or groups that may be spread over several parts.
-
-The weight of a row in a group of m rows is 1/m, whatever part it is in: the parts first tell how
-many rows of each group they hold; the counts are merged at the place of the fit, and each part then
-looks up its own groups. Ids are compared by value, and groups have numbers by the order of their
-first rows, as in memory. Ids travel here only, and are forgotten at the place of the fit.
+Rows are checked whenever they are read. Units are rows, or groups that may be spread over several
+parts. The weight of a row in a group of m rows is 1/m, whatever part it is in: the parts first tell
+how many rows of each group they hold; the counts are merged at the place of the fit, and each part
+then looks up its own groups. Ids are compared by value, and groups have numbers by the order of
+their first rows, as in memory. Ids travel here only, and are forgotten at the place of the fit.
 """
 
 import copy
@@ -30,6 +27,9 @@ from ..exceptions import PartError
 from ._dispatch import InputInParts
 
 _PART_ROWS = 2**40  # more than any part has
+
+
+# -- units -----------------------------------------------------------------------------------------
 
 
 class GroupSizes(Summed):
@@ -122,6 +122,9 @@ def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     sizes, numbers = exact_integers(sums).reshape(-1, 2).T
     units = Units.of_sizes(index, sizes, numbers)
     return Part(part.source, units.with_weights_of(part.units)), ()
+
+
+# -- sources ---------------------------------------------------------------------------------------
 
 
 _PLAIN = "?bBhHiIlLqQefdFDmM"  # types of NumPy, all bytes of which are value

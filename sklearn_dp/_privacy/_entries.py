@@ -1,7 +1,5 @@
 """The entries of tables as users give them, and the check that a statistic is an integer.
 
-One value for each row, in whatever a user gives: its declared type, and its entries as they are.
-
 NumPy and pandas give a list one type for all: one row would decide what all others are. So nothing
 here converts a list as a whole: what has declared a type is taken at it, and of all else each entry
 is looked at by itself.
@@ -10,11 +8,9 @@ An entry may be of a class that somebody has written, and its code could print w
 the process. None of it is run: of a text, a number or a row that has such a class only the text,
 the number or the entries are taken (:func:`unwrapped`).
 
-Statistics are integers and nothing else: by `exact_integers`, or `bounded_integers` of whole
-floats.
-
-A cast makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside this module
-floats become integers by these two only (`tests/test_architecture.py`).
+Statistics are integers and nothing else: by `exact_integers`, or by `bounded_integers` of whole
+floats. A cast makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside this
+module floats become integers by these two only (`tests/test_architecture.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +23,9 @@ import numpy as np
 
 _EXACT = 2.0**53  # up to here all integers are floats
 _INT64 = np.iinfo(np.int64)
+
+
+# -- integers --------------------------------------------------------------------------------------
 
 
 def exact_integers(value: Any) -> np.ndarray:
@@ -63,6 +62,9 @@ def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None)
 def largest_of(array: np.ndarray) -> float:
     """The largest absolute value, or NaN: without the array of all of them."""
     return max(float(array.max(initial=0)), -float(array.min(initial=0)))
+
+
+# -- entries ---------------------------------------------------------------------------------------
 
 
 # How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first

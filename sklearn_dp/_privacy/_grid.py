@@ -1,10 +1,8 @@
 """Public bounds of the data, and the integer grid on which sums are exact.
 
-The public integer grid on which every data-dependent sum is exact.
-
-A row is clipped and rounded *toward zero* to a public power-of-two grid, once. From then on it is
-a vector of integers of norm at most ``LIMIT = 2**24`` steps. Three facts follow, and the privacy
-proofs use them:
+*The grid.* Every data-dependent sum is exact on it. A row is clipped and rounded *toward zero* to a
+public power-of-two grid, once. From then on it is a vector of integers of norm at most ``LIMIT =
+2**24`` steps. Three facts follow, and the privacy proofs use them:
 
 * rounding toward zero never makes a norm larger, so the bound that was clipped to still holds, as
   a statement about integers;
@@ -13,16 +11,15 @@ proofs use them:
   of ``|x|^2`` is an integer below 2**53 (Cauchy-Schwarz), so float64 matrix products are exact and
   a decision about one row cannot depend on which other rows are present.
 
-Public bounds of the data: a ball about the origin, a box, or the unit sphere.
+*Bounds*: a ball about the origin, a box, or the unit sphere. They decide the noise, so they must
+not come from the data for free. Rows outside are moved to the boundary and never refused: an error
+would tell that there is such a row. A box is clipped coordinate by coordinate and then treated as
+the ball around it, because the noise of a sum follows from its l2 sensitivity: the radius of the
+box about its center.
 
-Bounds decide the noise, so they must not come from the data for free. Rows outside are moved to the
-boundary and never refused: an error would tell that there is such a row. A box is clipped
-coordinate by coordinate and then treated as the ball around it, because the noise of a sum follows
-from its l2 sensitivity: the radius of the box about its center.
-
-Norms of rows and the exact statistics that questions are made of stand here, too. Rows of one unit
-(see `_units`) together carry a weight of at most one, so by the triangle inequality whatever bounds
-the contribution of a row bounds that of a unit.
+*Statistics* that questions are made of stand here, too: norms, exact sums. Rows of one unit (see
+`_units`) together carry a weight of at most one, so by the triangle inequality whatever bounds the
+contribution of a row bounds that of a unit.
 """
 
 from __future__ import annotations
@@ -47,6 +44,9 @@ MOST_COLUMNS = 2**14
 _LINE = 640  # entries
 _FIRST = 9  # rows that tell whether rows have entries in common
 _FEW = 32  # one entry in so many differs in sparse rows: with more, dense products are faster
+
+
+# -- the grid --------------------------------------------------------------------------------------
 
 
 def sum_type(n_rows: int, bits: int) -> Any:
@@ -247,6 +247,9 @@ class Grid:
         values[over[rows]] = 0.0
         places = entries.indices.copy(), entries.indptr.copy()
         return NearRows(base, csr_array((values, *places), shape=entries.shape)), over
+
+
+# -- statistics and bounds -------------------------------------------------------------------------
 
 
 _LONGEST = 1e308  # norm of a row

@@ -6,8 +6,9 @@ See `ledger_terms` for the rules and their proofs, `_ledger_store` for where cha
 part of the payment, (rho, delta), which is fixed before any row is read. A fit may take a part of
 its own label that covers its cost, in all that a ledger counts, and each part is taken once. So all
 fits together are (sum of rho, sum of delta)-zCDP, whatever the later ones do with what the earlier
-ones have released: see the proof for zCDP in :mod:`.ledger_terms`, where budgets may even be chosen
-on the way. That sum is what the ledger is charged. A fit that no part covers is charged by itself.
+ones have released: see the proof for zCDP in :mod:`.._costs.ledger_terms`, where
+budgets may even be chosen on the way. That sum is what the ledger is charged. A fit that no part
+covers is charged by itself.
 
 Such a fit may come between two of them, and its budget may follow from what the first one has
 released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too: the fits that

@@ -1,23 +1,19 @@
 """Exact noise: random bits, the laws of the noise, and the samplers that round it.
 
-Noise: the only randomness of the package that protects privacy.
-
-Every sampler has the *exact* law of an ideal real-valued draw rounded to the nearest integer, so
-each theorem about the ideal noise holds for the program (rounding is post-processing, and nothing
-of the ideal value but its rounding ever exists).
+No other randomness of the package protects privacy. Every sampler has the *exact* law of an ideal
+real-valued draw rounded to the nearest integer, so each theorem about the ideal noise holds for the
+program (rounding is post-processing, and nothing of the ideal value but its rounding ever exists).
 
 How: 64 random bits ``b`` stand for a uniform real number ``U``, uniform in ``[b, b + 1) 2^-64``.
 The inverse distribution function is evaluated in double precision for a whole block of such
 numbers, together with a bound on its error. Where the bound cannot exclude that the rounding comes
-out differently, which includes the far tails, integer arithmetic decides (see `_noise`).
-Work is done in whole blocks of `BLOCK` numbers, so that the time of a small request says nothing
-about the values it got.
+out differently, which includes the far tails, integer arithmetic decides. Work is done in whole
+blocks of `BLOCK` numbers, so that the time of a small request says nothing about the values it got.
 
-Random words in blocks: where every random bit of the package comes from.
-
-A *word* is 64 bits. Words are made in blocks of 4,096, so that asking for few of them takes as long
-as the block took. Bits come from the operating system, or, with a seed, from SHAKE-256: the same
-code either way, and never from numpy's generators. Each word is handed out once, in one process.
+*Words.* Every random bit of the package comes from a word of 64 bits. Words are made in blocks of
+4,096, so that asking for few of them takes as long as the block took. Bits come from the operating
+system, or, with a seed, from SHAKE-256: the same code either way, and never from numpy's
+generators. Each word is handed out once, in one process.
 
 Each block of the operating system's bits is mixed with the clocks and the process: added modulo two
 to a stream that SHAKE-256 makes of them and of further bits of the system. A sum with something
@@ -35,10 +31,9 @@ mark.
 
 A copy of a whole machine or container is no fork, and nothing here can see it: see SECURITY.md.
 
-The ideal laws: in double precision with a guard band, and exactly by integer arithmetic.
-
-A law turns random words into magnitudes together with a bound on their error. Where the bound
-cannot exclude that a product with the scale is rounded differently, `exact` decides.
+*Laws*, in double precision with a guard band, and exactly by integer arithmetic. A law turns random
+words into magnitudes together with a bound on their error. Where the bound cannot exclude that a
+product with the scale is rounded differently, `exact` decides.
 
 One word is one draw: its top bit is the sign, and the 63 others are the beginning of the tail
 probability p that the magnitude z has, P[abs(ideal) > z] = 2 p (the Gaussian), or p (Laplace). A
@@ -84,6 +79,9 @@ from ._trace import altered, note_draw
 _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 
 _forks = 0
+
+
+# -- words -----------------------------------------------------------------------------------------
 
 
 def _wiped_page() -> Any:
@@ -192,6 +190,9 @@ class Block:
         if law not in self._transformed:
             self._transformed[law] = law.transform(self.words)
         return self._transformed[law]
+
+
+# -- laws ------------------------------------------------------------------------------------------
 
 
 WORD = 64
@@ -403,6 +404,9 @@ class _SymmetricLaw(NamedTuple):
             return lazy.below(partial(self.tail_bounds, *half_integer_over(scale, k)))
 
         return smallest_at_most(exceeds, guess, 0)
+
+
+# -- samplers --------------------------------------------------------------------------------------
 
 
 GAUSSIAN = _SymmetricLaw(64, ndtri, normal_tail_bounds)  # p < 1/2

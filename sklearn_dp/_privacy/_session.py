@@ -1,30 +1,25 @@
 """A session of a fit, and the releases with Gaussian noise that it draws.
 
-One fit's plan, charges and releases: the only door between data and noise.
-
-A session is opened with a plan, for the whole of which the ledger is charged before anything is
-looked at. Building blocks ask for releases of sealed answers (:mod:`._units`). The law of a
-release (:mod:`.mechanisms`) checks every premise of its proof, and the accounts
-(:class:`.Accounts`) refuse what the plan does not hold. What they admit is paid for; only then is
-noise drawn. Statistics are integers: what floating-point sums of neighbors differ by is not known
-exactly, and an integer sum is the same whatever the order of the rows.
+A session is the only door between data and noise. It is opened with a plan, for the whole of which
+the ledger is charged before anything is looked at. Building blocks ask for releases of sealed
+answers (:mod:`._units`). The law of a release (:mod:`.mechanisms`) checks every premise of its
+proof, and the accounts (:class:`.Accounts`) refuse what the plan does not hold. What they admit is
+paid for; only then is noise drawn. Statistics are integers: what floating-point sums of neighbors
+differ by is not known exactly, and an integer sum is the same whatever the order of the rows.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
 (:meth:`PrivacySession.part`), a *step* pays for a mechanism with a theorem of its own and hands out
-its inner draws (:mod:`.pure`), and a *nested* session spends a plan of its own
-inside such a step, or for a whole fit that the plan pays for at once
-(:meth:`PrivacySession.inner`). An audit sees each release as an :class:`~._trace.Event`, and may
-put another output in its place.
+its inner draws (:mod:`.mechanisms.pure`), and a *nested* session spends a plan of its own inside
+such a step, or for a whole fit that the plan pays for at once (:meth:`PrivacySession.inner`). An
+audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
 
-A release before its noise is drawn, and the premises that most proofs share: one that does not
-hold ends the fit before anything is spent or drawn.
+A :class:`Release` is what is asked for, before its noise is drawn. The premises that most proofs
+share are checked then: one that does not hold ends the fit before anything is spent or drawn.
 
-Rounded Gaussian noise.
-
-Let the statistic v be a vector of integers with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for
-neighbors, and sigma_i >= s_i / sqrt(2 rho). Then ``v + round(sigma Z) = round(v + sigma Z)``: the
-release is post-processing of the ideal Gaussian mechanism, whose means lie at most sqrt(2 rho)
-standard deviations apart. So it is rho-zCDP, and exactly sqrt(2 rho)-GDP.
+**Rounded Gaussian noise.** Let the statistic v be a vector of integers with ``sum_i ((v_i - v'_i) /
+s_i)^2 <= 1`` for neighbors, and sigma_i >= s_i / sqrt(2 rho). Then ``v + round(sigma Z) = round(v +
+sigma Z)``: the release is post-processing of the ideal Gaussian mechanism, whose means lie at most
+sqrt(2 rho) standard deviations apart. So it is rho-zCDP, and exactly sqrt(2 rho)-GDP.
 
 A discrete Gaussian would not do: it is rho-zCDP as well, but no post-processing of the continuous
 one, so the exact curve of Gaussian DP does not hold for it, at small sigma least of all.
@@ -32,17 +27,15 @@ one, so the exact curve of Gaussian DP does not hold for it, at small sigma leas
 Sums in int64 are sums modulo 2^64, of statistic and noise alike: were one to leave 63 bits, what is
 seen would be a function of the release all the same.
 
-A whole fit inside another one: paid at once, released under a plan of its own.
-
-Let all entries of a plan cost ``rho`` together, and let a fit spend no more than its plan, however
-it chooses as it goes. If all its releases are Gaussian the fit as a whole is sqrt(2 rho)-GDP, up to
+**A whole fit inside another one** is paid at once, and released under a plan of its own. Let all
+entries of a plan cost ``rho`` together, and let a fit spend no more than its plan, however it
+chooses as it goes. If all its releases are Gaussian the fit as a whole is sqrt(2 rho)-GDP, up to
 the failure probability of the plan: adaptive releases under a budget filter compose as if their
 costs had been fixed. Without that, it is rho-zCDP up to the same probability. Either way the outer
 plan can pay for the inner one as if it were one release.
 
-Histograms of which only the cells above a threshold are published, by their noisy counts.
-
-The cells are public, and there are at most 2^20 of them.
+**Histograms of which only the cells above a threshold are published.** The cells are public, and
+there are at most 2^20 of them.
 
 1. Every cell, empty or not, gets rounded Gaussian noise of its own.
 2. Published are (cell, value) for all cells whose value exceeds a threshold, in the order of the
@@ -79,6 +72,9 @@ from ._trace import Event, active_trace, altered, drawn
 from ._units import Sealed, SealedCells, opened
 
 _FARTHEST_SCORE = 2**61
+
+
+# -- releases --------------------------------------------------------------------------------------
 
 
 def require(holds: object, premise: str) -> None:
@@ -157,6 +153,9 @@ def sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
     return codes, counts
 
 
+# -- Gaussian noise --------------------------------------------------------------------------------
+
+
 def sigma_of(sensitivity: Any, rho: float) -> Any:
     """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
     # Two operations, a root and a quotient: no more than two places in all.
@@ -211,6 +210,9 @@ def _with_noise(value: Any, sigma: Any) -> tuple[np.ndarray, Callable[[NoiseSour
     return value, lambda noise: value + noise.rounded_gaussian(spread, value.shape)
 
 
+# -- whole fits ------------------------------------------------------------------------------------
+
+
 def whole_fit(plan: PrivacyPlan) -> Release:
     """Pay for all that a plan may spend; see :meth:`PrivacySession.inner`."""
     return Release(
@@ -243,6 +245,9 @@ def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
         uses=uses,
         sensitivity="all of a fit" if uses == 1 else "all of each fit",
     )
+
+
+# -- histograms ------------------------------------------------------------------------------------
 
 
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
@@ -331,6 +336,9 @@ def release_cells(
         rho=rho,
     )
     return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
+
+
+# -- the session -----------------------------------------------------------------------------------
 
 
 _SEEDED = (
@@ -430,7 +438,7 @@ class PrivacySession(AlgorithmicRandomness):
         """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
         The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
-        see :mod:`sklearn_dp._privacy._session`. The tag is that of :meth:`inside`."""
+        see the top of this module. The tag is that of :meth:`inside`."""
         self._check_neighbors(plan)
         self._release(entry, whole_fit(plan))
         other = self.inside(plan, tag)

@@ -1,25 +1,22 @@
 """Privacy units, and exact answers that are sealed with a claim about what one unit changes.
 
-Privacy units: which rows belong together, and how much each of them weighs.
-
-Each of the m rows of a group gets the weight 1/m, rounded down to whole steps of 2^-20, so that all
-of its rows together count for at most one, and a statistic that adds up weighted rows has the
-sensitivity of one row, whatever the sizes of the groups are. The weights need no release: a row's
-weight depends on its own group alone.
+*Units.* Each of the m rows of a group gets the weight 1/m, rounded down to whole steps of 2^-20, so
+that all of its rows together count for at most one, and a statistic that adds up weighted rows has
+the sensitivity of one row, whatever the sizes of the groups are. The weights need no release: a
+row's weight depends on its own group alone.
 
 Groups are told apart by the values as they are given: an array of floats cannot tell 2**53 from
 2**53 + 1, and a sort cannot order every set of values; either would merge two persons or split one,
 and the guarantee would be false.
 
-Exact statistics that only a session can open.
-
-A question about rows (:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and
-the :class:`Claim` that is proved of them. All that an algorithm can do with one is to hand it to a
-session, whose noise follows from the claim (:meth:`.PrivacySession.release`). It cannot be computed
-with, compared, printed, pickled or copied. So an algorithm that holds sealed answers and released
-numbers only is post-processing, whatever it computes and decides. Python hides nothing from those
-who look for it, so `tests/_queries/test_laws.py` reads the syntax trees: nobody but the kernel
-opens a statistic, and nobody but the questions seals one.
+*Sealed answers* are exact statistics that only a session can open. A question about rows
+(:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and the :class:`Claim`
+that is proved of them. All that an algorithm can do with one is to hand it to a session, whose
+noise follows from the claim (:meth:`.PrivacySession.release`). It cannot be computed with,
+compared, printed, pickled or copied. So an algorithm that holds sealed answers and released numbers
+only is post-processing, whatever it computes and decides. Python hides nothing from those who look
+for it, so `tests/_queries/test_laws.py` reads the syntax trees: nobody but the kernel opens a
+statistic, and nobody but the questions seals one.
 """
 
 from __future__ import annotations
@@ -62,6 +59,9 @@ _KINDS = (
     "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
     "tuples of these."
 )
+
+
+# -- units -----------------------------------------------------------------------------------------
 
 
 def check_container(groups: Any) -> None:
@@ -388,6 +388,9 @@ def unit_of(groups: Any) -> str:
         return "row"
     check_container(groups)
     return "group"
+
+
+# -- sealed answers --------------------------------------------------------------------------------
 
 
 _set = object.__setattr__  # objects refuse that of their own

@@ -223,7 +223,7 @@ class Node:
         self.children: tuple[Node, ...] = ()
 
     def cut(self, points: GridRows, view: View, ball: TerrificBall) -> None:
-        """Split by a released ball, into disjoint sets of units: see :mod:`..._queries.halves`."""
+        """Split by a released ball, into disjoint sets of units: see :mod:`.._queries.halves`."""
         self.view, self.ball = view, ball
         self.children = tuple(
             Node(self.session.part(label), size, self.depth + 1, self._numbers)

@@ -1,7 +1,7 @@
 """Parts of the partition of separated Gaussians: terrific balls, and the spherical case.
 
-Terrific balls: full inside, empty around, and not alone in the world (Kamath et al., algorithm 2
-and lemma 5.7, with the corrections named below).
+**Terrific balls** are full inside, empty around, and not alone in the world (Kamath et al.,
+algorithm 2 and lemma 5.7, with the corrections named below).
 
 A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
 next to none are within c r of its center but outside of it, and at least about t are farther away.
@@ -19,14 +19,12 @@ released point near such a ball; AboveThreshold tests the ball about it. `DPGaus
 as ``PartitionOptions(balls="points")``, whose docstring says with figures that the joint way has
 always done better.
 
-The bounded spherical case of a mixture (algorithm 1, PEGME): principal components, then one ball
-after another.
-
-A fair coin of each unit makes two halves. The first half shows the first k principal axes
-(:func:`top_axes`), at the cost of the whole budget. The second half is projected onto them; k times
-a small ball with half of the points of an average component is located among the points that are
-left, and what is near it is taken away. A row belongs to the first such ball that it is near, or
-else to the nearest. Where a ball was not found, the k-means engine runs instead.
+**The bounded spherical case** of a mixture (algorithm 1, PEGME): principal components, then one
+ball after another. A fair coin of each unit makes two halves. The first half shows the first k
+principal axes (:func:`top_axes`), at the cost of the whole budget. The second half is projected
+onto them; k times a small ball with half of the points of an average component is located among the
+points that are left, and what is near it is taken away. A row belongs to the first such ball that
+it is near, or else to the nearest. Where a ball was not found, the k-means engine runs instead.
 
 The k searches add up, as each of them reads all the points: that points near earlier balls are left
 out is no parallel composition, because where those balls are depends on all.
@@ -294,6 +292,9 @@ def _tested(
     if passed is None:
         return None
     return TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))
+
+
+# -- the bounded spherical case --------------------------------------------------------------------
 
 
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"

@@ -1,8 +1,7 @@
 """What a question is, and the handle on a table that it is asked of.
 
-What a question is: public parameters, a pass over the rows of a part, and a proved claim.
-
-Two things are proved of every question, next to each other and nowhere else:
+A question is made of public parameters, a pass over the rows of a part, and a proved claim. Two
+things are proved of every question, next to each other and nowhere else:
 
 * its pass is *additive*: what it gives for a part is the sum of what it gives for each row alone,
   and what it leaves in the state of a part for a row is a function of that row alone;
@@ -12,8 +11,8 @@ The property test (`tests/_queries/test_queries.py`) checks both, exactly. Param
 arrays (copied), domains and other :class:`Public` objects: never a function, and never what is not
 released. The copies make sure that a claim is about what was summed.
 
-The handle that algorithms have on a table: they ask, and let the parts find things out; no more.
-There is no way from here to a row, or to a sum that is not sealed.
+Algorithms have a handle on a table: they ask, and let the parts find things out; no more. There is
+no way from here to a row, or to a sum that is not sealed.
 """
 
 from collections.abc import Callable
@@ -236,6 +235,9 @@ def _check_grid(part: Part, grid: GridFacts | None) -> None:
             raise TypeError(
                 "the rows have been moved since: ask the handle of those that are there."
             )
+
+
+# -- the handle ------------------------------------------------------------------------------------
 
 
 class TableRows:

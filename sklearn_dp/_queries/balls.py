@@ -1,23 +1,21 @@
 """Questions about balls: the points inside, pairs of points, members, and outputs of blocks.
 
-Points in balls: how many there are, and their sum.
+*Points in balls*: how many there are, and their sum. A squared distance of integer rows to an
+integer center is exact, so whether a point is in a ball is a fact about that point alone. Which
+points are looked at is a function of each row and of releases, too: parts hold it in their state
+(`ACTIVE`); one without that name looks at all its rows. `replace`: neighbors replace one point of a
+public number of them.
 
-A squared distance of integer rows to an integer center is exact, so whether a point is in a ball is
-a fact about that point alone. Which points are looked at is a function of each row and of releases,
-too: parts hold it in their state (`ACTIVE`); one without that name looks at all its rows.
-`replace`: neighbors replace one point of a public number of them.
-
-How many points lie near each point, and the score of a radius that is made of these numbers.
-
-The points, or a sample of them, are taken to the place of the fit, where nobody but this question
-sees them. They are integer rows of norm at most 2**24, so every squared distance is an integer of
-at most 2**50 that float64 matrix products give exactly.
+*Pairs*: how many points lie near each point, and the score of a radius that is made of these
+numbers. The points, or a sample of them, are taken to the place of the fit, where nobody but this
+question sees them. They are integer rows of norm at most 2**24, so every squared distance is an
+integer of at most 2**50 that float64 matrix products give exactly.
 
 Maxima and minima of sealed scores, and of scores and constants, move by no more than the scores do.
 
-Averages of the members of a released ball, any two of which are within two of its radii.
+*Averages* of the members of a released ball, any two of which are within two of its radii.
 
-Outputs of blocks, as points: one of a public number may be replaced by any other.
+*Outputs of blocks*, as points: one of a public number may be replaced by any other.
 """
 
 import math
@@ -41,6 +39,9 @@ from .samples import ByPart, Coins, chosen_rows
 
 LARGEST_SQUARE = 2.0**52
 """Of the distance of a row to a center."""
+
+
+# -- points in balls -------------------------------------------------------------------------------
 
 
 def squared_distances(rows: Rows, center: np.ndarray) -> np.ndarray:
@@ -209,6 +210,9 @@ class Beyond(Step):
         beyond = squared_distances(part[ROWS], self.center) > self.square
         active = part.state.get(ACTIVE)
         return part.having(**{ACTIVE: beyond if active is None else active & beyond})
+
+
+# -- pairs -----------------------------------------------------------------------------------------
 
 
 _TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
@@ -425,6 +429,9 @@ def some_of(scores: Sealed, candidates: list[int]) -> Sealed:
     return _made_of(scores, lambda values: values[candidates], "some_of")
 
 
+# -- members ---------------------------------------------------------------------------------------
+
+
 class Members(PointQuery):
     """The points `among` some in a ball: how many, and their sum in steps of a public unit, which
     can be released as an average only."""
@@ -475,6 +482,9 @@ def average_of_members(
     value = rounded_mean(total.astype(object), number, fine)
     claim = Claim(sensitivity, math.ldexp(unit, -fine))
     return session.release(mean_entry, Sealed(value, claim, answer.number.units, "Average"))
+
+
+# -- outputs of blocks -----------------------------------------------------------------------------
 
 
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow

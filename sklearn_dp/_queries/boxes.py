@@ -1,9 +1,9 @@
 """Questions about boxes of a grid, and about numbers on a line.
 
-Boxes of a grid, and how many points are in each of them: by keys where only the fullest box is
-asked for, by names where a box is released; both are functions of its coordinates alone.
+Points in each box are counted: by keys where only the fullest box is asked for, by names where a
+box is released; both are functions of its coordinates alone.
 
-Numbers on a line: how many lie on either side of a place; the middle; and sums of scores.
+On a line: how many numbers lie on either side of a place; the middle; and sums of scores.
 """
 
 import math
@@ -28,6 +28,9 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
 _MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
 _FARTHEST = 2.0**62  # the same of a grid without end
 _AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
+
+
+# -- boxes -----------------------------------------------------------------------------------------
 
 
 class Boxes(Public):
@@ -211,6 +214,9 @@ class InBox(Step):
             inside[place] = (self.grid.of(images, self.shift) == self.box).all(axis=1)
         chosen = part.state.get(ACTIVE)
         return part.having(**{INSIDE: inside if chosen is None else inside & chosen})
+
+
+# -- numbers on a line -----------------------------------------------------------------------------
 
 
 def _numbers(part: Part) -> np.ndarray:

@@ -2,12 +2,10 @@
 
 Next to centers: distances, counts, sums of squares and of clipped residuals.
 
-Cells of a public geometry, the tree of them that rows go down, and sums of its leaves.
-
-A cell of depth D is an integer code of D bits: bit by bit, it says on which side of the cut of each
-split the cell lies. So the first bits of a code are the code of the parent. Which cell of a level a
-row is in, one at the most, follows from the row and from released values: a level is a histogram of
-disjoint cells.
+Rows go down a tree of cells of a public geometry, and its leaves have sums. A cell of depth D is an
+integer code of D bits: bit by bit, it says on which side of the cut of each split the cell lies. So
+the first bits of a code are the code of the parent. Which cell of a level a row is in, one at the
+most, follows from the row and from released values: a level is a histogram of disjoint cells.
 """
 
 import math
@@ -39,6 +37,9 @@ from .grids import Axes
 
 _PINNED, _CLUSTERS = "pinned", "clusters"
 _OUTSIDE = 0.05  # of a claim of squares, in squared sensitivity, for rows beyond public bounds
+
+
+# -- distances to centers --------------------------------------------------------------------------
 
 
 class _Labels(NamedTuple):
@@ -211,6 +212,9 @@ class CappedSum(Query):
     def claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A row adds between 0 and `ERROR_STEPS` steps, and so does a unit."""
         return (Claim(ERROR_STEPS, self.cap**2 / ERROR_STEPS, l1=ERROR_STEPS),)
+
+
+# -- cells -----------------------------------------------------------------------------------------
 
 
 _TABLE_BITS = 8  # of an index that are looked up together

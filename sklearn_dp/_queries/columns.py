@@ -1,12 +1,10 @@
 """Questions about columns: bins, offsets, comparable units, and cells of a few columns.
 
-Columns as they came: bins of single columns, and sums of offsets, elementwise. No product of
-matrices decides anything.
-
-Columns in comparable units, in which noise of a sum has one size: the origin and the scale of
-each, by a box of public bounds (its middle, half its width) or released.
-
-How many rows are in each cell of a grid over a few columns.
+* *Columns as they came*: bins of single columns, and sums of offsets, elementwise. No product of
+  matrices decides anything.
+* *Comparable units*, in which noise of a sum has one size: the origin and the scale of each
+  column, by a box of public bounds (its middle, half its width) or released.
+* *Cells*: how many rows are in each cell of a grid over a few columns.
 """
 
 import math
@@ -27,6 +25,9 @@ OCTAVES = 100
 """Bins of magnitudes are from 2**-100 to 2**100."""
 _COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of sums of offsets, in squared sensitivity
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
+
+
+# -- columns as they came --------------------------------------------------------------------------
 
 
 class ColumnCounts(Query):
@@ -185,6 +186,9 @@ class OffsetSums(Query):
         return (Claim(np.repeat(claims, lengths), np.repeat(steps, lengths)),)
 
 
+# -- comparable units ------------------------------------------------------------------------------
+
+
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 
 
@@ -299,6 +303,9 @@ class AsTheyCame(Step):
         while isinstance(source, ColumnSource):
             source = source.source
         return part.reading(source)
+
+
+# -- cells -----------------------------------------------------------------------------------------
 
 
 class GridCells(CellQuery):

@@ -1,11 +1,8 @@
 """The handle on the rows of a grid, and the ranks of these rows.
 
-Rows on a grid: quantized, about another origin, or projected; and questions about active ones,
-those that an earlier step has left.
-
-The handle that algorithms have on the rows of a grid; see :mod:`._query`.
-
-Ranks of rows on their grid: along an axis, and of their lengths.
+Rows are quantized, moved to another origin, or projected; questions are about active ones, those
+that an earlier step has left. Algorithms have a handle (see :mod:`._query`), and no row. Ranks are
+along an axis, or of lengths.
 """
 
 from copy import copy
@@ -30,6 +27,9 @@ from .ranks import RankQuery
 
 BASIS_BITS = 20
 """A basis is in steps of 2**-20."""
+
+
+# -- steps -----------------------------------------------------------------------------------------
 
 
 class Quantized(Step):
@@ -153,6 +153,9 @@ class Active(Query):
         return self.query.claims(facts._replace(units=UnitFacts(unit=facts.units.unit)))
 
 
+# -- the handle ------------------------------------------------------------------------------------
+
+
 class GridRows(GridGeometry):
     """The rows of a table as integers, clipped into a ball; another grid ends those before."""
 
@@ -216,6 +219,9 @@ class GridRows(GridGeometry):
     def unproject(self) -> None:
         """Go back to the rows before `project`."""
         self.table.apply(Unprojected())
+
+
+# -- ranks -----------------------------------------------------------------------------------------
 
 
 class LineRanks(RankQuery):

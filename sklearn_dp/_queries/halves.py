@@ -1,19 +1,17 @@
 """Questions for separated Gaussians: halves of a table, nodes of a tree, and terrific balls.
 
-Tables whose rows are made of those of another table, where these are: halves, and points of
-units.
-
-Both are drawn by the numbers of units (`_queries/samples.py`), however the rows are cut into parts.
-Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
-by position would not do: with one row less at the top, a row of another unit goes from one half to
-the other.
+*Halves and points of units* are tables whose rows are made of those of another table, where these
+are. Both are drawn by the numbers of units (`_queries/samples.py`), however the rows are cut into
+parts. Coins are independent, so a unit that comes or goes is in one half and moves no other unit.
+Halves by position would not do: with one row less at the top, a row of another unit goes from one
+half to the other.
 
 *Inner tables* are a :class:`.Part` in the state of each part, under a name. A pass over one is a
 pass over the outer table, for every engine.
 
-Parts of the points, one for each unit, that released balls cut off: disjoint sets of units.
+*Nodes* are the points, one for each unit, that released balls cut off: disjoint sets of units.
 
-Scores of terrific balls (Kamath et al., NeurIPS 2019, definition 5.2); what these are, see
+*Scores* of terrific balls (Kamath et al., NeurIPS 2019, definition 5.2); what these are, see
 :mod:`sklearn_dp._published.terrific`.
 
 The published score has a bounded sensitivity for a ball that is public or released, and not for one
@@ -53,6 +51,9 @@ __all__ = [
     "labels_of_points",
     "viewed",
 ]
+
+
+# -- halves and points of units --------------------------------------------------------------------
 
 
 class InnerEngine:
@@ -304,6 +305,9 @@ def _drawn_points(
     )
 
 
+# -- nodes -----------------------------------------------------------------------------------------
+
+
 NODES = "nodes"
 """Name, in the state of a part, of the number of the node that each of its points is in."""
 CHOSEN = "chosen points"
@@ -459,6 +463,9 @@ def _chosen_part(part: Part, origin: np.ndarray | None) -> Part:
     points = np.concatenate(rows_inside)
     ball = rows.limit if origin is None else rows.limit + float(np.linalg.norm(origin))
     return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
+
+
+# -- terrific balls --------------------------------------------------------------------------------
 
 
 def terrific_scores(

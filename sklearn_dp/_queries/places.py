@@ -1,8 +1,6 @@
 """Questions about where all rows are: their norms, and their second moment.
 
-Where the rows are: norms without any bound, their sum, and lengths.
-
-The second moment of the rows on their grid.
+Norms have no bound; lengths, sums and the second moment are of rows on their grid.
 """
 
 import math
@@ -132,6 +130,9 @@ class LengthCounts(CellQuery):
             return bins_of(squares[place], self.edges)
 
         return part, (counted(bins, len(squares), part.units, len(self.edges) - 1),)
+
+
+# -- the second moment -----------------------------------------------------------------------------
 
 
 class SecondMoment(Query):

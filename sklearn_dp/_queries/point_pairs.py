@@ -1,12 +1,10 @@
 """Questions about points that are compared in pairs, and about the points in a ball.
 
-Points that are compared with each other, and the average of a friendly core of them.
-
 A few thousand points at most come together at the place of the fit (:class:`PointPairs`). Released
 are how many pairs are farther apart than public radii, and the average of those that a filter
 keeps.
 
-Sums over the points in a ball: of the points, of their powers, and how many there are. Points
+In a ball, released are sums of the points and of their powers, and how many there are. Points
 beyond are left out, the others clipped to a smaller norm, to the step.
 """
 
@@ -32,6 +30,9 @@ from .averages import (
 from .samples import ByPart, Coins
 
 _PAIR_BITS = 20
+
+
+# -- pairs -----------------------------------------------------------------------------------------
 
 
 class Compared(NamedTuple):
@@ -173,6 +174,9 @@ def _average(
         scale=1 if weights is None else compared.scale,
         units=units,
     )
+
+
+# -- points in a ball ------------------------------------------------------------------------------
 
 
 _UP = 1 + 1e-12

@@ -1,10 +1,8 @@
 """Questions about k-tuples of points: pairs that match, and averages of their members.
 
-Pairs of unordered k-tuples of points, and the average of those that match most others.
-
-The tuples are centers of random blocks of the rows: their number is public, and adding or removing
-a unit replaces one. Or they are units themselves: then their number is private, and one is added or
-removed.
+**Pairs.** The tuples, unordered, are centers of random blocks of the rows: their number is public,
+and adding or removing a unit replaces one. Or they are units themselves: then their number is
+private, and one is added or removed.
 
 Two tuples match if each point has a partner in the other tuple that is nearer to it than gamma
 times all others; their distance is the Frobenius norm of the difference after matching. A neighbor
@@ -12,14 +10,13 @@ changes one tuple, hence one row and one column of the matrix of distances: ever
 or loses one friend at most. The average is private only for cores of which any two tuples have a
 common friend; the filter (:mod:`.averages`) guarantees that on both neighbors, but for delta.
 
-Private averages in an unknown place of a public ball, and k averages of partitioned tuples.
-
-The building blocks of PrivatekAverages (Cohen et al., ICML 2021, section 4.3 and appendix A.1).
-The average of a set of points (:func:`box_means`): for each coordinate, release interior points of
-the smallest and of the largest values, by the exponential mechanism; clip the points to the box
-that these segments make, add them up, add Gaussian noise; release the size of the set by Laplace
-noise, and divide. :func:`tuples` makes the sets: the balls that passed the test of
-:mod:`.separated_balls` tell which point of a tuple belongs where.
+**Averages** in an unknown place of a public ball, and k averages of partitioned tuples: the
+building blocks of PrivatekAverages (Cohen et al., ICML 2021, section 4.3 and appendix A.1). The
+average of a set of points (:func:`box_means`): for each coordinate, release interior points of the
+smallest and of the largest values, by the exponential mechanism; clip the points to the box that
+these segments make, add them up, add Gaussian noise; release the size of the set by Laplace noise,
+and divide. :func:`tuples` makes the sets: the balls that passed the test of :mod:`.separated_balls`
+tell which point of a tuple belongs where.
 
 Corrected: private for sets of *unknown* size that differ by several elements added and removed, and
 always with an answer. The published ones divide by the true number of the elements that fall into a
@@ -57,6 +54,9 @@ _SAFE = 1 - 1e-9  # of a distance: rounding must not make two tuples friends tha
 _PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
 _SLACK = 0.25  # share of non-friends at which a radius still passes
 _PAIR_BITS = 20
+
+
+# -- pairs -----------------------------------------------------------------------------------------
 
 
 class TuplePairs(PointQuery):
@@ -248,6 +248,9 @@ def _second(values: np.ndarray) -> np.ndarray:
         np.minimum(second, np.maximum(first, value, out=spare), out=second)
         np.minimum(first, value, out=first)
     return second
+
+
+# -- averages --------------------------------------------------------------------------------------
 
 
 _VALUE_BITS = 26  # of a clipped coordinate

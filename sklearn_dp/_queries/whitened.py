@@ -1,14 +1,13 @@
 """Questions about whitened rows, and about distances of single columns from released origins.
 
-Counts, sums and second moments of whitened, clipped rows, and bins of their whitened lengths.
-
+*Whitened rows* are clipped, and have counts, sums, second moments, and bins of their lengths.
 Whitening maps a row to where a released component would be a standard normal. Which component a row
 counts for, and with what weight, is decided there, and a neighbor must not change that for another
 row. So the whitening of a row is an exact product with an integer basis, and elementwise from
 there: a function of the row and of released values alone, bit for bit. The weights of a row in the
 components sum to at most one, whatever they are, so all components together cost what one costs.
 
-Distances of values from released origins, column by column, and how many of them are equal.
+*Single columns* have distances of values from released origins, and how many values are equal.
 """
 
 import math
@@ -28,6 +27,9 @@ from ._query import CellQuery, Facts, IntegerPoints, Public, Query, Several, Ste
 
 LABELS = "component labels"
 """Name of the labels (n,) in the state of a part."""
+
+
+# -- whitened rows ---------------------------------------------------------------------------------
 
 
 class NearestLabels(Step):
@@ -343,6 +345,9 @@ def _fourth_powers(
     squares *= _COARSE
     np.square(np.floor(squares, out=squares), out=squares)
     return exact_integers(_times(squares, weight / WEIGHT_STEPS).sum(axis=1))
+
+
+# -- single columns --------------------------------------------------------------------------------
 
 
 _OF_TOTAL = 2.0  # claims of a unit, that its weight in the total of distances is worth

@@ -1,12 +1,10 @@
 """Integer rows on a public grid, and exact sums of functions of them.
 
-Integer rows on a public grid, served in chunks, and exact functions of each row.
-
-Everything here is a function of one row and of released values, bit for bit: operands are integers
-whose products and sums stay within 2**53, or the operation is elementwise (see
-`sklearn_dp._privacy._grid`). A floating-point matrix product may change in its last bits when a row
-is appended: a near-tie could then send *other* rows to another center, and no sensitivity covers
-that.
+Rows are served in chunks. Everything here is a function of one row and of released values, bit for
+bit: operands are integers whose products and sums stay within 2**53, or the operation is
+elementwise (see `sklearn_dp._privacy._grid`). A floating-point matrix product may change in its
+last bits when a row is appended: a near-tie could then send *other* rows to another center, and no
+sensitivity covers that.
 
 The numbers, in grid steps: a row and a center have a norm of at most 2**25 about the origin of the
 rows. By Cauchy and Schwarz every product of two of them, and every partial sum of one, is at most
@@ -16,11 +14,6 @@ are then added up as integers.
 
 Rows of a source are made again in each pass, in dense chunks, or near one row. Both ways give the
 same integers: which way a row goes does not show.
-
-Exact functions of integer rows, and sums of them: distances, clipped residuals, counts; each of
-one row and of released values, bit for bit (:mod:`.rows`).
-
-Which rows are beyond public bounds: each a function of its row alone.
 """
 
 from collections.abc import Callable, Iterator
@@ -426,6 +419,9 @@ def map_rows(part: Part, function: Any, n_features: int, n_parts: int) -> Rows:
     return part[ROWS].map(function, n_features, most)
 
 
+# -- sums of functions of rows ---------------------------------------------------------------------
+
+
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
 ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
@@ -546,6 +542,9 @@ def square_sums(
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
         sums += exact_integers(np.bincount(label, np.floor(steps), minlength=n_labels))
     return sums
+
+
+# -- rows beyond public bounds ---------------------------------------------------------------------
 
 
 _EQUAL = 1e-5  # of a side: what rounding may exceed

@@ -1,22 +1,20 @@
 """Functions of single rows: dense ones, sparse ones, and the bins that rows are in.
 
-Floating-point functions of single rows: finite for every finite row, whatever the others are.
+*Floating-point functions* are finite for every finite row, whatever the others are. They are for
+what is *not* released by a fit but handed to the user row by row. What happens to a row must not
+show in anything but its own result (no warning, no error, no bit of the result of another row), or
+a second private estimator behind this one would see two neighboring tables differ in many rows. So
+everything that touches rows runs under :data:`row_guard`, entries beyond :data:`LARGEST` count as
+that, and results are made elementwise in a fixed order; those of a matrix product depend on the
+number of rows.
 
-These are for what is *not* released by a fit but handed to the user row by row. What happens to a
-row must not show in anything but its own result (no warning, no error, no bit of the result of
-another row), or a second private estimator behind this one would see two neighboring tables differ
-in many rows. So everything that touches rows runs under :data:`row_guard`, entries beyond
-:data:`LARGEST` count as that, and results are made elementwise in a fixed order; those of a matrix
-product depend on the number of rows.
-
-Sparse rows, read by their entries or as dense chunks: the table is never dense as a whole.
-
+*Sparse rows* are read by their entries or as dense chunks: the table is never dense as a whole.
 Everything that a fit makes of its rows is a function of each row alone, so it has the bits of one
 on the dense copy. Integers that differ from one row in few entries (:class:`CommonRows`) are read
 many times in a fit: most passes are made of these entries. How many entries are stored is no fact
 that a fit could show.
 
-Weights of rows in bins, exactly, a few rows at a time.
+*Bins* have exact sums of the weights of rows, a few rows at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +37,9 @@ _CACHED_ENTRIES = 2**15  # of rows that are read once for each column
 
 row_guard = np.errstate(all="ignore")
 """Decorator, and context, of all that touches rows: that one of them overflows must not show."""
+
+
+# -- dense rows ------------------------------------------------------------------------------------
 
 
 def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
@@ -118,6 +119,9 @@ def _squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
     for column, other in zip(offsets.T, products(offsets, precision).T, strict=True):
         squared += column * other
     return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)
+
+
+# -- sparse rows -----------------------------------------------------------------------------------
 
 
 # A matrix product goes through rows in blocks that divide this: what it makes of a row is the same,
@@ -233,6 +237,9 @@ def _width(table: csr_array) -> int:
     """Stored entries of a row, about; 0 where they are too many to be read without zeros."""
     size = table.shape[0] * table.shape[1]
     return 1 + table.nnz // table.shape[0] if size and table.nnz * _FEW <= size else 0
+
+
+# -- bins ------------------------------------------------------------------------------------------
 
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64

@@ -1,11 +1,9 @@
 """Tables in parts, and the pieces that a part is read in.
 
-A table in parts: passes over rows that one place, or many, may hold.
-
-Every number that a fit takes from the rows is an exact integer sum of functions of single rows. So
-a fit is a sequence of *passes*: released values go to the parts, each part applies a function to
-its rows, and integers are added up, which has no order: the result has the same bits for every way
-of cutting the rows into parts.
+One place, or many, may hold the rows. Every number that a fit takes from the rows is an exact
+integer sum of functions of single rows. So a fit is a sequence of *passes*: released values go to
+the parts, each part applies a function to its rows, and integers are added up, which has no order:
+the result has the same bits for every way of cutting the rows into parts.
 
 An :class:`Engine` holds the parts and computes on them. A :class:`PartSource` reads the rows of a
 part; the first pass makes a :class:`Part` of it, which keeps named values of each row from one pass
@@ -14,10 +12,10 @@ to the next. A :class:`Table` is what the algorithms see.
 A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
 *pure*, so that a part that is lost, or computed twice, gives the same sums. What travels to the
 place of the fit is exact sums, never a value of a row (but for a bounded sample, see
-`friendly.points`); they are unreleased until a session has added noise.
+`friendly.refine`); they are unreleased until a session has added noise.
 
-Tables that come in pieces, and what is kept of them: in memory, or in a file if large, which
-tells that there are many rows, as time and memory do (`SECURITY.md`).
+Pieces that are kept are in memory, or in a file if large, which tells that there are many rows, as
+time and memory do (`SECURITY.md`).
 """
 
 import mmap
@@ -42,6 +40,9 @@ _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 _BESIDE_BYTES = 2**26  # and one array for each of all parts, beyond this size
 _FILE_BYTES = 2**28  # of a file of such arrays: it goes away when none of them is needed
 _ALIGNED = 64
+
+
+# -- pieces ----------------------------------------------------------------------------------------
 
 
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
@@ -131,6 +132,9 @@ def _in_a_file(array: Any) -> bool:
     while isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, mmap.mmap)
+
+
+# -- tables in parts -------------------------------------------------------------------------------
 
 
 PARTS = "entries of a part"  # where an audit wants parts of few rows

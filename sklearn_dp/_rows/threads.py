@@ -1,9 +1,7 @@
 """Work on several parts, or for several clients, at the same time.
 
-Work in threads and processes, each with one thread of the BLAS; nothing else here uses joblib
-but `clients` and `_queries.blocks`.
-
-Questions to the clients of a federation, and other calls of which each may fail by itself.
+Each thread or process has one thread of the BLAS. Calls to the clients of a federation may fail,
+each by itself.
 """
 
 import os
@@ -108,6 +106,9 @@ def n_threads(n_jobs: int | None) -> int:
 def workers(n_jobs: int | None, most: int) -> int | None:
     """Joblib starts as many workers as it is told to, however little there is to do."""
     return n_jobs if n_jobs is None else min(n_jobs, most)
+
+
+# -- clients ---------------------------------------------------------------------------------------
 
 
 _WAITING = 1024  # at most so many threads ask clients

@@ -1,16 +1,13 @@
 r"""What a privacy claim allows a test, also for noise in proportion to a matrix.
 
-The power that a privacy claim allows a test, and the claims that a better test disproves.
-
 A test has a rate of true alarms, on the data set with the record, and of false ones. Every claim
 limits how far apart the two can be, so two rates, or their confidence limits, give a lower bound of
 what the claim must be at least.
 
-Noise in proportion to a positive definite matrix.
-
-What is claimed: the matrices S and S' of neighbors are within `sensitivity` = g of each other,
-``S / (1 + g) <= S' <= (1 + g) S``; the output is ``R (I + eta G) (I + eta G)^T R^T`` for S = R R^T
-and standard Gaussians G, rounded to steps of 2^-20; and that is (cost, delta)-zCDP.
+**Noise in proportion to a positive definite matrix.** What is claimed: the matrices S and S' of
+neighbors are within `sensitivity` = g of each other, ``S / (1 + g) <= S' <= (1 + g) S``; the output
+is ``R (I + eta G) (I + eta G)^T R^T`` for S = R R^T and standard Gaussians G, rounded to steps of
+2^-20; and that is (cost, delta)-zCDP.
 
 **The divergence, once more.** In coordinates in which S is the identity and S' diagonal with the
 eigenvalues w, row i of the Gaussian matrix has the law N(e_i, eta^2 I) for S and N(sqrt(w_i) e_i,
@@ -55,6 +52,9 @@ PARAMETER = {GAUSSIAN: "mu", ZCDP: "rho", APPROXIMATE: "epsilon"}
 _ORDERS = 1 + np.geomspace(1e-3, 1e3, 200)  # of the Renyi divergences
 _DEFICITS = 1.01 ** np.arange(1, 464)  # up to 100
 _POWER = 0.9
+
+
+# -- power of a test -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -312,6 +312,9 @@ def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
         for leaf in totals
     )
     return max(chains, default=zero)
+
+
+# -- noise in proportion to a matrix ---------------------------------------------------------------
 
 
 _PROPORTIONAL_NODES, _PROPORTIONAL_WEIGHTS = np.polynomial.legendre.leggauss(200)

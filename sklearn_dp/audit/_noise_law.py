@@ -1,13 +1,11 @@
 """Audits of recorded noise, and replay audits of data and parameters drawn at random.
 
-Does the noise of recorded releases follow the law that they claim?
+*Noise* has to follow the law that a release claims. Every release is turned into numbers that are
+independent N(0, 1) *exactly* if the claim holds (:mod:`._laws`). With m numbers, noise too small by
+a factor of 1 - h is found when about m h^2 > 20.
 
-Every release is turned into numbers that are independent N(0, 1) *exactly* if the claim holds
-(:mod:`._laws`). With m numbers, noise too small by a factor of 1 - h is found when about m h^2 >
-20.
-
-Replay audits of data and parameters drawn at random: bugs that wait for a trigger, such as one n
-or d. Everything follows from a seed, so a violation names the case that shows it.
+*Drawn cases* find bugs that wait for a trigger, such as one n or d. Everything follows from a seed,
+so a violation names the case that shows it.
 """
 
 import importlib

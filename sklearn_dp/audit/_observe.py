@@ -1,10 +1,10 @@
 """Data for audits, as pairs of neighbors, and what an observer sees of a fit.
 
-Run a fit for an audit, and collect everything that it shows to the world: its *face* (pickle,
+An audit runs a fit, and collects everything that it shows to the world: its *face* (pickle,
 attributes in memory, answers of all methods to public rows, repr, report, warnings, prints, log,
 error). Two fits with the same releases have to have the same face, byte by byte.
 
-Neighboring data sets: one unit more, or one unit less.
+Neighbors have one unit more, or one unit less.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Density clusters with differential privacy: their number need not be known.
 
-Density clusters of a released histogram: DBSCAN on noisy counts, as post-processing.
+DBSCAN runs on the noisy counts of a released histogram, as post-processing:
 
 * *Core*: a cell that is dense, with about `min_samples` rows within the radius of its middle (cells
   that the ball covers in part count in part), and that shows rows itself: the middle of a gap
@@ -30,10 +30,11 @@ from .._aggregate.columns.look import column_entries, look_at_columns
 from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
-from .._costs.numbers import sum_down
+from .._costs.numbers import is_real, sum_down
 from .._costs.plan import Mechanism, PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
+from .._parameters import budget_of
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.pure import release_laplace
@@ -57,6 +58,9 @@ _OWN, _FEWER = 0.25, 1.5
 # more than this part of the mean: other cells of the same cluster stand in for those that fail.
 _HIGH, _MOST = 8.0, 0.7
 _FALSE = 0.05  # chance that noise alone makes a cluster
+
+
+# -- clusters of cells -----------------------------------------------------------------------------
 
 
 def grid_over(
@@ -193,6 +197,9 @@ def _joined(dense: np.ndarray, near: np.ndarray) -> np.ndarray:
     return connected_components(graph, directed=False)[1][found[dense] - 1]
 
 
+# -- the estimator ---------------------------------------------------------------------------------
+
+
 _CELLS = "cells"
 _LOOK = 0.1  # of the budget, for the range of the columns where there are no bounds
 _WIDEST = 0.75  # side of a cell, in radii, that still tells clusters apart
@@ -222,7 +229,8 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         Privacy budget of one fit.
     delta : float, default=1e-6
         Probability that the epsilon limit fails; keep it far below one over the number of units.
-        A fit with `bounds` and without `rho` does not use it: it satisfies pure epsilon-DP.
+        A fit with `bounds` and without `rho` does not use it, and accepts 0: it satisfies pure
+        epsilon-DP.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -351,8 +359,11 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         return None if euclidean else "DPDBSCAN has no metric but the Euclidean one."
 
     def _target(self) -> PrivacyBudget:
-        target = super()._target()
-        return PrivacyBudget(epsilon=target.epsilon, delta=0.0) if self._pure else target
+        if not self._pure:
+            return super()._target()
+        unused = is_real(self.delta) and self.delta == 0  # or what has to be a delta all the same
+        target = budget_of(self.epsilon, 0.5 if unused else self.delta, None)
+        return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
     def _check_parameters(self, n_features: int) -> None:
         check_real(self.eps, "eps", low=1e-150, high=1e150)

@@ -1,7 +1,8 @@
-"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation
-(:class:`~sklearn_dp._aggregate.tuples.TupleStage`), Lloyd iterations on all rows.
+"""K-means through sample-and-aggregate, and the private aggregation of k-tuples by itself.
 
-Private aggregation of k-tuples that are there already.
+Non-private k-means runs on blocks, its centers are aggregated
+(:class:`~sklearn_dp._aggregate.tuples.TupleStage`), and Lloyd iterations on all rows follow.
+:func:`aggregate_k_tuples` is for k-tuples that are there already.
 """
 
 import math
@@ -284,6 +285,9 @@ def _plan(shape, target, aggregator, relation, options):
     stage.check()
     notes = ("a group is the origin of one tuple",)
     return stage, PrivacyPlan(target, stage.entries(), "group", notes, relation)
+
+
+# -- the estimator ---------------------------------------------------------------------------------
 
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match

@@ -1,11 +1,9 @@
-"""Differentially private covariance of data of any scale and shape: see
-:mod:`._friendly_covariance`.
+"""Differentially private covariance of data of any scale and shape.
 
-Precision, distances and scores of a released covariance: post-processing, not private of private
-rows.
-
-The ways to a covariance, from a table in public or released columns. Each gives an Ellipsoid in
-grid steps, the rows and the point that they are about, and sets `path_` and `messages_`.
+The ways to it (:class:`BaseRoutes`) start from a table in public or released columns. Each gives an
+Ellipsoid in grid steps, the rows and the point that they are about, and sets `path_` and
+`messages_`. Precision, distances and scores of a released covariance are post-processing; those of
+private rows are not private.
 """
 
 import math

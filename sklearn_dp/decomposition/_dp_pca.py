@@ -1,8 +1,7 @@
 """Differentially private principal component analysis.
 
-Principal components of rows that come day by day.
-
-The probabilistic model of released principal components: a normal law.
+Also for rows that come day by day (:class:`BaseComponentsByDays`). Released components are a
+probabilistic model, too: a normal law (:class:`BaseProbabilisticModel`).
 """
 
 import math

@@ -10,8 +10,8 @@ without bounds, a radius that holds nine in ten of them is chosen. They are aggr
 "one_cluster" by a small ball that holds an agreed fraction of them, and their mean there;
 "friendly_core" by the average of those that are near to most others; "mean" by the mean of all.
 
-The numbers that are read off fitted estimators, and put on a fresh one. Their shapes must be
-public: an estimator is fitted once to dummy rows (:func:`probe`), and a fit with an output of
+Outputs are numbers that are read off fitted estimators, and put on a fresh one. Their shapes must
+be public: an estimator is fitted once to dummy rows (:func:`probe`), and a fit with an output of
 another shape is a failed fit.
 """
 
@@ -71,6 +71,9 @@ _LOST_UNITS = Message(
     "mostly_noise", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
 )
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
+
+
+# -- aggregation -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -337,6 +340,9 @@ def hidden_units(error: np.ndarray, spreads: bool) -> Status:
     text = f"mostly noise: the standard error of an output is about {100 * part:.0f}% of its {what}"
     action = 'use output_bounds, aggregator="mean" or a larger n_blocks'
     return Status([Message("mostly_noise", text, (), action, "all")])
+
+
+# -- outputs of an estimator -----------------------------------------------------------------------
 
 
 _PROBE_ROWS = 128

@@ -1,7 +1,7 @@
 """Any estimator, made private: fits on random blocks, and a private aggregate of the results.
 
-Methods of a released estimator, at no cost, under `row_guard`, with finite answers: an overflow
-of one row must not show in the answer for another one.
+Methods of a released estimator cost nothing. They run under `row_guard`, with finite answers: an
+overflow of one row must not show in the answer for another one.
 """
 
 import math
@@ -56,6 +56,9 @@ _OF_A_FIT = {
     "summary": _ERRORS,
 }
 _FARTHEST = 1e37  # entries of rows are clipped: estimators in single precision refuse larger ones
+
+
+# -- methods of the result -------------------------------------------------------------------------
 
 
 def _delegated(method):
@@ -216,6 +219,9 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         if hasattr(self, "feature_names_in_"):
             twin.feature_names_in_ = self.feature_names_in_
         return twin
+
+
+# -- the estimator ---------------------------------------------------------------------------------
 
 
 SAMPLINGS = ("disjoint", "with_replacement")

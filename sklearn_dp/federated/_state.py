@@ -1,13 +1,13 @@
-"""Public facts about a federated fit (`Setup`), and the state of the server after some rounds
-(`State`): releases, and what follows from them. Both are frozen: a value that is in a state has
-been released, and nothing else can get there by being assigned. All lengths of a state are in steps
-of the public grid, about the released origin.
+"""What the server of a federated fit knows: public facts, releases, and public points of its own.
 
-The use of public points where releases are mostly noise: post-processing, at no cost.
+The public facts (`Setup`) and the state after some rounds (`State`) are frozen: a value that is in
+a state has been released, and nothing else can get there by being assigned. All lengths of a state
+are in steps of the public grid, about the released origin.
 
-Each estimate is the public one plus the part of the difference that noise does not explain
-(empirical Bayes, after James and Stein): functions of releases and public facts only. Why and with
-what effect: "Federated fits with few clients" in doc/development/federated.md.
+Public points are used where releases are mostly noise, as post-processing, at no cost. Each
+estimate is the public one plus the part of the difference that noise does not explain (empirical
+Bayes, after James and Stein): functions of releases and public facts only. Why and with what
+effect: "Federated fits with few clients" in doc/development/federated.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ tenth of the rows, at ten times mu and a hundred times rho, sees the same noise 
 What the number of rows itself changes (how well they describe the people they were drawn from)
 stays as it is among the public ones.
 
-One look for all pictures of this package: the colors of Okabe and Ito, which people of all kinds
+All pictures of this package have one look: the colors of Okabe and Ito, which people of all kinds
 of color vision tell apart; legends above the picture.
 """
 
@@ -508,6 +508,9 @@ def seeds(random_state: object, n_seeds: int) -> list[int | None]:
     texts = [f"sklearn_dp/utility_curve/{seed}/{i}" for i in range(n_seeds)]
     # 31 bits: scikit-learn's own estimators take no more than 32.
     return [int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1 for text in texts]
+
+
+# -- pictures --------------------------------------------------------------------------------------
 
 
 ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion

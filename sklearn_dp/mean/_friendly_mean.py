@@ -1,7 +1,4 @@
-"""Differentially private mean of data that may be anywhere.
-
-Means of rows that come day by day: what an estimator shows and keeps of them.
-"""
+"""Differentially private mean of data that may be anywhere, also of rows that come day by day."""
 
 import math
 from copy import copy

@@ -1,10 +1,8 @@
 """Private quantiles of columns, and a scaler by medians and ranges between quartiles.
 
-Private quantiles of columns, of any number and at any level, from a few Gaussian releases.
-
-Released are noisy *ranks*: for each column, how many units are below each edge of 1,023 bins. Every
-quantile is then read off, with an interval (Woodruff's: the values at the rank, less and plus what
-noise and sampling may move it by).
+All quantiles, at any level, come from a few releases. Released are noisy *ranks*: for each column,
+how many units are below each edge of 1,023 bins. Every quantile is then read off, with an interval
+(Woodruff's: the values at the rank, less and plus what noise and sampling may move it by).
 
 **Noise.** Ranks are released through a root of sums (`sklearn_dp._queries.ranks`): 3.3 times the
 noise of a count, where noise on the bins would add up to 32 times. Pure differential privacy has
@@ -52,6 +50,9 @@ _MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the qu
 _NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
 _LEVEL = float(norm.ppf(0.975))
 _WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
+
+
+# -- quantiles -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,9 @@ def _read(
     bins = math.hypot(width / 2, _LEVEL * (edges[1] - edges[0]) / math.sqrt(12))
     outside = ranks.bins(column, rank) in (0, _BINS - 1) and low < high
     return value, max(farther, bins) / _LEVEL, outside, last - first < 3
+
+
+# -- estimators ------------------------------------------------------------------------------------
 
 
 _MOST = 100  # more levels than anybody reads

@@ -1,7 +1,4 @@
-"""The methods of scalers.
-
-Columns scaled by public bounds: a `MinMaxScaler` that learns nothing.
-"""
+"""The methods of scalers, and a scaler by public bounds: a `MinMaxScaler` that learns nothing."""
 
 from copy import copy
 from typing import Any, Self

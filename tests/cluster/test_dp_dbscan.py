@@ -51,13 +51,16 @@ def test_without_noise_the_labels_are_those_of_dbscan():
         assert adjusted_rand_score(labels, model.labels_) > 0.95
 
 
-def test_bounds_buy_pure_differential_privacy():
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_bounds_buy_pure_differential_privacy(delta):
     ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
-    model = fitted(MOONS, random_state=None, ledger=ledger)
+    model = fitted(MOONS, random_state=None, ledger=ledger, delta=delta)
     assert model.privacy_report_.delta == 0.0 == ledger.entries[0].delta
     assert model.privacy_report_.epsilon == 1.0 == ledger.entries[0].epsilon
     assert [line["mechanism"] for line in model.privacy_report_.releases] == ["laplace"]
     for options in ({"bounds": None}, {"rho": 0.1}):
+        with pytest.raises(ValueError, match="delta must be greater than 0, because"):
+            fitted(MOONS, delta=0, **options)
         report = fitted(MOONS, **options).privacy_report_
         assert report.delta == 1e-6 and {r["mechanism"] for r in report.releases} == {"gaussian"}
 

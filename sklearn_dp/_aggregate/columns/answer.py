@@ -1,6 +1,6 @@
 """Statuses about columns: their moments, and rows outside of public bounds.
 
-The status of the moments of columns: short codes and messages, from released values.
+Moments have short codes and messages, from released values.
 
 * "ok".
 * "constant": nearly all rows have one value, as far as can be seen.
@@ -11,10 +11,9 @@ The status of the moments of columns: short codes and messages, from released va
 
 Errors are compared with the spread of the rows as far as it has been seen, never with a box.
 
-How many rows lie beyond public bounds: counted before they are clipped, and told in a status.
-
-The releases of clipped rows do not show it. One question, asked of the table as it came, does: its
-noise is that of one count, whatever the number of columns.
+Releases of clipped rows do not show how many of them lie beyond public bounds. So they are counted
+before they are clipped, by one question about the table as it came: its noise is that of one count,
+whatever the number of columns.
 """
 
 import math
@@ -47,6 +46,9 @@ _SHARE = 0.02  # of the budget
 _ROUNDED = 1e-5  # of a side, or a radius: what rounding may exceed
 _MANY, _CHANCE_OUTSIDE = 0.02, 1e-4  # of the rows; that noise alone is taken for more
 _MOST = 0.5  # of the rows: the bounds are in the wrong place
+
+
+# -- rows beyond public bounds ---------------------------------------------------------------------
 
 
 def outside_entries(rho: float, bounds: object) -> tuple[PlanEntry, ...]:
@@ -125,6 +127,9 @@ def beyond_in_words(
     words = "many rows are beyond the bounds and are clipped to them"
     text = f"{words}: {in_short(names_at(parts, cut))}"
     return Message("rows_beyond_bounds", text, columns, "use wider bounds", severity)
+
+
+# -- codes and statuses ----------------------------------------------------------------------------
 
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most

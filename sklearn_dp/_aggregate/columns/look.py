@@ -1,7 +1,5 @@
 """Where the rows of columns are, by noisy histograms, and how far their tails reach.
 
-Where the rows of columns are, by noisy histograms of single columns.
-
 A column with a finite box needs no look: the box is where its rows are. Without one, or where the
 box is so wide that noise hides the column in it, histograms zoom in:
 
@@ -18,10 +16,9 @@ The reach of what is seen is not that of the column: noise hides rows farther ou
 clipped at the distance where the noise of its squares and what a power law puts beyond them are
 least together (:meth:`Profile.ends`). All releases are Gaussian: no event of probability delta.
 
-Tails of distances by noisy numbers of rows.
-
-Power laws: a likely one, by which a clip is chosen, and one that is as heavy as the numbers allow
-for, which says what the clip may take.
+Tails are power laws, fitted to noisy numbers of rows beyond distances (:func:`laws_of`): a likely
+one, by which a clip is chosen, and one that is as heavy as the numbers allow for, which says what
+the clip may take.
 """
 
 import math
@@ -68,6 +65,9 @@ _OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that h
 _HIDING = 1.0, 0.3
 POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 1.4  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
+
+
+# -- looks -----------------------------------------------------------------------------------------
 
 
 class _Seen(NamedTuple):
@@ -386,6 +386,9 @@ def _standing_out(counts: np.ndarray, sd: float, clear: float) -> np.ndarray:
         near = (i > 0 and kept[i - 1]) or (i + 1 < len(counts) and kept[i + 1])
         kept[i] |= near and above[i]
     return kept
+
+
+# -- tails -----------------------------------------------------------------------------------------
 
 
 FREE = 0.2

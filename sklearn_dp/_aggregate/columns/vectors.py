@@ -1,6 +1,6 @@
 """Noisy means of bounded vectors, and the ends that columns are clipped to.
 
-Noisy means of bounded vectors, one of each row: the release that moments of columns are made of.
+Moments of columns are made of such a mean, with one vector of each row.
 
 A row is clipped to the ends of each column, so that nothing is far out in any of them. It becomes a
 vector of offsets from a released center and of their powers, over the reach of the column, and the
@@ -9,8 +9,8 @@ the radius of the ball is about that of one column at its end, not the root of t
 columns: noisy counts of the norms tell. The radius with the least noise and loss together is taken,
 or a larger one as long as noise is a small part of what sampling adds.
 
-The ends that columns are clipped to: public ones, or released ones where these are missing, or
-so far away that noise hides the column between them.
+The ends (:class:`Ends`) are public, or released where public ones are missing, or so far away that
+noise hides the column between them.
 """
 
 import math
@@ -149,6 +149,9 @@ class Beyond(NamedTuple):
             return max(lost, seen), max(lost, seen, most)
         most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
         return lost, max(lost, seen, most)
+
+
+# -- ends ------------------------------------------------------------------------------------------
 
 
 # Of a box: a released range that is narrower takes its place. The noise of squares is as large as

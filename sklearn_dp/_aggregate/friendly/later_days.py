@@ -1,16 +1,15 @@
 """The result of a mean with its status, and the rounds of later days.
 
-Means in public bounds of rows that come day by day: a later day is one round about the mean.
-
-The bounds hold the rows of all days, so a later day needs no location. It clips its points about
-the mean of all days before, at a radius that the distances of all days tell, and spends nearly all
-of its budget on their sum. A day of few points shows neither the one nor the other by itself.
+A later day is one round about the mean of all days before. Public bounds hold the rows of all days,
+so a later day needs no location. It clips its points about the mean of all days before, at a radius
+that the distances of all days tell, and spends nearly all of its budget on their sum. A day of few
+points shows neither the one nor the other by itself.
 
 What is kept are noisy sums of all days, about the newest mean. How much a day counts follows from
 the noise of its sum and from the points that days have had so far, not from its own: a weight that
 depends on the noisy number of the day would bring a bias that no number of days averages out.
 
-Short codes and a status for the columns of a mean, from released values.
+The columns of a mean have short codes, from released values:
 
 * "ok".
 * "constant": one value is all that can be seen, and nothing bounds what else there may be.
@@ -71,6 +70,9 @@ _HIDDEN = 0.5  # part of its spread that a standard error is, above which little
 _WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
 _MOSTLY = 0.95  # of a standard error that the bias of a clip is, above which it is told
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
+
+
+# -- codes and statuses ----------------------------------------------------------------------------
 
 
 def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
@@ -197,6 +199,9 @@ def _of_tails(end: Refined, facts: PublicFacts, single: np.ndarray) -> list[Mess
         )
         return [Message("long_tails", text, action="use medians (DPQuantiles) to avoid it")]
     return []
+
+
+# -- later days ------------------------------------------------------------------------------------
 
 
 _SURELY = 2.0  # standard deviations of noise that the spread of rows stands out by

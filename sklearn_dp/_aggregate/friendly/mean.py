@@ -1,12 +1,11 @@
 """The private mean of points of unknown location, and the routes to its first center.
 
-The private mean of points of unknown location: locate, approach, refine.
+Locate, approach, refine:
 
 1. Release the number of points. Columns in a box, and those of which a look tells where they are,
    are measured one by one (:mod:`..columns.moments`): nothing else follows.
 2. All columns together (a ball, a public diameter, too few points for a look): release the diameter
-   of the data, unless it is given, and locate one point within reach of most of them
-   (:mod:`.mean`).
+   of the data, unless it is given, and locate one point within reach of most of them.
 3. Approach: a few cheap noisy means of the points in a ball about the last estimate; each shrinks
    the ball (:mod:`.refine`).
 4. Refine: choose a clipping radius from noisy counts (:mod:`.refine`), then spend all that is
@@ -23,7 +22,7 @@ Where points have weights, steps 1 and 2 count whole points, as what is proved o
 about elements; beside their number the weight is released. Steps 3 and 4 add up and count the parts
 of points that their weights say.
 
-Ways to a first center for the mean of points of unknown location.
+There are three ways to a first center:
 
 * :class:`Bounds`: the center of public bounds. Nothing is released.
 * :class:`BasicCore`: the average of a friendly core (:mod:`..._queries.averages`). Points are
@@ -70,6 +69,9 @@ from .refine import RADII, Points, alike, approach, find_radius, radius_grid, re
 
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 _MOST_APPROACHES = 12
+
+
+# -- routes to a first center ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,9 @@
 """Facts about the steps of a friendly mean, public or released, and averages over days.
 
-Public and released facts of the steps of a friendly mean, and their releases.
-
-Means of rows that come day by day: released means, averaged by the precision of each column.
-
-Noise and sampling of days are independent, so their variances add up by the squares of the weights.
-What a clip takes from a long tail it takes every day: biases add up by the weights themselves. All
-of it is computed from releases.
+Rows that come day by day have a released mean each day. These are averaged by the precision of each
+column. Noise and sampling of days are independent, so their variances add up by the squares of the
+weights. What a clip takes from a long tail it takes every day: biases add up by the weights
+themselves. All of it is computed from releases.
 """
 
 from __future__ import annotations
@@ -156,6 +153,9 @@ def most_pairs(d: int) -> int:
     (4096, 2000, 1024)
     """
     return int(min(4096, max(1024, math.sqrt(2e9 / d))))
+
+
+# -- means of several days -------------------------------------------------------------------------
 
 
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen

@@ -1,22 +1,18 @@
 """Refine a mean about a released center: the points, their diameter, and the clipping radius.
 
-Noisy means about a released center: the approach and the last step of a friendly mean.
-
-Each part puts its points about the released center on an integer grid (:func:`rows_about`). Those
-beyond the ball that should hold all data are left out, the others clipped to a smaller radius and
-added up exactly (:class:`.BallMoments`); the noisy sum and the noisy number of the points inside
-are released (:func:`released_mean`), and combined with the center there was, by their known noise.
-An approach step clips at the radius that the data should not exceed (:func:`approach`); each one
+The approach and the last step of a friendly mean are noisy means about a released center. Each part
+puts its points about the released center on an integer grid (:func:`rows_about`). Those beyond the
+ball that should hold all data are left out, the others clipped to a smaller radius and added up
+exactly (:class:`.BallMoments`); the noisy sum and the noisy number of the points inside are
+released (:func:`released_mean`), and combined with the center there was, by their known noise. An
+approach step clips at the radius that the data should not exceed (:func:`approach`); each one
 shrinks the ball. The last step first asks at which radius few points are clipped, by noisy counts,
 and then spends all that is left (:func:`refine`).
 
-The radius that the points of a mean are clipped to: where noise and bias together are least.
-
-Noisy numbers of points beyond distances tell how many a clip would bite, and laws of tails what the
-noise hides (:class:`..columns.vectors.Beyond`). What that takes from the mean is counted into its
-standard error.
-
-The points of a friendly mean: where they are, and a sample of them that are compared.
+The radius that points are clipped to is where noise and bias together are least. Noisy numbers of
+points beyond distances tell how many a clip would bite, and laws of tails what the noise hides
+(:class:`..columns.vectors.Beyond`). What that takes from the mean is counted into its standard
+error.
 
 A point stands for a privacy unit. Without groups it is a row, wherever the row is; that of a group
 is the mean of its rows (`_queries.group_points`).
@@ -24,9 +20,8 @@ is the mean of its rows (`_queries.group_points`).
 Pairs of points are compared within a sample of a few thousand. The sample, and nothing else of the
 rows, is collected at the place of the fit, which is trusted. Which points are in it is a function
 of a seed and of their numbers: rows are numbered part after part, so that a table in parts has the
-sample, and with it the bits, of the same rows in memory.
-
-The search for a radius within which nearly all pairs of points are, if nobody knows it.
+sample, and with it the bits, of the same rows in memory. From such pairs a diameter that nobody
+knows is found: a radius within which nearly all of them are.
 """
 
 import math
@@ -58,6 +53,9 @@ _FEWEST = 15.0  # points, in standard deviations of a count, below which counts 
 _FEW_FEATURES = 64
 _FEW = np.arange(-40, 1) / 4
 _MANY = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
+
+
+# -- the clipping radius ---------------------------------------------------------------------------
 
 
 class Clip(NamedTuple):
@@ -146,6 +144,9 @@ def clip_radius(
     return known.clip(candidate, facts, session.remaining("mean"))
 
 
+# -- points ----------------------------------------------------------------------------------------
+
+
 class Points:
     """The points of a table whose rows are units, in coordinates of `columns` from here on."""
 
@@ -168,6 +169,9 @@ class Points:
                 coins = Coins.of(session, numbered(self.rows), most / size)
             self._pairs = self.rows.ask(PointPairs(np.empty(0) if radii is None else radii, coins))
         return self._pairs
+
+
+# -- approach and last step ------------------------------------------------------------------------
 
 
 MANY_COLUMNS = 8
@@ -374,6 +378,9 @@ def spreads_of(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray
         differ = max(float(np.mean(np.square(variances / pooled - 1))) - noise**2, 0.0)
     gain = differ / max(differ + noise**2, 1e-300)
     return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)
+
+
+# -- a diameter that nobody knows ------------------------------------------------------------------
 
 
 RADII = (1e-6, 1e12)

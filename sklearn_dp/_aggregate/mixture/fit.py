@@ -1,16 +1,14 @@
 """Gaussian mixtures: the first guesses of components, then rounds of whitened moments.
 
-Gaussian mixtures: a private partition, then whitened moments of its components.
+A ball that holds nearly all rows is released (:mod:`..shared.bounds`); a way of `parts.METHODS`
+gives each row a component; a guess is a ball about its center, as wide as half of its rows (not far
+too narrow, for densities of a component in a point take no rows, and it never recovers); rounds of
+private expectation maximization follow (:mod:`..moments.rounds`). The weights of a row come from
+released parameters and that row alone, and sum to at most one: the moments of all components cost
+what those of one do. Releases about one half, or inside a node, go through a session of
+:class:`.parts.Parts`.
 
-A ball that holds nearly all rows is released (:mod:`..shared.adaptive_center`); a way of
-`parts.METHODS` gives each row a component; a guess is a ball about its center, as wide as half of
-its rows (not far too narrow, for densities of a component in a point take no rows, and it never
-recovers); rounds of private expectation maximization follow (:mod:`..moments.rounds`). The weights
-of a row come from released parameters and that row alone, and sum to at most one: the moments of
-all components cost what those of one do. Releases about one half, or inside a node, go through a
-session of :class:`.parts.Parts`.
-
-First guesses of components, as wide as half of the rows of a part; and where they miss one.
+Where the guesses miss a component, the widest one is split (:func:`split_widest`).
 """
 
 import dataclasses
@@ -46,6 +44,9 @@ _WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations
 _EMPTY = 0.02  # of an average component
 _COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
 _LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
+
+
+# -- first guesses ---------------------------------------------------------------------------------
 
 
 def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
@@ -133,6 +134,9 @@ def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipso
         )
 
 
+# -- fit -------------------------------------------------------------------------------------------
+
+
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
@@ -158,7 +162,7 @@ class MixtureResult:
     status: Status
     path: str  # which way the releases led
     margins: Margins
-    codes: np.ndarray  # (k, d), see :mod:`..moments.codes`
+    codes: np.ndarray  # (k, d), see :mod:`..moments.ellipsoid`
     coarse: np.ndarray  # (d,), columns whose spread doubles are too coarse for
     choice: Choice | None = None  # of k; None where it was given
     days: MixtureDays | None = None  # what later days start from

@@ -1,20 +1,17 @@
 """The plan of a mixture, and of the days that add to it.
 
-The plan of a mixture, from public facts only.
+The plan follows from public facts only. Paid for are the columns (9% of rho, or 6% without
+histograms of values), the location (5%), the partition, the radii of the start (5%), and by all
+that is left the rounds of moments. With two halves of units the entries are on two paths: a unit is
+in one half, so each half may spend the whole budget.
 
-Paid for are the columns (9% of rho, or 6% without histograms of values), the location (5%), the
-partition, the radii of the start (5%), and by all that is left the rounds of moments. With two
-halves of units the entries are on two paths: a unit is in one half, so each half may spend the
-whole budget.
-
-Mixtures of rows that come day by day: components are found, then their moments add up.
-
-Where the first fit has not seen all components, and until no cluster is merged or split anymore,
-days are those of k-means (:mod:`..kmeans.days`): centers can be found of far fewer rows than
-covariances. Then each day is one round of the moments of all components (:mod:`..moments.days`), by
-the nearest center until all components stand out from the noise, from then on by expectation
-maximization. What earlier days have shown fades (`_FADE`). Each unit comes on one day, so each day
-has the whole budget: the proof is in :mod:`sklearn_dp._days`.
+Rows that come day by day: components are found first, then their moments add up. Where the first
+fit has not seen all components, and until no cluster is merged or split anymore, days are those of
+k-means (:mod:`..kmeans.days`): centers can be found of far fewer rows than covariances. Then each
+day is one round of the moments of all components (:mod:`..moments.days`), by the nearest center
+until all components stand out from the noise, from then on by expectation maximization. What
+earlier days have shown fades (`_FADE`). Each unit comes on one day, so each day has the whole
+budget: the proof is in :mod:`sklearn_dp._days`.
 """
 
 import dataclasses
@@ -56,6 +53,9 @@ _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
 _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
+
+
+# -- the first fit ---------------------------------------------------------------------------------
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
@@ -124,6 +124,9 @@ def stage_of(rho: float, delta: float, settings: Settings, n_features: int) -> T
         return None
     spent = sum_down([rho, *(-entry.rho for entry in center_radius_entries(rho, _LOCATION_SHARE))])
     return tuple_stage(spent, delta, settings, n_features)
+
+
+# -- later days ------------------------------------------------------------------------------------
 
 
 _FADE = 1  # of a mean over t days, the last one has the weight 2 / (t + 1)

@@ -1,29 +1,25 @@
 """Covariances and principal axes of rows that come day by day.
 
-Covariances of rows that come day by day: a later day is one round of whitened moments.
-
-It whitens its rows by what all days before have shown, clips them there, and spends all of its
-budget on one release. Second moments are averaged by the inverse variances of their entries, of
-noise and sampling together, in the newest whitened coordinates; means by the precision of each
-column (:mod:`..friendly.days`). Both are taken about the center there was, which has no noise of
-the day, so that the average has no bias however few rows a day has. Nothing is drawn toward the
-last guess, which is made of the same days.
+*Covariances.* A later day is one round of whitened moments. It whitens its rows by what all days
+before have shown, clips them there, and spends all of its budget on one release. Second moments are
+averaged by the inverse variances of their entries, of noise and sampling together, in the newest
+whitened coordinates; means by the precision of each column (:mod:`..friendly.mean_facts`). Both are
+taken about the center there was, which has no noise of the day, so that the average has no bias
+however few rows a day has. Nothing is drawn toward the last guess, which is made of the same days.
 
 What a clip takes from a long tail it takes every day: such biases are averaged, and do not fall.
 
-Principal axes of rows that come day by day: a later day is one release of moments.
-
-What is known of the covariance C decides the noise of the next day. With rows mapped by the inverse
-root of a matrix W, and clipped there, the noise of a direction is in proportion to the length of a
-row there, whose mean square is tr(W^-1 C), and to the width of W in that direction. Of W with the
-axes of C the sum of the squared noises of all entries is (tr(W) tr(W^-1 C))^2, which is least where
-W is the root of C (Cauchy-Schwarz). A ball, W = I, gives narrow directions the noise of wide ones;
-whitening, W = C, makes all rows equally long, and drowns wide directions in the length of many
-narrow ones. What is hidden in the noise counts as wide as the noise.
+*Principal axes.* A later day is one release of moments. What is known of the covariance C decides
+the noise of the next day. With rows mapped by the inverse root of a matrix W, and clipped there,
+the noise of a direction is in proportion to the length of a row there, whose mean square is tr(W^-1
+C), and to the width of W in that direction. Of W with the axes of C the sum of the squared noises
+of all entries is (tr(W) tr(W^-1 C))^2, which is least where W is the root of C (Cauchy-Schwarz). A
+ball, W = I, gives narrow directions the noise of wide ones; whitening, W = C, makes all rows
+equally long, and drowns wide directions in the length of many narrow ones. What is hidden in the
+noise counts as wide as the noise.
 
 Days are averaged as those of covariances are (:mod:`.moment_releases`), about the mean of all of
-them.
-Nothing is undone that a clip takes: rows there have no normal law of one scale.
+them. Nothing is undone that a clip takes: rows there have no normal law of one scale.
 """
 
 import math
@@ -56,6 +52,8 @@ from .moment_releases import (
 )
 from .rounds import HIDDEN, MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
+
+# -- covariances -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -364,6 +362,9 @@ def _errors(days: MomentDays, deviations: np.ndarray) -> Errors:
         bias,
         days.unseen,
     )
+
+
+# -- principal axes --------------------------------------------------------------------------------
 
 
 _INSIDE = 0.99  # of the rows of a normal law, the part that is not clipped

@@ -1,12 +1,10 @@
 """A released guess of a component, and the codes that describe its columns.
 
-A released guess of a component, and what is told of it.
-
 As matrices that scikit-learn has, a covariance, its inverse and a factor of that follow from the
 axes and scales without a matrix being inverted, at any condition number. What it makes of rows is
 in :mod:`..._queries.whitened`.
 
-Short codes for what is seen of columns in released components: post-processing.
+Short codes say what is seen of a column in a component, from released values alone:
 
 * "ok".
 * "constant": all rows that can be seen have one value.
@@ -48,6 +46,9 @@ DOUBTED = 0.2
 """Part of a variance that tails may take, and all is well."""
 
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
+
+
+# -- the guess -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -272,6 +273,9 @@ def _of_tails(text: str, bias: float) -> Message:
     """Return a message about tails of a component, where errors allow for so much bias."""
     action = "use more rows or a larger epsilon"
     return Message("long_tails", text, (), action, "caution" if bias < _LARGE else "part")
+
+
+# -- codes -----------------------------------------------------------------------------------------
 
 
 _CODES = ("ok", "constant", "covariance", "variance", "bound", "noise")  # from good to bad

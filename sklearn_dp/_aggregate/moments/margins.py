@@ -1,7 +1,5 @@
 """Facts about single columns of a mixture: margins, and columns with nearly all rows at one end.
 
-Facts about each column by itself, before rows are looked at together.
-
 A normal law is right for rows whose columns are alike. Real tables also have flags, codes, columns
 of one value, and amounts that are zero in nearly all rows. Rounds of clips that believe in a normal
 law take these for narrower and narrower, until a few rows decide everything. So :func:`margins`
@@ -18,9 +16,8 @@ in it (`extra`), more of it where the other rows are far out: second moments of 
 noise together are near those of a normal law, and the variance is taken off again in the end. No
 noise is drawn: its variance is added to released second moments.
 
-Columns with nearly all rows at one end of a box, such as a flag: the others are far out.
-
-What is seen of the moments of such a column says nothing of rows at the far end.
+Columns may have nearly all rows at one end of a box, such as a rare flag. What is seen of their
+moments says nothing of rows at the far end.
 """
 
 from __future__ import annotations
@@ -323,6 +320,9 @@ def _shape(
     beside = squares[[max(low - 1, 0), min(high + 1, len(squares) - 1)]].mean()
     spread = math.sqrt((1 - missing) * float(weights @ squares) + missing * beside)
     return mean, spread, max(ends) / spread
+
+
+# -- columns with nearly all rows at one end -------------------------------------------------------
 
 
 _PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8% is

@@ -1,23 +1,18 @@
 """Releases of whitened moments, and the estimates that are computed from them.
 
-Releases of counts, sums and second moments of whitened, clipped rows.
-
-:class:`..._queries.whitened.WhitenedMoments` asks for them: one pass a round.
-:func:`release_moments` divides them by the noisy counts, and :func:`round_shares` divides the
-budget of a round among the three. All components together cost what one costs.
+A round releases counts, sums and second moments of whitened, clipped rows, in one pass
+(:class:`..._queries.whitened.WhitenedMoments`). :func:`release_moments` divides them by the noisy
+counts, and :func:`round_shares` divides the budget of a round among the three. All components
+together cost what one costs.
 
 Where the rows are not those of a normal law, fourth powers of each column come with the second
 moments: they tell how uncertain these are.
 
-From what a round of moments releases to the next guess of a component: post-processing.
+From there to the next guess of a component all is post-processing. The second moments come whitened
+by the last guess and clipped to a radius there, with noise of a known size. In the order of use:
+:func:`unclip`, :func:`pooled`, :func:`shrunk`, :func:`composed`.
 
-Nothing here sees rows. The second moments come whitened by the last guess and clipped to a radius
-there, with noise of a known size. In the order of use: :func:`unclip`, :func:`pooled`,
-:func:`shrunk`, :func:`composed`.
-
-Second moments of rows of several days: their average, in the newest whitened coordinates.
-
-All of it is computed from releases.
+Second moments of several days are averaged in the newest whitened coordinates.
 """
 
 import math
@@ -50,6 +45,9 @@ _COUNT_SHARE = 0.04
 _DISTANCE_SHARE = 0.04, 0.08  # of mixtures; of a covariance, whose tails tell the clip
 FOURTH_NOISE = math.sqrt(1 / FOURTHS - 1)
 """Noise of fourth powers over that of squares, in squared radii."""
+
+
+# -- releases --------------------------------------------------------------------------------------
 
 
 def moment_entries(
@@ -195,6 +193,9 @@ def products(vectors: np.ndarray, form: str, sizes: np.ndarray) -> np.ndarray:
     return outer
 
 
+# -- the next guess --------------------------------------------------------------------------------
+
+
 _DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 
 
@@ -327,6 +328,9 @@ def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
     """
     parts = (np.maximum(values, 0.0) + 0.5 * np.minimum(level, 1.0)) / upper
     return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))
+
+
+# -- averages of days ------------------------------------------------------------------------------
 
 
 # By how much whitened distances may change for counts of several days to be added up: of a normal

@@ -2,8 +2,8 @@
 
 The moments of a normal law are known from those of its clipped rows, so a clip that saves noise
 costs no bias. Rows of another law are clipped where noise and bias together are least
-(:mod:`..columns.tail`), nothing is corrected, and the bias is counted into the errors.
-Which of the two it is, noisy counts of whitened distances tell: one release of all components.
+(:mod:`..columns.look`), nothing is corrected, and the bias is counted into the errors. Which of the
+two it is, noisy counts of whitened distances tell: one release of all components.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The first ball of a search: its radius, its center, and releases about that center.
 
-The first ball of a search: the box of a random grid that holds most points.
-
-Rows are mapped to few dimensions beyond 8 features: by random signs to 4 ("grid"), or to 4 released
-principal axes ("pca"). Of 16 shifts of a grid of boxes whose side is a few r, choose the one whose
-fullest box holds most points, by the exponential mechanism: a shift that cuts the cluster in two
-would lose it. Release its fullest box, by a stability histogram.
+*The center* is in the box of a random grid that holds most points. Rows are mapped to few
+dimensions beyond 8 features: by random signs to 4 ("grid"), or to 4 released principal axes
+("pca"). Of 16 shifts of a grid of boxes whose side is a few r, choose the one whose fullest box
+holds most points, by the exponential mechanism: a shift that cuts the cluster in two would lose it.
+Release its fullest box, by a stability histogram.
 
 A neighbor adds a point to one box of every grid: the fullest box of each, and the count of one box,
 move by one. The box of a point is a function of its exact integer coordinates. About `MOST_COUNTED`
@@ -15,11 +14,11 @@ a rate that is a function of releases.
 "clip" takes no box at all, and "paper" is in `_published/one_cluster`. How the methods compare:
 ``doc/benchmarks/one_cluster.md``.
 
-GoodRadius: a radius r at which some ball holds nearly t points, at most four times too large.
-
-The score of a radius is the mean L(r) of the t largest counts of points within it of a point, each
-cut at t (Nissim, Stemmer and Vadhan, PODS 2016, algorithm 1). It does not decrease with r, and one
-point moves it by less than 2. A radius at which L rises to t is chosen; only its index is released.
+*The radius* (GoodRadius) is an r at which some ball holds nearly t points, at most four times too
+large. The score of a radius is the mean L(r) of the t largest counts of points within it of a
+point, each cut at t (Nissim, Stemmer and Vadhan, PODS 2016, algorithm 1). It does not decrease with
+r, and one point moves it by less than 2. A radius at which L rises to t is chosen; only its index
+is released.
 
 With L(r_j) >= t - loss, a ball of radius r_j about some point holds t - loss points. With
 L(r_before) < t no ball of radius r_before / 2 holds t: each of its points would have t points
@@ -33,7 +32,7 @@ is "rec_concave" (`_published/one_cluster`), which has not been seen to win.
 Beyond some ten thousand points the radius is chosen on a sample, by which a unit is protected
 better (:func:`..._privacy.mechanisms.pure.on_a_sample`): less noise.
 
-Releases about a released center: the mean of the points in a ball, a radius, a count.
+*About a released center* the mean of the points in a ball, a radius and a count are released.
 """
 
 import math
@@ -70,6 +69,9 @@ GRIDS: dict[str, type[LogRadii] | type[LinearRadii]] = {"log": LogRadii, "linear
 _LEAST = {"log": 2.0**-15, "linear": 2.0**-11}  # of the public radius
 _SAFE = 1 - 1e-12
 BETA = 0.05  # of the utility statements; never in a noise scale
+
+
+# -- the radius ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,9 @@ class _Choice:
         answer, slack = self.ask(loss / self.t)
         steps = RecConcave(self.session, self.entry, epsilon, lead, delta)
         return steps.index(answer.quality, slack // 2), loss
+
+
+# -- about a released center -----------------------------------------------------------------------
 
 
 def clip_to_ball(point: np.ndarray, radius: float) -> np.ndarray:

@@ -1,14 +1,10 @@
 """Messages with a remedy: answers that are too noisy, and bounds that are too narrow.
 
-Statuses of answers that are too noisy, with the remedy in words and numbers.
+The remedy for too much noise has numbers. A standard error falls about in proportion to the number
+of units, and to epsilon, as long as the noise is most of it. All of it is made of released values.
 
-A standard error falls about in proportion to the number of units, and to epsilon, as long as the
-noise is most of it. All of it is made of released values.
-
-Messages about public bounds that are too narrow, from released means and centers.
-
-Rows beyond bounds are clipped to them, and then no mean is that of the rows. Most
-releases do not show how many there are, but what is next to a bound tells that there may be many:
+Rows beyond public bounds are clipped to them, and then no mean is that of the rows. Most releases
+do not show how many there are, but what is next to a bound tells that there may be many:
 
 * a mean within its error of a bound: all rows may be there, and it is no answer;
 * a mean that is few spreads from a bound: many rows are at it, or next to it, which is told.
@@ -38,6 +34,9 @@ _NARROW = 0.15  # of the bounds: a radius below is a fact of the rows, which say
 _PART = 0.25  # of the units, outside of a released radius: a few of them leave the answer as it is
 _MANY = 1e9  # above it, people no longer write all digits
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
+
+
+# -- too much noise --------------------------------------------------------------------------------
 
 
 class Budget(Protocol):
@@ -160,6 +159,9 @@ def outside(most: float, size: float, unit: str, name: str, action: str) -> Mess
         action=action,
         severity="note" if most <= _PART * size else "caution",
     )
+
+
+# -- bounds that are too narrow --------------------------------------------------------------------
 
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side

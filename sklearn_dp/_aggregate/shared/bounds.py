@@ -1,7 +1,5 @@
 """Bounds of the rows, the center and reach of the data, and the axes they vary along.
 
-Bounds of the rows, public or paid for, and how many units may lie beyond a released one.
-
 Every sensitivity rests on a bound of the rows. It is public, or it is released: a histogram of the
 norms on a public grid of all scales gives the radius that nearly all rows are within, and the rows
 beyond it are clipped. It is never read off the rows for free.
@@ -29,23 +27,20 @@ Where the size is not known, the counts beyond r are added up. They are the true
 walk from the last bin inward. By Levy's inequality the lowest point of a walk of B steps is below
 -x with at most twice the probability that its end is: 1.96 sd sqrt(B), for 95%.
 
-Where the data are and how far they reach, at any scale: what moments are taken about.
-
-The radius that rows are clipped to has to fit them: too large, and the noise drowns the answer; too
-small, and the clip bends it. Nothing is known about the scale, so it is found in rounds: a released
-mean of the rows in the present ball, then a released radius about it that most rows are within, on
-a public grid of all scales. The noise of a mean is proportional to the ball that its rows are
-clipped to, so each round sees more (:func:`adaptive_center_radius`). Rows of shape (n, d) in the
-user's unit come in; what goes out is in grid steps.
+**Center and reach.** The radius that rows are clipped to has to fit them: too large, and the noise
+drowns the answer; too small, and the clip bends it. Nothing is known about the scale, so it is
+found in rounds: a released mean of the rows in the present ball, then a released radius about it
+that most rows are within, on a public grid of all scales. The noise of a mean is proportional to
+the ball that its rows are clipped to, so each round sees more (:func:`adaptive_center_radius`).
+Rows of shape (n, d) in the user's unit come in; what goes out is in grid steps.
 
 :func:`center_and_count` is one such round: an algorithm's noise is proportional to the radius of
 the ball that rows are clipped to, and about a center they are shorter. The number of rows comes
 with the center, in one Gaussian release of the joint vector.
 
-A released second moment, and the exact projection onto axes found in it.
-
-Cells are cut along few axes (:class:`Axes`). Rows are integers, and so is the basis, in steps of
-2**-20: a projected row is then a function of that row and of the released basis, bit for bit.
+**Axes.** Cells are cut along few axes (:class:`Axes`), found in a released second moment. Rows are
+integers, and so is the basis, in steps of 2**-20: a projected row is then a function of that row
+and of the released basis, bit for bit.
 """
 
 import math
@@ -79,6 +74,9 @@ _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
 _LIKELY = 1.5  # standard deviations of what noise may hide
 _CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 5.5  # bins, and standard deviations of their sum
+
+
+# -- bounds ----------------------------------------------------------------------------------------
 
 
 def known_or_paid(
@@ -223,6 +221,9 @@ def clipped_in_words(
     )
     action = f"pass bounds= that contain these {unit}s, or drop them"
     return status.add(Message("far_rows_clipped", text, (), action, "part"))
+
+
+# -- center and reach ------------------------------------------------------------------------------
 
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
@@ -389,6 +390,9 @@ def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
     return np.trunc(mean * min(1.0, radius / length))
+
+
+# -- axes ------------------------------------------------------------------------------------------
 
 
 _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1%

@@ -1,7 +1,5 @@
 """The number of rows, scales of noise, and radii that are read off noisy histograms of norms.
 
-How many rows there are; scales of noise and of histograms.
-
 :class:`Size` is what all later choices look at: the number of rows as multiples of the noise that a
 count would have at this budget. Data is *small* where that is below 1000: there coarser histograms,
 fewer iterations and lower thresholds pay.
@@ -13,7 +11,7 @@ bound of that factor. Where the squares have been released, their part of the to
 A weight above the largest one counts as that; how much is lost is released too (:class:`Weights`),
 as far as it is at most another unit of each unit.
 
-Noisy histograms of norms, and radii that are read off them: post-processing.
+Radii are read off noisy histograms of norms, as post-processing.
 """
 
 import math
@@ -31,6 +29,9 @@ from ..._status import Message, Status
 
 _FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind differ by
 _MOST = 0.99  # of the rows: bins of the others have to be seen more clearly
+
+
+# -- norms -----------------------------------------------------------------------------------------
 
 
 class NoisyNorms(NamedTuple):
@@ -107,6 +108,9 @@ def radius_from_bins(
         last = max([last, *np.flatnonzero((noisy > far) & ~beyond)])
     # The last bin has no end: rows in it may be at any distance.
     return float(edges[last + 1]) if last + 1 < len(noisy) else None
+
+
+# -- sizes and scales ------------------------------------------------------------------------------
 
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell

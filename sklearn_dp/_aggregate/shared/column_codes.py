@@ -1,6 +1,6 @@
 """Centers refined column by column, and the status of their coordinates.
 
-Short codes and a status for the coordinates of centers.
+Coordinates of centers have short codes:
 
 * "ok".
 * "constant": one value is all that can be seen of the column, and nothing bounds what else there
@@ -13,14 +13,12 @@ Short codes and a status for the coordinates of centers.
 
 All of it follows from released values.
 
-Released centers, refined column by column where columns have different units.
-
-The noise of a clustering is that of the column with the largest numbers in all coordinates. So
-where the sides of public bounds differ by much (:func:`unequal`), or scales have been released, the
-last releases refine the centers: rows as offsets in the units of the columns, summed for each
-cluster, which follows from the released centers and the row. Of several centers there are two
-releases; the first one also tells how wide the clusters are in each column, and where that is far
-less than the column is, the second one clips offsets nearer.
+**Refinement.** The noise of a clustering is that of the column with the largest numbers in all
+coordinates. So where the sides of public bounds differ by much (:func:`unequal`), or scales have
+been released, the last releases refine the centers: rows as offsets in the units of the columns,
+summed for each cluster, which follows from the released centers and the row. Of several centers
+there are two releases; the first one also tells how wide the clusters are in each column, and where
+that is far less than the column is, the second one clips offsets nearer.
 
 A clip that bites is a bias where a column is skewed. In a box, offsets are first from its middle,
 and none is clipped. Without one they are from the center (from the origin of the columns, where the
@@ -65,6 +63,9 @@ _EXCESS = 0.4  # of the reach: how far beyond it rows are on average
 _SURELY = 2.0  # standard deviations of its noise that squares are larger than what is sure of them
 _UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has not seen
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
+
+
+# -- refinement ------------------------------------------------------------------------------------
 
 
 class RefinedCenters(NamedTuple):
@@ -300,6 +301,9 @@ def _released(
     sd = [each / math.sqrt(2 * rho) for each in moves]
     n = max(float(number.sum()), _FEWEST_REFINED * math.sqrt(len(centers)) * sd[1])
     return _Sums(total, sd[0], number, sd[1], squares, sd[2], beyond / n, sd[3] / n)
+
+
+# -- codes and statuses ----------------------------------------------------------------------------
 
 
 _HIDDEN = 0.5  # part of a column's spread that is noise

@@ -1,16 +1,12 @@
 """Releases of pure differential privacy: Laplace noise, choices, and steps made of them.
 
-Rounded Laplace noise.
-
-For a vector of integers of l1 sensitivity s and a scale of at least s / epsilon, ``v + round(scale
-L) = round(v + scale L)`` is post-processing of the Laplace mechanism: epsilon-DP, and rho-zCDP by
-the tight conversion for that mechanism.
+**Rounded Laplace noise.** For a vector of integers of l1 sensitivity s and a scale of at least s /
+epsilon, ``v + round(scale L) = round(v + scale L)`` is post-processing of the Laplace mechanism:
+epsilon-DP, and rho-zCDP by the tight conversion for that mechanism.
 
 Rounding is of value plus noise, and the value is an integer, so the noise may be rounded by itself:
 v + round(x) = round(v + x). Floating-point Laplace noise added to a float is no such thing: the
 gaps between floats around the output tell the value (Mironov, 2012).
-
-Choices of an index: the exponential mechanism, the first above a threshold, a clear lead.
 
 **Exponential mechanism.** An index with probability proportional to exp(epsilon score / (2
 sensitivity)): the probabilities of neighbors, whose scores differ by at most `sensitivity`, are
@@ -30,14 +26,13 @@ at most q_i - q_j <= q'_i - q'_j + 2 sensitivity <= 2 sensitivity on both, and t
 P[round(Lap) >= low] <= exp(-(low - 1/2) / scale) / 2 <= delta only: but for that both say None.
 Ties go to the lowest index.
 
-Which one to take: the exponential mechanism always answers, and is the cheapest in rho (epsilon^2 /
-8, where epsilon-DP in general costs nearly epsilon^2 / 2). Above threshold looks at many queries
-one by one for the price of one. A clear lead says which candidate is the best with no noise at all,
-or nothing.
+Which choice to take: the exponential mechanism always answers, and is the cheapest in rho
+(epsilon^2 / 8, where epsilon-DP in general costs nearly epsilon^2 / 2). Above threshold looks at
+many queries one by one for the price of one. A clear lead says which candidate is the best with no
+noise at all, or nothing.
 
-Releases of pure differential privacy: choices by sealed or exact scores, and Laplace noise.
-
-Steps that the plan charges as a whole: their inner draws, and sessions inside of them.
+**Steps** are charged as a whole (:class:`CompositeMechanism`), with inner draws, and sessions
+inside of them.
 """
 
 import math
@@ -57,6 +52,8 @@ from .._noise import NoiseSource
 from .._session import Release, check_cost, integer_scores, positive_sensitivity, require
 from .._trace import Event
 from .._units import Sealed
+
+# -- Laplace noise ---------------------------------------------------------------------------------
 
 
 def laplace_release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
@@ -87,6 +84,9 @@ def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float, rho: flo
         lambda noise: value + noise.rounded_laplace(scale, value.shape),
         cost=epsilon,
     )
+
+
+# -- choices ---------------------------------------------------------------------------------------
 
 
 def exponential_release(
@@ -127,7 +127,7 @@ def _exponential(
 def above_threshold_release(
     queries: Any, threshold: float, sensitivity: float, epsilon: float
 ) -> Release:
-    """The first query above a threshold, or -1; see :mod:`..pure`.
+    """The first query above a threshold, or -1; see above.
 
     The public threshold is rounded up, which changes nothing for integer queries. No query moves by
     more than `sensitivity`. Half of epsilon pays for the noise of the threshold, half for that of
@@ -192,6 +192,9 @@ def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> 
     )
 
 
+# -- releases of a session -------------------------------------------------------------------------
+
+
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
     """The number of an entry that is about the largest; see :func:`exponential`."""
     exact, most = session._opened(scores), scores.claim.of_one
@@ -242,7 +245,7 @@ def report_leader_if_stable(
 ) -> int | None:
     """Index of the best of some public candidates if its lead is clear, or None. No int64 score
     moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
-    :mod:`sklearn_dp._privacy.mechanisms.pure`."""
+    the top of this module."""
     return _index(session._release(entry, lead(scores, sensitivity, epsilon, delta)))
 
 
@@ -266,6 +269,9 @@ def laplace(
     by the tight zCDP conversion for Laplace noise."""
     release = laplace_release(value, sensitivity, epsilon, unit)
     return session._release(entry, release) * float(unit)
+
+
+# -- steps -----------------------------------------------------------------------------------------
 
 
 _MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
@@ -306,8 +312,8 @@ class CompositeMechanism:
         return int(self._draw(exponential_inner(scores, sensitivity, epsilon)))
 
     def runs(self, rule: Any) -> np.ndarray:
-        """Which candidates are run, by a public rule of :mod:`._selection`. NOT a release: even how
-        many there are is as secret as the data."""
+        """Which candidates are run, by a public rule of :mod:`.._selection`. NOT a release: even
+        how many there are is as secret as the data."""
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)

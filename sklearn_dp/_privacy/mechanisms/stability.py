@@ -1,8 +1,7 @@
 """Histograms of unbounded domains, and random draws of units.
 
-Histograms of unbounded domains, of which only cells far above one are published.
-
-The domain has no bound and only occupied cells are known: (rho, delta)-zCDP.
+**Histograms.** The domain has no bound, only occupied cells are known, and only cells far above one
+are published: (rho, delta)-zCDP.
 
 1. Every occupied cell gets rounded Gaussian noise.
 2. Published are the cells whose value reaches `low`, which is so large that a cell with a single
@@ -20,11 +19,9 @@ count a stability histogram among its Gaussian releases, with the failure probab
 Where a unit is replaced, each data set may have one such cell. The two failures are about different
 laws, P and Q, and each law loses weight delta once.
 
-Draws of units: which unit is in which block or sample, and orders.
-
-Proofs rely on one of two things here. Either neighbors draw the same numbers: a unit's draw is a
-function of its place and not of the others' values. Or the draw is uniform and absorbs what
-differs: orders.
+**Draws** say which unit is in which block or sample, and make orders. Proofs rely on one of two
+things here. Either neighbors draw the same numbers: a unit's draw is a function of its place and
+not of the others' values. Or the draw is uniform and absorbs what differs: orders.
 """
 
 import math
@@ -41,6 +38,8 @@ from .._noise import NoiseSource, gaussian_tail
 from .._session import Release, check_cost, positive_sensitivity, require, sorted_cells
 from .._trace import Event
 from .._units import SealedNames
+
+# -- histograms ------------------------------------------------------------------------------------
 
 
 def stability(
@@ -120,6 +119,9 @@ def release_names(
         sensitivity=sealed.claim.l2,
         cells=sealed.cells,
     )
+
+
+# -- draws of units --------------------------------------------------------------------------------
 
 
 _MOST_BLOCKS = 2**32

@@ -1,9 +1,10 @@
-"""Bounds of the rows: the public ones cost nothing, others are paid for, and none is said so."""
+"""Bounds of rows: public ones cost nothing, others are paid for, and none is said so; axes."""
 
 import math
 
 import numpy as np
 import pytest
+from grid_tools import points_of
 from kernel_tools import spending
 
 from sklearn_dp import (
@@ -14,7 +15,12 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._aggregate.shared.bounds import clipped_in_words, known_or_paid, upper_bound_outside
+from sklearn_dp._aggregate.shared.bounds import (
+    clipped_in_words,
+    known_or_paid,
+    second_moment,
+    upper_bound_outside,
+)
 from sklearn_dp._aggregate.shared.centering import NoisyNorms, radius_from_bins
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._grid import NORM_EDGES
@@ -123,3 +129,28 @@ def test_a_bound_holds_few_rows_far_out_where_they_are_seen_and_none_that_noise_
         assert radius_from_bins(counts, NORM_EDGES, sd, 0.99) == NORM_EDGES[near + 1]
     counts[-1] = counts[near + 100] = 6.0 * sd  # of another kind: their ball would be a useless one
     assert radius_from_bins(counts, NORM_EDGES, sd, 1.0) == NORM_EDGES[far + 1]
+
+
+def test_subspaces_are_as_good_as_lemma_3_1_says():
+    """separated_gaussians:C3: the distance of cluster means from the released subspace, B = 2 |E|;
+    200 trials.
+    """
+    worst = 0.0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, d, k = 400, 12, 4
+        centers, labels = rng.normal(size=(k, d)) * 1000, rng.integers(k, size=n)
+        X = np.rint(centers[labels] + 100 * rng.normal(size=(n, d)))
+        limit = float(np.linalg.norm(X, axis=1).max())
+        session = spending(PlanEntry("axes", "gaussian", 100.0), seed=seed)
+        rho = 10.0 ** rng.uniform(-3, 2)
+        moment = second_moment(session, "axes", points_of(X, limit), limit, rho)
+        vectors = np.linalg.eigh(moment)[1][:, -k:]
+        E = np.linalg.norm(moment - X.T @ X, 2)
+        A = centers[labels]
+        for i in range(k):
+            mean, n_i = X[labels == i].mean(axis=0), (labels == i).sum()
+            left = np.linalg.norm(mean - vectors @ (vectors.T @ mean))
+            right = np.linalg.norm(X - A, 2) / math.sqrt(n_i) + math.sqrt(2 * E / n_i)
+            worst = max(worst, left / right)
+    assert 0.01 < worst <= 1.0

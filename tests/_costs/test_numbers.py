@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._costs import numbers as _rounding
+from sklearn_dp._costs import numbers
 from sklearn_dp._costs.numbers import (
     exact_sum,
     float_down,
@@ -103,8 +103,8 @@ def test_numbers_that_a_type_does_not_hold_are_refused(kind):
 def test_a_formula_is_moved_by_more_than_a_dozen_roundings(value):
     """Twelve operations, each off by a relative 2^-53 and all the same way."""
     worst = Fraction(value) * (1 + Fraction(1, 2**53)) ** 12
-    assert _rounding.formula_up(value) >= worst
-    assert _rounding.formula_down(float(worst)) <= value
+    assert numbers.formula_up(value) >= worst
+    assert numbers.formula_down(float(worst)) <= value
 
 
 @pytest.mark.parametrize("direction", [1, -1])
@@ -113,6 +113,6 @@ def test_a_formula_is_moved_by_more_than_a_dozen_roundings(value):
 def test_a_root_is_moved_to_the_safe_side_and_hardly_beyond(direction, start, shift):
     """The last step is as long as all those before it: at most twice the way is gone."""
     border = start * (1 + direction * shift)
-    moved = _rounding.move_until(start, direction, lambda x: direction * (x - border) >= 0)
+    moved = numbers.move_until(start, direction, lambda x: direction * (x - border) >= 0)
     assert direction * (moved - border) >= 0
     assert abs(moved - start) <= 2 * abs(border - start) + 1.1e-14 * max(start, 1.0)
