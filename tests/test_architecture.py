@@ -77,7 +77,11 @@ MAX_BODY_LINES = 60
 NOISE_MODULE = "_privacy._noise"
 KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}",)
 STREAMS_OF_USERS = "_silence"  # seeds them, and draws nothing
-RANDOM_MODULES = {NOISE_MODULE, "_privacy._randomness", STREAMS_OF_USERS}
+OF_STREAMS = {
+    "random", "numpy.random", "numpy.random.MT19937", "numpy.random.seed", "random.seed",
+    "numpy.random.get_state", "numpy.random.set_state", "random.getstate", "random.setstate",
+}  # fmt: skip
+RANDOM_MODULES = {NOISE_MODULE, "_privacy._randomness"}
 RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
 RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
 RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
@@ -287,13 +291,14 @@ def noise_comes_from_the_kernel(module):
 
 def _random_sources(module):
     forbidden = (*RANDOM_SOURCES, *RANDOM_HELPERS)
+    harmless = RANDOM_TYPES | (OF_STREAMS if module.name == STREAMS_OF_USERS else set())
     for item in module_imports(module):
-        if under(item.target, forbidden) and item.target not in RANDOM_TYPES:
+        if under(item.target, forbidden) and item.target not in harmless:
             yield f"{module.name}:{item.line}: imports the source of randomness {item.target}"
         if under(item.target, KERNEL_ONLY) and module.component != "_privacy":
             yield f"{module.name}:{item.line}: reaches past the session to {item.target}"
     for line, name in dotted_uses(module):
-        if under(name, forbidden) and name not in RANDOM_TYPES:
+        if under(name, forbidden) and name not in harmless:
             yield f"{module.name}:{line}: uses {name}"
     for node in nodes(module):
         if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in {
@@ -320,7 +325,7 @@ def _may_draw(module, receiver):
 
 def only_blocks_runs_in_parallel(module):
     """Only `_queries/blocks.py` and `_rows/threads.py` import joblib."""
-    if module.name in ("_queries.blocks", "_rows.threads", "_rows.threads"):
+    if module.name in ("_queries.blocks", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):
@@ -568,6 +573,8 @@ PLANTED = [
     (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
     (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),
     (noise_comes_from_the_kernel, STREAMS_OF_USERS, "import random\nz = random.gauss(0, 1)"),
+    (noise_comes_from_the_kernel, STREAMS_OF_USERS, "from numpy.random import laplace"),
+    (noise_comes_from_the_kernel, STREAMS_OF_USERS, "import random\nz = random.random()"),
     (noise_comes_from_the_kernel, "audit._replay", "def f(rng):\n    return rng.normal()"),
     (only_blocks_runs_in_parallel, "cluster._dp_kmeans", "import joblib"),
     (only_blocks_runs_in_parallel, "_base", "def f():\n    import threadpoolctl"),

@@ -44,6 +44,15 @@ independently: the two means then differ by a drift of W of exactly one, and the
 N(sqrt(2 R), 1), however the m_j were chosen on the way: sqrt(2 R)-GDP, and so (E, D - F)-DP for
 R = gaussian_rho(E, D - F).
 
+*Both kinds in one fit.* Steps that are e_i-DP, but for failures as above, and Gaussian releases of
+at most R in all, in any order: let H be the law of a transcript whose steps see the first data set
+and whose Gaussian releases the second. Of P and H only the Gaussian laws differ, of H and Q only
+those of steps: P(S) <= exp(g) H(S) + D - F, where R = gaussian_rho(g, D - F), and H(S) <= exp(sum
+e_i) Q(S). So the whole is (g + sum e_i, D). A fit may take one of several paths, each such a whole
+for the same (E, D), if only steps come before the choice: it is then one of a history h with P(h)
+<= exp(e) Q(h), where e is what these cost, and P(S|h) <= exp(E - e) Q(S|h) + D. A Gaussian release
+before it would have a loss that follows no e: each path could lose D of its own.
+
 *Disjoint values* [4]_. A key (region) lists values (north, ...) such that each unit lies in at most
 one of them, whatever other units there are, and a fit that is charged to a value reads the rows of
 its units only. Take two neighbors that differ by a unit u, added or removed, and a history h. The

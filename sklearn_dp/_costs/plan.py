@@ -478,13 +478,14 @@ class PrivacyPlan(PlanPages):
 
     @cached_property
     def unconverted(self) -> bool:
-        """True if there are steps that are (epsilon, delta)-DP, or releases of Laplace noise, which
-        are not converted. On each path their epsilons, and what Gaussian releases make of the rest
-        of the target's, are at most the target's (basic composition). The zCDP cost of a step
-        increases with its epsilon: a cap of at most the cost of an epsilon is one of epsilon."""
+        """True if there are steps that are (epsilon, delta)-DP, or of Laplace noise, which are not
+        converted. On each path their epsilons, and what Gaussian releases make of the rest of the
+        target's, are at most the target's (basic composition). Steps alone precede a choice. Their
+        cost increases with their epsilon: a cap of at most that cost is one of epsilon."""
         if self.target.epsilon is None or not any(map(self._by_itself, self.entries)):
             return False
-        return all(map(self._kept, self.paths))
+        chosen = (len(each.paths) == 1 or each.epsilon is not None for each in self.entries)
+        return (len(self.paths) == 1 or all(chosen)) and all(map(self._kept, self.paths))
 
     def _by_itself(self, entry: PlanEntry) -> float | None:
         """The epsilon of an entry that is not converted; None of others."""
@@ -629,8 +630,11 @@ class Accounts:
 
     def _most_on(self, paths: frozenset[str]) -> tuple[int, int]:
         """The caps of rho, of what is converted, and delta along the paths that are open."""
-        rho = self._plan.maximum("rho", paths, converted=True)
+        rho = self._plan.maximum("rho", paths, converted=self._plan.unconverted)
         return in_steps(rho), in_steps(self._plan.maximum("delta", paths))
+
+    def _is_step(self, entry: PlanEntry) -> bool:
+        return entry.epsilon is not None and self._plan.unconverted
 
     def branch(self) -> Accounts:
         """A copy that goes on from what has been spent, on its own: for a part of the units."""
@@ -660,7 +664,7 @@ class Accounts:
         if name is not None:
             entry = self._plan[name]  # or an error
             own = self._caps[name][0] - self._of[name].rho
-            rest = min(rest, own) if entry.epsilon is None else own
+            rest = own if self._is_step(entry) else min(rest, own)
         return steps_down(rest)
 
     def waive(self, name: str) -> None:
@@ -687,7 +691,7 @@ class Accounts:
             if not paths:
                 raise PlanError(f"plan entry {name!r} is on another path than earlier releases")
         cost, failure = in_steps(rho), in_steps(delta)
-        step = 0 if entry.epsilon is None else cost
+        step = cost if self._is_step(entry) else 0
         after, total = before.plus(cost, failure), self._total.plus(cost - step, failure)
         own_rho, own_delta = self._caps[name]
         most_rho, most_delta = most = self._most if paths == self._paths else self._most_on(paths)

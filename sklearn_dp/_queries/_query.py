@@ -17,7 +17,16 @@ no way from here to a row, or to a sum that is not sealed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    NamedTuple,
+    NoReturn,
+    Self,
+    dataclass_transform,
+    get_args,
+)
 
 import numpy as np
 
@@ -55,6 +64,10 @@ class Public:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclass(frozen=True, eq=False, repr=False)(cls)
+        # A text, or a union, is not `IntegerPoints`: its points would be checked by nobody.
+        for field in fields(cls):  # type: ignore[arg-type]
+            if isinstance(field.type, str) or IntegerPoints in get_args(field.type):
+                raise TypeError(f"{cls.__name__}.{field.name}: its type must be plain, no text.")
 
     def __post_init__(self) -> None:
         values = self.__dict__  # of the fields: nothing else has been set

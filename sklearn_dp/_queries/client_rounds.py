@@ -17,12 +17,10 @@ for bit; and how far one row moves a statistic is known beforehand (:func:`row_b
    another client, and none depends on who else is there.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -390,7 +388,7 @@ class ClientRound(Query):
     swap: bool
 
     @classmethod
-    def of(cls, kind: str, message: Arrays, unit: float, swap: bool) -> ClientRound:
+    def of(cls, kind: str, message: Arrays, unit: float, swap: bool) -> Self:
         """The question that a message asks."""
         arrays = {name: message[name] for name in cls.__annotations__ if name in message}
         return cls(kind=kind, unit=float(unit), swap=swap, **arrays)

@@ -21,7 +21,7 @@ about a data point that is chosen without noise: moving this point moves the bal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -355,8 +355,8 @@ class Cut(Public):
     view: View
     center: np.ndarray
     square: float
-    inside: "Cut | None"  # None: a leaf
-    outside: "Cut | None"  # None: a leaf
+    inside: Self | None  # None: a leaf
+    outside: Self | None  # None: a leaf
 
     @property
     def n_leaves(self) -> int:

@@ -29,7 +29,7 @@ def rho_of(event: Any) -> float:
     return law_of(event).rho(event)  # type: ignore[misc]
 
 
-def _charges(events: list[Any], costs: Any) -> list[tuple[tuple[str, ...], float]]:
+def _charges(events: list[Any], costs: Any) -> list[tuple[tuple[str, ...], Any]]:
     """Each cost with the part of the units that its event looks at."""
     parts = (event.public.get("part") for event in events)
     return [
@@ -157,7 +157,21 @@ def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
 
 def _added(made: list[Any], report: Any) -> Iterator[str]:
     """(epsilon, delta)-DP steps and releases of Laplace noise promise their own, which add up; what
-    Gaussian releases beside them are worth is added. Others that are paid for are a violation."""
+    Gaussian releases beside them are worth is added. Others that are paid for are a violation. Each
+    part of the units may have taken a path of its own."""
+    charges = _charges(made, made)
+    for part in dict.fromkeys(part for part, _ in charges):
+        # What is about this part, or about all that it is a part of.
+        epsilon, delta = _worth([e for other, e in charges if part[: len(other)] == other], report)
+        if epsilon > report.epsilon * (1 + _CLOSE) or delta > report.delta * (1 + _CLOSE):
+            yield (
+                f"the releases are worth epsilon = {epsilon:.6g}, delta = {delta:.6g}, the report "
+                f"says {report.epsilon:.6g}, {report.delta:.6g}"
+            )
+
+
+def _worth(made: list[Any], report: Any) -> tuple[float, float]:
+    """The epsilon and the delta of some events, whose costs add up."""
     epsilon, delta, rest = 0.0, 0.0, []
     for event in made:
         if event.kind == "step":
@@ -167,11 +181,7 @@ def _added(made: list[Any], report: Any) -> Iterator[str]:
         else:
             rest.append(event)
     if rest:
-        left, rho = report.delta - delta, float(maximum_cost(_charges(rest, map(rho_of, rest))))
+        left = report.delta - delta
         known = left > 0 and all_gaussian(rest) and not any(map(_delta, rest))
-        epsilon += epsilon_of_gaussian(rho, left) if known else math.inf
-    if epsilon > report.epsilon * (1 + _CLOSE) or delta > report.delta * (1 + _CLOSE):
-        yield (
-            f"the releases are worth epsilon = {epsilon:.6g}, delta = {delta:.6g}, the report says "
-            f"{report.epsilon:.6g}, {report.delta:.6g}"
-        )
+        epsilon += epsilon_of_gaussian(sum(map(rho_of, rest)), left) if known else math.inf
+    return epsilon, delta

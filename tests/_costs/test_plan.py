@@ -106,6 +106,31 @@ def test_unconverted_steps_and_gaussian_releases_add_up_on_each_path():
     assert other.spent == pytest.approx(spent) and one.spent == pytest.approx(first.rho + few.rho)
 
 
+def test_what_chooses_a_path_of_unconverted_steps_is_none_that_is_converted():
+    """The loss of a Gaussian release could choose the path on which it does most harm."""
+    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    steps = PlanEntry.of_epsilon("a", 0.5, "1")
+    rho = PrivacyBudget(epsilon=0.5, delta=1e-6).to_rho() / 2
+    first, other = (PlanEntry("b", "gaussian", rho), PlanEntry("c", "gaussian", rho))
+    few, many = replace(steps, paths=("few",)), replace(other, paths=("many",))
+    assert PrivacyPlan(budget, (steps, first, other)).unconverted
+    for entry in (first, replace(first, paths=("few", "many"))):
+        with pytest.raises(PlanError, match="more than its target"):
+            PrivacyPlan(budget, (entry, few, many))
+
+
+def test_laplace_noise_in_a_plan_of_rho_adds_to_what_is_spent():
+    """Of a plan that is converted as a whole, paths exclude each other by their cost alone."""
+    rho = laplace_zcdp_rho(1.0)
+    few = replace(PlanEntry.of_epsilon("a", 1.0, "1"), paths=("few",))
+    many = PlanEntry("b", "gaussian", rho, paths=("many",))
+    session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho), (few, many)), random_state=0)
+    laplace(session, "a", 1, sensitivity=1.0, epsilon=0.5)
+    assert session.remaining("b") == pytest.approx(rho - laplace_zcdp_rho(0.5))
+    with pytest.raises(PlanError, match="overspend"):
+        session.gaussian("b", 1, sensitivity=1.0, rho=0.9 * rho)
+
+
 def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
     plan = make_plan(
         PlanEntry("count", "gaussian", 0.25),

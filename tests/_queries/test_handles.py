@@ -8,7 +8,7 @@ import pytest
 from grid_tools import grid_rows, quantized, table_rows
 
 from sklearn_dp._privacy._units import Claim, Sealed, UnitFacts
-from sklearn_dp._queries._query import Query, Step
+from sklearn_dp._queries._query import IntegerPoints, Public, Query, Step
 from sklearn_dp._queries.clusters import ClusterSums, Nearest, Pinned
 from sklearn_dp._queries.grids import Recentered
 from sklearn_dp._queries.places import LengthCounts, SumAndTotals
@@ -96,6 +96,13 @@ def test_points_that_rows_are_compared_with_are_integers_within_reach(points):
         Nearest(points, np.ones(1), EDGES)
     with pytest.raises(ValueError, match="points must be integers"):
         Nearest(np.array([[np.nan, 0.0]]), np.ones(1), EDGES)
+
+
+@pytest.mark.parametrize("annotation", ["IntegerPoints", IntegerPoints | None])
+def test_points_of_a_type_that_nobody_checks_are_refused(annotation):
+    """A text, as all types are with annotations from the future, or a union."""
+    with pytest.raises(TypeError, match="must be plain"):
+        type("Far", (Public,), {"__annotations__": {"center": annotation}})
 
 
 def test_a_question_without_a_claim_or_a_pass_has_no_answer():

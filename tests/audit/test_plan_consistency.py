@@ -10,6 +10,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.pure import laplace
 from sklearn_dp.audit._recount import check_claims, paid, recount_problems, rho_of
 from sklearn_dp.audit._replay import record
 
@@ -73,8 +74,8 @@ def test_a_cost_that_is_told_a_little_too_low_or_too_high_is_found(fit):
 def test_what_the_fit_says_that_it_spent_is_held_against_the_caps(fit):
     """Exactly, although the audit's own costs are a place or two smaller."""
     events, plan, report = fit
-    laplace = report.releases[3]["rho"]
-    for cap, fits in ((laplace, True), (math.nextafter(laplace, 0.0), False)):
+    own = report.releases[3]["rho"]
+    for cap, fits in ((own, True), (math.nextafter(own, 0.0), False)):
         entries = [replace(e, rho=cap) if e.name == "laplace" else e for e in plan.entries]
         texts = check_claims(events, PrivacyPlan(plan.target, tuple(entries)), report)
         assert ("laplace: spends more than the plan allows" not in texts) == fits
@@ -108,3 +109,21 @@ def test_more_than_was_asked_for_is_found(toy, points):
     events, plan, report = told(toy, points)
     more = replace(report, epsilon=1.5)
     assert any("was asked for" in text for text in recount_problems(events, plan, more))
+
+
+def test_parts_that_take_different_paths_are_counted_one_by_one():
+    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    few = replace(PlanEntry.of_epsilon("few", 1.0, "1"), paths=("few",))
+    many = PlanEntry("many", "gaussian", budget.to_rho(), paths=("many",))
+    plan = PrivacyPlan(budget, (few, many))
+    with trace(Trace()) as recorder:
+        session = PrivacySession(plan, random_state=0)
+        parts = [session.part(label) for label in ("north", "south", "west")]
+        for part in parts[:2]:
+            laplace(part, "few", 1, sensitivity=1.0, epsilon=1.0)
+        parts[2].gaussian("many", 1, sensitivity=1.0, rho=many.rho)
+        session.join(parts)
+    report = session.report()
+    assert recount_problems(recorder.events, plan, report) == []
+    less = replace(report, epsilon=0.99)
+    assert sum("worth" in text for text in recount_problems(recorder.events, plan, less)) == 3
