@@ -39,7 +39,7 @@ _LOOK = {True: 0.08, False: 0.3}  # of the budget, in a box and without one, at 
 _MEAN = {True: 0.4, False: 0.92}  # of what is left, with and without spreads
 _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
-_BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyond public ends
+_BEYOND = 0.06  # of a mean, in squared sensitivity, for which rows are beyond public ends
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
@@ -112,7 +112,7 @@ def rho_entries(
             _APPROACH * rho,
             "root of the features: offsets and squares over the width of the bounds",
             uses=None,
-            max_rho=5 * _APPROACH * rho,
+            max_rho=4 * _APPROACH * rho,
         ),
         PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * most),
         PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=most),
@@ -255,8 +255,7 @@ def _approached(
     if not len(at):
         return place
     middle, weight = (ends.low[at] + ends.high[at]) / 2, _many(len(at))
-    beyond = _BEYOND * bool(np.isfinite(ends.outer[:, at]).any())
-    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,), beyond=beyond)
+    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,))
     rho = session.plan["approach"].rho * len(at) / d * (1 - 1e-9)
     # Offsets u and squares u^2 - 1/2 have a length of at most sqrt(5/4) for each column.
     longest = math.sqrt(len(at) * (1 + (weight / 2) ** 2))

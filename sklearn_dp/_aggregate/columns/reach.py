@@ -19,7 +19,8 @@ EDGES = 2.0 * 2.0 ** np.arange(_BINS)
 
 _POWERS, _SHAPES = (0.1, 0.3, 0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 11.0), (1e-9, 0.4, 1.0, 2.5, 6.0)
 _ENDING, _FLAT = 2.0, 0.5  # shapes that end: of others there are none with lower powers
-# A power; in standard deviations of noise, how many rows fall by it; and how likely that is.
+# A power; in standard deviations of noise, how many rows fall by it; and how likely that is. A
+# public end says that rows may be as far out: there it is as likely as none.
 _HEAVY, _FEW, _SELDOM = 0.9, np.array([0.0, 1.0, 4.0]), np.array([1.0, 0.06, 0.06])
 _PARTS = 2.0 ** (-np.arange(16) / 2)  # of the most rows that there may be beyond the start
 _CLEAR = 4.0  # standard deviations of its noise: rows are seen in a bin
@@ -84,9 +85,8 @@ def _of_column(
     variance = sd**2 + np.square(_ROUGH * expected)
     fit = -np.sum(np.square(counts[first:] - expected) / variance + np.log(variance), axis=1) / 2
     # Numbers of rows are about as likely in equal steps of their roots.
-    weight = np.exp(fit - fit.max()) * np.tile(
-        np.outer(np.sqrt(_PARTS), _SELDOM).ravel(), len(_LAWS)
-    )
+    heavy = np.where(np.isinf(end), _SELDOM, 1.0)
+    weight = np.exp(fit - fit.max()) * np.tile(np.outer(_PARTS**0.5, heavy).ravel(), len(_LAWS))
     weight /= weight.sum()
     middle = (numbers[:, 1:] + numbers[:, :-1]) / 2
     offsets, squares = (

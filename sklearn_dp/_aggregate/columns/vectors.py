@@ -156,7 +156,7 @@ class Beyond(NamedTuple):
 # their box, where that of a mean follows a clip.
 NARROW, NARROW_FOR_MEANS = 0.15, 0.01
 _ABOUT = 12.0  # spreads: the width of a released range
-_FAR = 2.0  # times the cost of an approach: numbers of far rows of all columns
+_FAR = 2.0  # times the cost of an approach of the same columns: numbers of their far rows
 
 
 @dataclass(frozen=True)
@@ -238,8 +238,7 @@ class Ends:
         (least, most), lost = self.outer, self.lost.copy()
         low, high = self.low.copy(), self.high.copy()
         center, unit = (low + high)[at] / 2, np.maximum((high - low)[at] / 2, 1e-300)
-        part = math.sqrt(len(at) / table.n_features)
-        rho = _FAR * part * session.plan["approach"].rho * (1 - 1e-9)
+        rho = _FAR * session.plan["approach"].rho * len(at) / table.n_features * (1 - 1e-9)
         answer = table.ask(TailCounts(at, center, unit, EDGES))
         counts = session.release("approach", answer, rho=rho)
         noise = 1 / math.sqrt(session.remaining())
