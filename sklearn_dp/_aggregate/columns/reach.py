@@ -55,19 +55,27 @@ class Reach(NamedTuple):
     """Clips of columns (m,), in spreads, and what they take."""
 
     clip: np.ndarray
-    offsets: np.ndarray  # from the mean distance
+    offsets: np.ndarray  # from the mean distance, on the day with the least clip
     scale: np.ndarray  # from the standard deviation, in parts of it
 
 
-def reach_of(counts: np.ndarray, sd: float, noise: float, ends: np.ndarray, size: float) -> Reach:
-    """Clips, by numbers of rows (m, k) with noise of `sd`. Sums of squares have noise of so many
-    squares of the clip, and no row is farther out than the ends (m,)."""
-    found = [_of_column(*each, sd, noise, size) for each in zip(counts, ends, strict=True)]
-    return Reach(*np.array(found).T)
+def reach_of(
+    counts: np.ndarray,
+    sd: np.ndarray,
+    noise: np.ndarray,
+    ends: np.ndarray,
+    size: np.ndarray,
+    before: np.ndarray,
+) -> Reach:
+    """Clips, by numbers of rows (m, k) of all days with noise of `sd` (m,). Sums of squares have
+    noise of so many squares of the clip, no row is farther out than the ends, and `before` are the
+    least clips of other days."""
+    columns = zip(counts, sd, noise, ends, size, before, strict=True)
+    return Reach(*np.array([_of_column(*each) for each in columns]).T)
 
 
 def _of_column(
-    counts: np.ndarray, end: float, sd: float, noise: float, size: float
+    counts: np.ndarray, sd: float, noise: float, end: float, size: float, before: float
 ) -> tuple[float, float, float]:
     """The clip of a column, and what it takes of offsets and of the standard deviation."""
     clear = np.flatnonzero(counts > _CLEAR * sd)
@@ -97,5 +105,6 @@ def _of_column(
     parts = 1 - np.sqrt(1 - squares / total[:, None])
     noisy = noise * edges[:-1] ** 2 / 2 * math.sqrt(weight @ total**-2.0)
     best = int(np.argmin(np.hypot(noisy, weight @ parts)))
-    mean = float(weight @ offsets[:, best] ** _ORDER) ** (1 / _ORDER) / size
+    least = min(best, max(int(np.searchsorted(edges, before, side="right")) - 1, 0))
+    mean = float(weight @ offsets[:, least] ** _ORDER) ** (1 / _ORDER) / size
     return float(edges[best]), mean, float(weight @ parts[:, best])

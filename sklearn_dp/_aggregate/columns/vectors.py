@@ -159,6 +159,25 @@ _ABOUT = 12.0  # spreads: the width of a released range
 _FAR = 2.0  # times the cost of an approach of the same columns: numbers of their far rows
 
 
+class Far(NamedTuple):
+    """Noisy numbers of far rows of columns (d,), by spreads, of all days so far: each day has a
+    place of its own, and the law of distances from it is that of all."""
+
+    counts: np.ndarray  # (d, bins)
+    variance: np.ndarray
+    size: np.ndarray  # number of rows
+    clip: np.ndarray  # the least that there has been, in spreads
+
+    @classmethod
+    def none(cls, d: int) -> Self:
+        """Before the first day."""
+        return cls(np.zeros((d, len(EDGES))), np.zeros(d), np.zeros(d), np.full(d, math.inf))
+
+    def faded(self, keep: float) -> Self:
+        """A part of it."""
+        return type(self)(keep * self.counts, keep**2 * self.variance, keep * self.size, self.clip)
+
+
 @dataclass(frozen=True)
 class Ends:
     """The ends of columns, arrays (d,)."""
@@ -175,6 +194,7 @@ class Ends:
     # (2, d), what released ends take of the mean distance from their middle, and of the standard
     # deviation in parts of it; not a number where only a place has been released
     lost: np.ndarray
+    far: Far
 
     @classmethod
     def public(cls, low: np.ndarray, high: np.ndarray) -> Self:
@@ -193,6 +213,7 @@ class Ends:
             zero,
             zero,
             np.zeros((2, len(low))),
+            Far.none(len(low)),
         )
 
     def looked_at(
@@ -241,10 +262,19 @@ class Ends:
         rho = _FAR * session.plan["approach"].rho * len(at) / table.n_features * (1 - 1e-9)
         answer = table.ask(TailCounts(at, center, unit, EDGES))
         counts = session.release("approach", answer, rho=rho)
-        noise = 1 / math.sqrt(session.remaining())
+        old = self.far
+        counts, variance = counts + old.counts[at], 1 / (2 * rho) + old.variance[at]
+        days = 1 + old.size[at] / size  # as one, whose noise adds up
+        noise = np.sqrt(days / session.remaining())
         farthest = np.maximum(center - least[at], most[at] - center) / unit
-        found = reach_of(counts, 1 / math.sqrt(2 * rho), noise, farthest, size)
+        found = reach_of(counts, np.sqrt(variance), noise, farthest, days * size, old.clip[at])
         low[at] = np.maximum(least[at], center - found.clip * unit)
         high[at] = np.minimum(most[at], center + found.clip * unit)
         lost[:, at] = found.offsets * unit, found.scale
-        return replace(self, low=low, high=high, lost=lost)
+        # Distances in widths of a bin are no law of rows.
+        told = at[self.told[at]]
+        new = counts, variance, days * size, np.minimum(found.clip, old.clip[at])
+        far = Far(*(each.copy() for each in old))
+        for each, values in zip(far, new, strict=True):
+            each[told] = values[self.told[at]]
+        return replace(self, low=low, high=high, lost=lost, far=far)
