@@ -235,7 +235,8 @@ def never_worse(fits):
         cases, worst, of_rival = defaultdict(list), 0.0, "scale"
         if "mean" in quantity:
             of_rival = "mean"
-        for *_, epsilon, name in fits.keys("box", quantity):
+        fitted = any(key[0] != "ours" and key[1] == of_rival for key in list(fits.errors))
+        for *_, epsilon, name in fits.keys("box", quantity) if fitted else ():
             best = np.min(
                 [
                     fits.rms(*key)

@@ -69,6 +69,7 @@ QUESTIONS = {
     vectors.VectorRanks: ["vector_ranks"],
     vectors.VectorSums: ["vector_sums"],
     vectors.Outside: ["outside"],
+    vectors.TailCounts: ["tail_counts"],
     columns.OffsetSums: ["offset_sums"],
     whitened.DistancesAndValues: ["distances_and_values"],
     whitened.WhitenedMoments: ["whitened_moments"],
@@ -642,9 +643,6 @@ SOME = {
         np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,
     ),
     "a row next to two centers": (columns, "weighted_bincount", in_two_cells, columns.OffsetSums),
-    "counted for each column that it is beyond": (
-        vectors, "_of_one_row", lambda _: lambda found: found * 2**10, vectors.Outside,
-    ),
     "a claim of all for each of two": (
         vectors.VectorSums, "claims",
         lambda f: lambda self, facts: tuple(

@@ -93,6 +93,12 @@ def outside(rng):
     return Case(vectors.Outside(box if rng.random() < 0.7 else Domain.about_origin(1.0, d)), d)
 
 
+def tail_counts(rng):
+    d, chosen, low, high = _ends(rng)
+    unit, edges = rng.uniform(0.1, 1.0, len(chosen)), 2.0 ** np.arange(-1, 3)
+    return Case(vectors.TailCounts(chosen, (low + high) / 2, unit, edges), d)
+
+
 def in_two_cells(original):
     def counts(cells_of, units, n):
         return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
@@ -114,5 +120,11 @@ OF_COLUMNS = {
     "a vector in two bins": (single_rows, "weighted_bincount", in_two_cells, vectors.VectorRanks),
     "the clip skipped (vectors)": (
         vectors, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, vectors.VectorSums,
+    ),
+    "counted for each column that it is beyond": (
+        vectors, "_of_one_row", lambda _: lambda found: found * 2**10, vectors.Outside,
+    ),
+    "counted for each column that it is far out in": (
+        vectors, "_of_one_row", lambda _: lambda found: found * 2**10, vectors.TailCounts,
     ),
 }  # fmt: skip

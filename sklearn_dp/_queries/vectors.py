@@ -60,7 +60,9 @@ class Vectors(Public):
     signed: bool = True  # whether offsets are among them
     powers: tuple[tuple[int, float], ...] = ()  # with weights
     shifts: tuple[Any, ...] = ()  # of powers, at least 0
-    beyond: float = 0.0  # of a release, in squared sensitivity, for which rows are beyond the ends
+    beyond: float = (
+        0.0  # of a release, in squared sensitivity, for which rows are beyond public ends
+    )
     outer: Any = None  # (2, d), public ends where these are others
     relative: Any = 1.0  # what offsets are measured in, over the reach: at least 1
 
@@ -103,17 +105,13 @@ class Vectors(Public):
         return steps, row_norms_squared(steps, 1.001 / grid.unit)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
-        """Which entries are below and above the ends (n, 2 d), by more than rounding, as integers,
-        of length at most `_WHOLE` for a row. Public ends have priority over released ones."""
+        """Which entries are below and above public ends (n, 2 d), by more than rounding, as
+        integers: of length at most `_WHOLE` for a row."""
         x, off = np.asarray(rows, dtype=np.float64)[:, self.columns], self.high - self.low
         least, most = (self.low, self.high) if self.outer is None else self.outer
-        inside = np.clip(x, least, most)
-        public = np.concatenate([least == self.low, most == self.high])
-        below = np.where(least == self.low, x, inside) < self.low - _ROUNDED * off
-        above = np.where(most == self.high, x, inside) > self.high + _ROUNDED * off
-        flags = np.concatenate([below, above], axis=1)
-        flags &= ~public | ~(flags & ~public).any(axis=1, keepdims=True)
-        return _of_one_row(flags)
+        below = (least == self.low) & (x < self.low - _ROUNDED * off)
+        above = (most == self.high) & (x > self.high + _ROUNDED * off)
+        return _of_one_row(np.concatenate([below, above], axis=1))
 
 
 def _of_one_row(flags: np.ndarray) -> np.ndarray:
@@ -150,6 +148,35 @@ class Outside(Query):
         units, d = facts.units, facts.n_features if self.domain.low is not None else 1
         claims = round_up(_WHOLE * OUTSIDE), round_up(units.scale * math.sqrt(5))
         return (Claim(np.repeat(claims, [d, 1]), np.repeat([1 / _WHOLE, units.step], [d, 1])),)
+
+
+class TailCounts(Query):
+    """How many rows are far from the centers of columns, in bins of the distance: in steps of
+    `_WHOLE` to a row, which counts less in each column the more it is far out in."""
+
+    columns: np.ndarray  # (m,), which of the table
+    center: np.ndarray  # (m,)
+    unit: np.ndarray  # (m,), of distances
+    edges: np.ndarray  # lower ones of the bins, increasing; the last bin takes all beyond
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        X, n, k = part.source.read(), part.units.n_rows, len(self.edges)
+        counts = np.zeros((len(self.columns), k), dtype=np.int64)
+        for place in row_slices(n, X.shape[1]):
+            x, units = np.asarray(X[place], np.float64)[:, self.columns], part.units.take(place)
+            bins = np.searchsorted(self.edges, np.abs(x - self.center) / self.unit, side="right")
+            rows = units.weigh(_of_one_row(bins > 0))
+            # Integers of at most 2**10, a chunk of at most 2**16 rows: exact sums.
+            for column, totals in enumerate(counts):
+                own = np.bincount(bins[:, column], rows[:, column], minlength=k + 1)
+                totals += exact_integers(own[1:])
+        return part, (counts,)
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A row that is far out in k columns adds at most `_WHOLE` / sqrt(k) to one bin of each: a
+        vector of length at most `_WHOLE`. Rows of a unit have weights of sum at most one, so by the
+        triangle inequality a unit adds no more."""
+        return (Claim(_WHOLE, 1 / _WHOLE),)
 
 
 def _grid(radius: float) -> Grid:

@@ -313,8 +313,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             return self._keep(fit_published_mean(session, points, **self._known()), table.units)
         if self._earlier() is not None:
             return self._fit_later(session, points)
-        # Without a box rows of later days may lie elsewhere.
-        before = self._before(table.units) if ends and ends.closed.all() else None
+        before = self._before(table.units) if ends else None
         columns = {"ends": ends, "before": before}
         result = fit_friendly_mean(session, points, locate=self.locate, **columns, **self._known())
         self._keep(result, table.units)

@@ -12,9 +12,8 @@ box is so wide that noise hides the column in it, histograms zoom in:
 3. Counts with less noise, for all columns at once, in the bins that those have ended with, and in
    nearer ones where rows are still in about one. Each level spends a quarter of what is left.
 
-The reach of what is seen is not that of the column: noise hides rows farther out. So a column is
-clipped at the distance where the noise of its squares and what a power law puts beyond them are
-least together (:meth:`Profile.ends`). All releases are Gaussian: no event of probability delta.
+Noise hides rows farther out than what is seen: how far a column is clipped is told by their
+numbers (:mod:`.reach`). All releases are Gaussian: no event of probability delta.
 
 Tails are power laws, fitted to noisy numbers of rows beyond distances (:func:`laws_of`): a likely
 one, by which a clip is chosen, and one that is as heavy as the numbers allow for, which says what
@@ -59,12 +58,6 @@ _AT_MOST, _AT_LEAST = 1 / 3, 1 / 24  # of what is left, that one look for that t
 _MOST_ONE_VALUE = (
     0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
 )
-_OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
-# Standard deviations of noise: less than rows, and that rows are at the least. A later count shows
-# more of them, if there are: see `Ends.widened`.
-_HIDING = 1.0, 0.3
-POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 1.4  # of the tail beyond what is seen
-_STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
 
 # -- looks -----------------------------------------------------------------------------------------
@@ -76,9 +69,6 @@ class _Seen(NamedTuple):
     center: float
     spread: float
     reach: float
-    hidden: float
-    power: float
-    heavy: float
     single: bool
     held: float  # number of rows seen
     bins: int  # in which they are
@@ -94,7 +84,7 @@ class _Seen(NamedTuple):
         return np.linspace(self.low - wide, self.high + wide, _BINS + 1)
 
 
-_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, POWER, False, 0.0, 0, False, False, 0.0, 0.0)
+_NOTHING = _Seen(0.0, 1.0, 1.0, False, 0.0, 0, False, False, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,17 +97,13 @@ class Profile:
     told: np.ndarray  # known, and the spread is that of rows, not the width of a bin
     single: np.ndarray  # known, and nearly all rows are seen at one value
     reach: np.ndarray  # from the center, of the rows that are seen
-    hidden: np.ndarray  # about the number of rows farther out, or what noise may hide
-    power: np.ndarray  # that this number is likely to fall by, with the distance
-    heavy: np.ndarray  # and by the rows that are seen, at the least
 
     @classmethod
     def of(cls, columns: list[_Seen]) -> Self:
-        center, spread, reach, hidden, power, heavy, single, held, _, _, told, *_ = map(
+        center, spread, reach, single, held, _, _, told, *_ = map(
             np.array, zip(*columns, strict=True)
         )
-        known = held > 0
-        return cls(center, spread, known, known & told, single, reach, hidden, power, heavy)
+        return cls(center, spread, held > 0, (held > 0) & told, single, reach)
 
     @property
     def columns(self) -> Columns:
@@ -128,24 +114,6 @@ class Profile:
     def unseen(self) -> np.ndarray:
         """True where no spread is visible."""
         return ~self.known | self.single
-
-    def ends(self, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where columns are clipped, low and high, whose squares get so much of the budget; and the
-        number of rows that may be beyond, as many as take what a heavy tail does of the mean."""
-        times = tail_reach(self.hidden, rho, self.power)
-        clip = self.reach * times
-        beyond = self.hidden * times**-self.heavy * (POWER - 1) / (self.heavy - 1)
-        return self.center - clip, self.center + clip, beyond
-
-
-def tail_reach(hidden: np.ndarray, rho: float, power: Any = POWER) -> np.ndarray:
-    """How many times as far as N hidden rows begin a column is clipped: of N x^-p of them farther
-    out than x, squares exceed that of a clip at b by N b^(2-p) 2 / (p - 2) in all; noise is as many
-    squares of b as the standard deviation of a count."""
-    p = np.broadcast_to(np.asarray(power, dtype=np.float64), hidden.shape)[:, None]
-    beyond = hidden[:, None] * _STEPS**-p * 2 / (p - 2)
-    cost = _STEPS**2 * np.hypot(1 / math.sqrt(2 * rho), beyond)
-    return _STEPS[np.argmin(cost, axis=1)]
 
 
 def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
@@ -352,21 +320,15 @@ def _read(
     center = float(weight @ middle)
     typical = max(float(weight @ width), 2 * _EXACT * abs(center))
     between = math.sqrt(float(weight @ np.square(middle - center)))
-    reach, near = max(high - center, center - low), _OUTSIDE[octaves]
-    outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
-    less, least = _HIDING
+    reach = max(high - center, center - low)
     missing = size - held - _NEXT * sd * math.sqrt(len(places))  # wherever they are
-    hidden = max(float(outside.sum()) - less * sd * math.sqrt(len(outside)), least * sd, missing)
-    far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden
-    heavy = max(math.log2(far / hidden), _HEAVIEST)
-    power = min(max(heavy, POWER), _STEEPEST)
     resolved = exact or between > _RESOLVED * typical
     # Two bins may be those on both sides of rows in one place.
     told = resolved or (len(places) > 2 and between > _TOLD * typical)
     # Rows are anywhere in their bins, and those that are missing from them within the reach.
     lost = math.sqrt(max(missing, 0.0) / size) * reach / 2
     spread = math.hypot(between, typical / math.sqrt(12), lost)
-    rows = center, spread, reach, hidden, power, min(heavy, POWER), single, held, len(places)
+    rows = center, spread, reach, single, held, len(places)
     return _Seen(*rows, resolved, told, low, high)
 
 

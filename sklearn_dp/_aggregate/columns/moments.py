@@ -1,8 +1,9 @@
 """Means and standard deviations of columns: in a box, in half of one, or without bounds.
 
 1. Release the number of rows. Columns without a finite box are looked at (:mod:`.look`), which
-   gives them ends.
-2. Approach: sums of the offsets from the middle of the ends and of their squares, in one vector.
+   tells about where they are.
+2. Approach: numbers of far rows of columns without ends, which give them some (:mod:`.reach`), and
+   sums of the offsets from the middle of the ends and of their squares, in one vector.
    Columns in which noise hides the squares are in a box that is far too wide: these are looked at,
    too, and take this step again between released ends.
 3. The mean about that center, and then the mean of the squares about the mean
@@ -38,9 +39,7 @@ _LOOK = {True: 0.08, False: 0.3}  # of the budget, in a box and without one, at 
 _MEAN = {True: 0.4, False: 0.92}  # of what is left, with and without spreads
 _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
-# Of an approach and of a mean, in squared sensitivity, for which rows are beyond the ends: public
-# ones, or released ones, which are tight as rows beyond them are seen here.
-_BEYOND = {True: (0.06, 0.06), False: (0.4, 0.12)}
+_BEYOND = 0.06  # of a mean, in squared sensitivity, for which rows are beyond public ends
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
@@ -57,9 +56,7 @@ _LOOKED = 0.7  # of a standard deviation that a look has shown: it is at least s
 _VISIBLE = 3.0  # standard deviations of its noise that a mean differs from a single value by
 _ELSEWHERE = 2.0  # standard deviations per distance of the mean from it: few rows are far out
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
-_HEAVY, _MISSING = 5.0, (2.0, 3.0)  # fourth moments; times an error, in public ends and others
-_NEAR = 1.1  # reaches: a nearer end of a box is at that of the column
-_TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
+_HEAVY, _MISSING = 5.0, 2.0  # fourth moments; times an error
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def rho_entries(
             _APPROACH * rho,
             "root of the features: offsets and squares over the width of the bounds",
             uses=None,
-            max_rho=2 * _APPROACH * rho,
+            max_rho=4 * _APPROACH * rho,
         ),
         PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * most),
         PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=most),
@@ -210,13 +207,15 @@ def measured(
 ) -> Moments:
     """Means and standard deviations of columns between ends, about a place that is known, if there
     is one; with what looks leave of the plan, but for a part that is to be kept."""
+    ends = ends.reached(session, table, count.size)
     if place is None:
-        ends, place = _approached(session, table, ends, ends.known, count.size)
+        place = _approached(session, table, ends, ends.known, count.size)
         if (wide := ends.closed & ~place.clear).any():
             part = NARROW if spreads else NARROW_FOR_MEANS
             narrow = ends.looked_at(session, table, count.size, wide, part)
             changed = ends.closed & ~narrow.closed
-            ends, again = _approached(session, table, narrow, changed, count.size)
+            ends = narrow.reached(session, table, count.size)
+            again = _approached(session, table, ends, changed, count.size)
             place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
         # Squares of an approach in a box have as little noise as they have beside means alone.
         noise = np.where(ends.closed & (not spreads), place.noise, math.inf)
@@ -232,7 +231,6 @@ def measured(
     rho, share = session.remaining() - kept, _mean_share(spreads, len(at))
     first = _mean(session, table, ends, at, place, count, share * rho, spreads)
     left = (session.remaining() - kept) * (1 - 1e-9)
-    ends = ends.widened(first.found, at, count.size, left)
     second = _squares(session, table, ends, at, place, first, count, left)
     return _told(nothing, ends, at, count, place, first, second)
 
@@ -249,17 +247,15 @@ def _many(d: int) -> float:
 
 def _approached(
     session: PrivacySession, table: TableRows, ends: Ends, where: np.ndarray, size: float
-) -> tuple[Ends, Place]:
-    """Means and standard deviations of some columns from sums in the box of their ends, which are
-    widened if that shows many rows beyond them."""
+) -> Place:
+    """Means and standard deviations of some columns from sums in the box of their ends."""
     d, at = len(where), np.flatnonzero(where)
     no, zero, one = np.zeros(d, dtype=bool), np.zeros(d), np.ones(d)
     place = Place(zero, one, one.copy(), no, zero.copy(), np.full(d, math.inf))
     if not len(at):
-        return ends, place
+        return place
     middle, weight = (ends.low[at] + ends.high[at]) / 2, _many(len(at))
-    beyond, _ = _BEYOND[bool(ends.closed[at].all())]
-    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,), beyond=beyond)
+    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,))
     rho = session.plan["approach"].rho * len(at) / d * (1 - 1e-9)
     # Offsets u and squares u^2 - 1/2 have a length of at most sqrt(5/4) for each column.
     longest = math.sqrt(len(at) * (1 + (weight / 2) ** 2))
@@ -272,8 +268,7 @@ def _approached(
     place.most[at] = vectors.half * np.sqrt(np.clip(np.maximum(variance, _WIDE * noise), 0.0, 1.0))
     place.variance[at], place.noise[at] = vectors.half**2 * variance, vectors.half**2 * noise
     place.clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
-    ends = ends.widened(found, at, size, session.remaining() / 2)
-    return ends, place
+    return place
 
 
 class _Mean(NamedTuple):
@@ -298,7 +293,7 @@ def _mean(
     """The mean about the place; without `spreads`, with mean deviations, which stand out where
     squares do not."""
     low, high = ends.low[at], ends.high[at]
-    (_, beyond), many = _BEYOND[bool(ends.closed[at].all())], _many(len(at))
+    beyond, many = _BEYOND * bool(np.isfinite(ends.outer[:, at]).any()), _many(len(at))
     center, absolute = np.clip(place.center[at], low, high), _ABSOLUTE * math.sqrt(many)
     vectors = ends.vectors(at, center, beyond=beyond * many)
     # Offsets in spreads have the least noise beside these, offsets in reaches the shortest rows.
@@ -376,10 +371,9 @@ def _told(
     half, far, found = first.vectors.half, second.vectors.half, second.found
     square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
     variance = square - np.square(first.noise / far)
-    expected = ends.expected[at] / size
-    tail = np.maximum(ends.beyond(first.found, at, public=False)[at], expected)
+    taken, part = ends.lost[:, at]
     share = 1 / math.sqrt(len(at))  # of what the clip takes from all vectors, of each column
-    lost = share * found.lost + expected * _squares_beyond(ends, at, first.mean, far)
+    lost = share * found.lost + 2 * part * np.maximum(square, 0.0)
     noise = np.hypot(sd, (square - second.vectors.shifts[0]) * count.sd / size)
     # What has shown the place has seen the squares, too.
     part = noise**2 / (noise**2 + np.square(place.noise[at] / far**2))
@@ -395,7 +389,7 @@ def _told(
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     least = np.maximum(least, np.minimum(_LOOKED * ends.spread[at], spread))
     bias = _bias(ends, at, first, second, np.where(seen, share, 1.0), spread)
-    bias = bias + half * _TAIL[0] * tail
+    bias = bias + taken
     long = np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most)
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
@@ -413,13 +407,13 @@ def _told(
         "error": np.sqrt(error),
         "bias": bias,
         "spread": spread,
-        "spread_error": np.where(seen, far * _unsure(unsure / most, long, ends.closed[at]), spread),
+        "spread_error": np.where(seen, far * _unsure(unsure / most, long), spread),
         "least": least,
         "fourth": long,
         "reach": far,
         "variance": far**2 * variance,
         "variance_noise": far**2 * noise,
-        "beyond": ends.beyond(first.found, at, public=True)[at],
+        "beyond": np.maximum(first.found.beyond, 0.0).sum(axis=0),
     }
     for name, values in columns.items():
         getattr(moments, name)[at] = values
@@ -433,19 +427,10 @@ def _told(
     )
 
 
-def _squares_beyond(ends: Ends, at: np.ndarray, mean: np.ndarray, far: np.ndarray) -> np.ndarray:
-    """By how much squares of rows beyond released ends exceed those of the reach: as a tail does;
-    in a public box they are as likely in each octave up to its end."""
-    beyond = np.array([ends.low, ends.high])[:, at] != ends.outer[:, at]
-    away = np.where(beyond, np.abs(ends.outer[:, at] - mean), 0.0).max(axis=0) / far
-    away = np.where(np.isfinite(away), np.maximum(away, _NEAR), _NEAR)
-    return np.maximum((np.square(away) - 1) / (2 * np.log(away)), _TAIL[1])
-
-
-def _unsure(part: np.ndarray, fourth: np.ndarray, closed: np.ndarray) -> np.ndarray:
+def _unsure(part: np.ndarray, fourth: np.ndarray) -> np.ndarray:
     """Errors of standard deviations, by their squares. Fourth moments of long tails are too small:
     rows that matter most may be missing."""
-    return np.sqrt(part) / 2 * np.where(fourth > _HEAVY, np.where(closed, *_MISSING), 1.0)
+    return np.sqrt(part) / 2 * np.where(fourth > _HEAVY, _MISSING, 1.0)
 
 
 def _bias(

@@ -22,8 +22,9 @@ import numpy as np
 from ..._privacy._session import PrivacySession
 from ..._queries._query import TableRows
 from ..._queries.ranks import prefix_noise
-from ..._queries.vectors import VectorRanks, Vectors, VectorSums
-from .look import FREE, POWER, UPPER, Laws, at_most, heaviest, laws_of, look_at_columns, tail_reach
+from ..._queries.vectors import TailCounts, VectorRanks, Vectors, VectorSums
+from .look import FREE, UPPER, Laws, at_most, heaviest, laws_of, look_at_columns
+from .reach import EDGES, reach_of
 
 # Edges of norms, as binary logarithms over the largest: few wide bins, whose sums have little
 # noise. Lengths of many columns are nearly equal: each quarter of an octave is a fifth more noise.
@@ -157,7 +158,27 @@ class Beyond(NamedTuple):
 # Of a box: a released range that is narrower takes its place. The noise of squares is as large as
 # their box, where that of a mean follows a clip.
 NARROW, NARROW_FOR_MEANS = 0.15, 0.01
-_SURELY = 2.0  # standard deviations of its noise that a share of the rows beyond exceeds
+_ABOUT = 12.0  # spreads: the width of a released range
+_FAR = 2.0  # times the cost of an approach of the same columns: numbers of their far rows
+
+
+class Far(NamedTuple):
+    """Noisy numbers of far rows of columns (d,), by spreads, of all days so far: each day has a
+    place of its own, and the law of distances from it is that of all."""
+
+    counts: np.ndarray  # (d, bins)
+    variance: np.ndarray
+    size: np.ndarray  # number of rows
+    clip: np.ndarray  # the least that there has been, in spreads
+
+    @classmethod
+    def none(cls, d: int) -> Self:
+        """Before the first day."""
+        return cls(np.zeros((d, len(EDGES))), np.zeros(d), np.zeros(d), np.full(d, math.inf))
+
+    def faded(self, keep: float) -> Self:
+        """A part of it."""
+        return type(self)(keep * self.counts, keep**2 * self.variance, keep * self.size, self.clip)
 
 
 @dataclass(frozen=True)
@@ -173,7 +194,10 @@ class Ends:
     single: np.ndarray  # whether a look has shown one value alone
     value: np.ndarray  # that value
     spread: np.ndarray  # standard deviations that looks have shown; 0 where there are none
-    expected: np.ndarray  # number of rows that are likely to be beyond released ends
+    # (2, d), what released ends take of the mean distance from their middle, and of the standard
+    # deviation in parts of it; not a number where only a place has been released
+    lost: np.ndarray
+    far: Far
 
     @classmethod
     def public(cls, low: np.ndarray, high: np.ndarray) -> Self:
@@ -181,7 +205,19 @@ class Ends:
         closed, no = np.isfinite(low) & np.isfinite(high), np.zeros(len(low), dtype=bool)
         least, most = (np.where(closed, end, 0.0) for end in (low, high))
         zero = np.zeros(len(low))
-        return cls(np.array([low, high]), least, most, closed, closed, closed, no, zero, zero, zero)
+        return cls(
+            np.array([low, high]),
+            least,
+            most,
+            closed,
+            closed,
+            closed,
+            no,
+            zero,
+            zero,
+            np.zeros((2, len(low))),
+            Far.none(len(low)),
+        )
 
     def looked_at(
         self,
@@ -196,44 +232,52 @@ class Ends:
         if not where.any():
             return self
         seen = look_at_columns(session, table, size, self.outer, where, rest=True)
-        # About half of the budget will be for squares.
-        *released, beyond = seen.ends(session.remaining() / 2)
-        low, high = np.maximum(self.outer[0], released[0]), np.minimum(self.outer[1], released[1])
         found = where & ~seen.unseen
         # A box is kept where no spread is seen: rows may be anywhere in it.
         width = self.outer[1] - self.outer[0]
-        found &= ~self.closed | (seen.told & (high - low < narrow * width))
+        found &= ~self.closed | (seen.told & (_ABOUT * seen.spread < narrow * width))
         single = where & seen.single
         return replace(
             self,
-            low=np.where(found, low, self.low),
-            high=np.where(found, high, self.high),
+            low=np.where(found, np.maximum(seen.center - seen.spread, self.outer[0]), self.low),
+            high=np.where(found, np.minimum(seen.center + seen.spread, self.outer[1]), self.high),
             closed=self.closed & ~found,
             known=self.known | found,
             told=np.where(found | (where & ~self.closed), seen.told, self.told),
             single=single,
             value=np.where(single, seen.center, self.value),
             spread=np.where(where & seen.told & ~seen.single, seen.spread, self.spread),
-            expected=np.where(found, beyond, self.expected),
+            lost=np.where(found, math.nan, self.lost),
         )
 
     def vectors(self, at: np.ndarray, center: np.ndarray, **options: Any) -> Vectors:
         """Those of columns `at` some places, about a center between their ends."""
         return Vectors(at, self.low[at], self.high[at], center, outer=self.outer[:, at], **options)
 
-    def beyond(self, found: Clipped, at: np.ndarray, *, public: bool) -> np.ndarray:
-        """Shares (d,) of the rows that are beyond public ends, or released ones."""
-        told = (np.array([self.low, self.high]) == self.outer)[:, at] == public
-        shares = np.zeros(len(self.low))
-        shares[at] = np.maximum(found.beyond * told, 0.0).sum(axis=0)
-        return shares
-
-    def widened(self, found: Clipped, at: np.ndarray, size: float, rho: float) -> Self:
-        """Released ends are moved outward where many rows are surely beyond them."""
-        surely = self.beyond(found, at, public=False) - _SURELY * found.beyond_sd
-        hidden = size * np.maximum(surely, 0.0)
-        times = tail_reach(hidden, rho)
-        by, (least, most) = (self.high - self.low) / 2 * (times - 1), self.outer
-        low, high = np.maximum(self.low - by, least), np.minimum(self.high + by, most)
-        expected = np.maximum(hidden, self.expected) * times**-POWER
-        return replace(self, low=low, high=high, expected=expected)
+    def reached(self, session: PrivacySession, table: TableRows, size: float) -> Self:
+        """With clips of the columns whose released place is known alone."""
+        at = np.flatnonzero(np.isnan(self.lost[0]))
+        if not len(at):
+            return self
+        (least, most), lost = self.outer, self.lost.copy()
+        low, high = self.low.copy(), self.high.copy()
+        center, unit = (low + high)[at] / 2, np.maximum((high - low)[at] / 2, 1e-300)
+        rho = _FAR * session.plan["approach"].rho * len(at) / table.n_features * (1 - 1e-9)
+        answer = table.ask(TailCounts(at, center, unit, EDGES))
+        counts = session.release("approach", answer, rho=rho)
+        old = self.far
+        counts, variance = counts + old.counts[at], 1 / (2 * rho) + old.variance[at]
+        days = 1 + old.size[at] / size  # as one, whose noise adds up
+        noise = np.sqrt(days / session.remaining())
+        farthest = np.maximum(center - least[at], most[at] - center) / unit
+        found = reach_of(counts, np.sqrt(variance), noise, farthest, days * size, old.clip[at])
+        low[at] = np.maximum(least[at], center - found.clip * unit)
+        high[at] = np.minimum(most[at], center + found.clip * unit)
+        lost[:, at] = found.offsets * unit, found.scale
+        # Distances in widths of a bin are no law of rows.
+        told = at[self.told[at]]
+        new = counts, variance, days * size, np.minimum(found.clip, old.clip[at])
+        far = Far(*(each.copy() for each in old))
+        for each, values in zip(far, new, strict=True):
+            each[told] = values[self.told[at]]
+        return replace(self, low=low, high=high, lost=lost, far=far)

@@ -91,6 +91,8 @@ def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> Frie
         columns=Columns(result.mean, result.reach, True),
         codes=codes,
         bias=result.bias,
+        taken=result.ends.lost[0],
+        far=result.ends.far,
     )
 
 

@@ -384,9 +384,14 @@ def fit_friendly_mean(
     """
     count, columns, units = counted(session, points.rows), points.columns, points.rows.units
     if ends is not None:
+        if before is not None and before.far is not None:
+            ends = replace(ends, far=before.far)
         ends = ends.looked_at(session, points.rows, count.size, ~ends.known)
         if np.isfinite(ends.outer).any() or ends.told.any():
-            place = None if before is None else Place.known(ends, before.mean, before.spread)
+            place = None
+            # Without a box rows of later days may lie elsewhere.
+            if before is not None and np.isfinite(ends.outer).all():
+                place = Place.known(ends, before.mean, before.spread)
             moments = measured(session, points.rows, count, ends, spreads=False, place=place)
             return of_columns(moments, names, session.budget_for)
     reach = None if columns.domain is None else columns.domain.radius

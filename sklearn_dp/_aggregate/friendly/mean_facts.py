@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._queries.columns import Columns
 from ..._status import Message, Status, extent, names_at
+from ..columns.vectors import Far
 from ..shared.advice import listed
 from ..shared.centering import Weights
 from ..shared.column_codes import told_of_single
@@ -115,6 +116,8 @@ class FriendlyMeanResult:
     # noisy as they are, and that noise
     moments: tuple[float, np.ndarray, float] | None = None
     hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
+    taken: Any = 0.0  # (d,), the part of the bias that clips of single columns may be the cause of
+    far: Far | None = None  # what tells of these, on all days
 
     @classmethod
     def missing(cls, columns: Columns, outcome: PointFacts) -> FriendlyMeanResult:
@@ -172,6 +175,8 @@ class DayMean(NamedTuple):
     spread: np.ndarray
     size: float
     size_sd: float
+    taken: Any = 0.0
+    far: Any = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +191,9 @@ class Means:
     size: float
     size_variance: float
     single: np.ndarray | None = None  # of means that are shown: see `_single`
+    # The part of the bias that clips of single columns may be the cause of, and what tells of it.
+    taken: Any = 0.0
+    far: Far | None = None
 
     @classmethod
     def of_none(cls, d: int) -> Self:
@@ -221,15 +229,20 @@ class Means:
         new = np.where(known, precision / np.where(total > 0, total, 1.0), 0.0)
         old = 1 - new
         spread = np.where(np.isfinite(self.spread), self.spread, day.spread)
+        taken = np.minimum(day.taken, bias)
+        # How many rows are far out is known better of all days than of any of them.
+        less = np.minimum(self.taken, taken if day.far is not None else math.inf)
         return replace(
             self,
             precision=total,
             mean=np.where(total > 0, old * self.mean + new * day.mean, day.mean),
             variance=np.square(old) * self.variance + np.square(new) * (error**2 - bias**2),
-            bias=old * self.bias + new * bias,
+            bias=old * (self.bias - self.taken + less) + new * bias,
             spread=old * spread + new * day.spread,
             size=keep * self.size + day.size,
             size_variance=keep**2 * self.size_variance + day.size_sd**2,
+            taken=old * less + new * taken,
+            far=self.far if day.far is None else day.far.faded(keep),
         )
 
 

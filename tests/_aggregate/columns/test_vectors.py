@@ -1,5 +1,7 @@
 """Noisy means of bounded vectors: what a row becomes, the clip, and what one row may add."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernel_tools import open_session
@@ -42,15 +44,9 @@ def test_what_a_row_becomes():
         [0, 0, 0, 1023, 0, 0],
         [724, 0, 0, 0, 0, 724],
     ]
-    # Where a row is beyond public ends makes no difference to released ones next to them.
-    inner = Vectors(
-        np.arange(1),
-        np.array([2.0]),
-        np.array([9.99999]),
-        np.array([3.0]),
-        outer=np.array([[-np.inf], [10.0]]),
-    )
-    assert inner.outside(np.array([[1.0], [10.0], [1e9]])).tolist() == [[1023, 0], [0, 0], [0, 0]]
+    # Of rows beyond released ends nothing is counted.
+    half = replace(vectors, outer=np.array([[-np.inf] * 3, [10.0, 5.0, 2.0]]))
+    assert half.outside(rows).tolist() == [[0] * 6, [0, 0, 0, 1023, 0, 0], [0] * 5 + [1023]]
 
 
 def test_the_radius_is_where_noise_and_loss_are_least_together():
