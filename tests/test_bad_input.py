@@ -183,6 +183,8 @@ BAD_PARAMETERS = {
     "bounds nan": ({"bounds": np.nan}, "bounds"),
     "bounds huge": ({"bounds": 1e200}, "bounds"),
     "bounds reversed": ({"bounds": (1.0, -1.0)}, "bounds"),
+    "bounds reversed in a column": ({"bounds": ([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])}, "bounds"),
+    "bounds beyond all": ({"bounds": ([np.inf, 0.0, 0.0], [np.inf, 1.0, 1.0])}, "bounds"),
     "bounds complex": ({"bounds": (np.array(0j), np.array(1j))}, "bounds"),
     "bounds box nan": ({"bounds": (0.0, [1.0, np.nan, 1.0])}, "bounds"),
     "bounds length": ({"bounds": (0.0, [1.0, 1.0])}, "bounds"),

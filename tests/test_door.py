@@ -226,6 +226,20 @@ def test_one_column_is_told_how_to_become_a_table():
             DPKMeans(2).fit(line)
 
 
+class Wider:
+    """What is read has a column more than what its shape says, which plans believe."""
+
+    shape = (3, 2)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((3, 3))
+
+
+def test_rows_are_as_wide_as_their_shape_states():
+    with pytest.raises(ValueError, match="^X must have the number of columns"):
+        DPKMeans(2).fit(Wider())
+
+
 class Unsized:
     """A row whose code ends the fit."""
 

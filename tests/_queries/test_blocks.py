@@ -262,3 +262,17 @@ def test_neighbors_differ_in_one_block(bug, rate, monkeypatch):
         found.append(fit_table_blocks(session, table, fits(rate=rate)))
     same = (found[0] == found[1]) | (np.isnan(found[0]) & np.isnan(found[1]))
     assert (np.count_nonzero(~same.all(axis=1)) > 1) == bug
+
+
+def test_copies_of_a_unit_go_to_blocks_of_their_own():
+    """Poisson numbers of mean one, and a second copy is with the first one in 20 times. Seven
+    standard deviations."""
+    draws = np.random.default_rng(0).integers(2**64, size=20_000, dtype=np.uint64)
+    rows, copies, found = blocks.drawn_rows(draws, 20, 1.0)
+    number = np.bincount(rows, minlength=len(draws))
+    assert abs(number.mean() - 1) < 0.05 and abs(number.var() - 1) < 0.09
+    second = copies == 1
+    first = np.zeros(len(draws), dtype=int)
+    first[rows[copies == 0]] = found[copies == 0]
+    together = found[second] == first[rows[second]]
+    assert abs(together.mean() - 0.05) < 7 * np.sqrt(0.05 * 0.95 / len(together))

@@ -7,14 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmark_tools import benchmark_module
-from federated_states import clusters, mixture, states
+from federated_states import CLIENT_STATES, clusters, mixture, states
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated import _state, elbow
-from sklearn_dp.federated._learn import count_errors
-from sklearn_dp.federated._state import blend_moment, posterior_weights
+from sklearn_dp.federated import _learn, _state, elbow
+from sklearn_dp.federated._learn import HALF_REACH, LEARN, center_errors, count_errors
+from sklearn_dp.federated._state import (
+    blend_moment,
+    posterior_weights,
+    shrink_counts,
+    shrink_moves,
+)
 
 # -- the subspace ----------------------------------------------------------------------------------
 
@@ -73,6 +78,48 @@ def test_weights_are_positive_and_finite(sd):
     for weights in (np.zeros(4), np.array([-1e9, 1e9, 0, 1]), np.full(4, -1e6)):
         used = posterior_weights(weights, sd)
         assert np.isfinite(used).all() and (used > 0).all()
+
+
+# -- counts, movements and reaches, by hand --------------------------------------------------------
+
+
+def test_counts_are_shrunk_by_their_noise():
+    """Prior (6, 6), mean square 16 - 1: a gain of 15/16. A total of 2 with noise sqrt(2), and the
+    expected one of 2 with noise 1: an error of sqrt(2/3), of which one is left out in two."""
+    assert shrink_counts(np.array([10.0, 2]), 1.0, np.ones(2)) == pytest.approx([9.75, 2.25])
+    error, expected = math.sqrt(2 / 3), np.array([1.5, 0.5])
+    assert shrink_counts(np.array([2.0, 0]), 1.0, expected, 1.0) == pytest.approx(
+        expected * (2 - error) / (2 * error)
+    )
+
+
+@pytest.mark.parametrize(("longest", "prior", "length"), [(10.0, 11.0, 55 / 12), (2.0, 2.0, 2.0)])
+def test_movements_are_shrunk_by_their_noise_and_are_no_longer_than_clips(longest, prior, length):
+    """12.5 a coordinate, less a noise of 1 and half of its deviation of 1: a prior of 11, and at
+    most 2^2 / 2 where no movement is longer than 2."""
+    one = np.ones(1)
+    moved, gain = shrink_moves(np.array([[3.0, 4.0]]), 2, one, one, 0 * one, longest)
+    assert gain == pytest.approx([prior / (prior + 1)])
+    assert moved == pytest.approx(length * np.array([[0.6, 0.8]]))
+
+
+def test_a_reach_is_a_usual_one_as_far_as_noise_hides_it():
+    """Lengths of half a reach less, with a noise of two powers of two: a fifth of the way there."""
+    state = next(each for each in CLIENT_STATES if each.kind == "lift reach")
+    noise = {"lift reach": state.number * 2.0 / HALF_REACH}
+    found = LEARN["lift reach"](state, None, {"lift reach": np.zeros(1)}, noise).reaches
+    power = -1 + (1 - HALF_REACH) / 5
+    assert found["lift sums"] == found["lloyd sums"] == pytest.approx(2.0**power)
+
+
+def test_errors_add_what_clips_leave_of_a_movement(monkeypatch):
+    """Of 3, where a clipped mean follows half of the way: 3 more, over the root of d."""
+    state = replace(states()[-1], moved=np.full(3, 3.0))
+    spread = np.full(3, 8.0)
+    monkeypatch.setattr(_learn, "_units", lambda state: (spread, np.array([0.5, 1.0, 1.0])))
+    _, others, counts_sd = center_errors(state)
+    sampling = spread / (5 * np.maximum(state.counts, counts_sd))
+    assert np.square(others) - sampling == pytest.approx([9 / 5, 0, 0])
 
 
 def test_sphere_packing_keeps_its_distances():

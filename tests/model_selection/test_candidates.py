@@ -12,7 +12,7 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler, privatize
 from sklearn_dp.exceptions import ConversionWarning
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
-from sklearn_dp.model_selection._candidates import listed
+from sklearn_dp.model_selection._candidates import Limits, Step, listed, step_weights
 
 BAD = {
     "empty grid": (lambda: search().set_params(param_grid={"n_clusters": []}), "Parameter grid"),
@@ -188,3 +188,16 @@ def test_candidates_are_counted_before_they_are_listed():
         listed("grid", most, ParameterGrid)
     with pytest.raises(ValueError, match="n_iter"):
         DPRandomizedSearch(DPKMeans(), {"n_clusters": [2]}, n_iter=10**9).privacy_plan(2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "volume"), [(2.0, 4 * np.pi), (([0.0, 1.0], [1.0, 5.0]), 4.0), ((-3.0, 3.0), 36.0)]
+)
+def test_the_uniform_law_on_bounds_has_a_density(bounds, volume):
+    density = Limits(None, bounds, 2).log_uniform_density()
+    assert density == pytest.approx(-np.log(volume))
+
+
+def test_steps_before_the_last_share_a_fifth():
+    steps = [Step(name, None, True) for name in "abc"]
+    assert step_weights(steps, None) == pytest.approx({"a": 0.1, "b": 0.1, "c": 0.8})

@@ -1,12 +1,21 @@
 """Estimates of several segments, moved toward their mean or that of all rows, and common starts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from sklearn_dp import DPBySegment, DPKMeans, FriendlyCovariance
 from sklearn_dp._aggregate.kmeans import engine
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.segments._shrinkage import moved_covariances, shrunk
+from sklearn_dp.segments._shrinkage import (
+    CommonStart,
+    moved_covariances,
+    moved_numbers,
+    share_means,
+    shrunk,
+)
 
 
 def test_by_hand():
@@ -17,6 +26,42 @@ def test_by_hand():
     assert moved == pytest.approx(middle + (1 - 0.05) * (values - middle))
     doubt = np.square(0.05 * (values - middle))
     assert np.square(errors) == pytest.approx(0.95 + doubt + 0.05**2 * 10 / 5)
+
+
+def test_what_a_clip_may_have_taken_is_no_noise():
+    """It gives nothing up, and is a part of the error before and after."""
+    values = np.array([0.0, 4.0, 8.0, 4.0, 4.0])[:, None]
+    names = {"mean_std_error_": np.full(1, 5.0), "_clip_bias": np.full(1, 3.0)}
+    models = [SimpleNamespace(mean_=value, **names) for value in values]
+    share_means(models)
+    moved, errors = shrunk(values, np.full((5, 1), 4.0))
+    assert np.array([model.mean_ for model in models]) == pytest.approx(moved)
+    found = np.array([model.mean_std_error_ for model in models])
+    assert found == pytest.approx(np.hypot(errors, 3.0))
+
+
+def test_numbers_toward_known_ones_by_hand():
+    """Five of error 1, no farther apart than that: all of it, but for 2 of 5 degrees of freedom."""
+    values = np.array([1.0, 3.0, 1.0, 3.0, 2.0])[:, None]
+    moved, errors = moved_numbers(values, np.ones((5, 1)), np.full(1, 2.0), np.zeros(1))
+    assert moved - 2 == pytest.approx(0.4 * (values - 2))
+    assert np.square(errors) == pytest.approx(0.4 + 2 / 3 * np.square(0.6 * (values - 2)))
+
+
+@pytest.mark.parametrize(("moved", "between"), [(1.0, 0.0), (2.0, 3.0)])
+def test_how_far_segments_are_apart_by_hand(moved, between):
+    """Two centers, 8 apart, have moved with errors of 1: what is more is between segments."""
+
+    def model(centers, error):
+        errors = np.full((2, 1), error)
+        return SimpleNamespace(cluster_centers_=centers, cluster_centers_std_error_=errors)
+
+    centers = np.array([[-4.0], [4.0]])
+    start = CommonStart(model(centers, 0.0))
+    assert start.misplaced() == 0
+    start.learn(model(centers + moved, 1.0))
+    expected = 2 * norm.cdf(-4 / np.sqrt(between)) if between else 0.0
+    assert start.misplaced() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("between", [0.0, 0.3, 3.0])

@@ -14,6 +14,7 @@ noise hides the column between them.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +24,7 @@ from ..._privacy._session import PrivacySession
 from ..._queries._query import TableRows
 from ..._queries.ranks import prefix_noise
 from ..._queries.vectors import TailCounts, VectorRanks, Vectors, VectorSums
-from .look import FREE, UPPER, Laws, at_most, heaviest, laws_of, look_at_columns
+from .look import FREE, UPPER, Laws, Tail, at_most, heaviest, laws_of, look_at_columns
 from .reach import EDGES, reach_of
 
 # Edges of norms, as binary logarithms over the largest: few wide bins, whose sums have little
@@ -108,11 +109,12 @@ class Beyond(NamedTuple):
     edges: np.ndarray
     numbers: np.ndarray
     sd: np.ndarray
+    find: Callable[..., Laws | Tail | None] = laws_of
 
     @property
-    def laws(self) -> Laws | None:
+    def laws(self) -> Laws | Tail | None:
         """What they tell of the tail."""
-        return laws_of(self.numbers, self.sd, self.edges)
+        return self.find(self.numbers, self.sd, self.edges)
 
     def square(self, start: float, size: float) -> float:
         """The sum of squares of the lengths near and below the start of the tail."""
@@ -140,7 +142,7 @@ class Beyond(NamedTuple):
     def taken(self, radius: float) -> tuple[float, float]:
         """How much a clip takes of the lengths of all vectors, by the likely law if there is one,
         and how much that is at most."""
-        (edges, numbers, sd), laws = self, self.laws
+        (edges, numbers, sd), laws = self[:3], self.laws
         if laws is None:
             return 0.0, 0.0
         lost, upper = float(laws.likely.excess(radius)), numbers + UPPER * sd

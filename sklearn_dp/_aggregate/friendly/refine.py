@@ -41,7 +41,7 @@ from ..._queries.grids import GridRows, LengthRanks
 from ..._queries.point_pairs import BallMoments, PointPairs
 from ..._queries.ranks import prefix_noise
 from ..._queries.samples import Coins, numbered
-from ..columns.look import FREE, UPPER, at_most, heaviest, tail_shares
+from ..columns.look import FREE, UPPER, at_most, heaviest, tail_of, tail_shares
 from ..columns.vectors import Beyond
 from .mean_facts import Candidate, PublicFacts, most_pairs
 
@@ -99,7 +99,8 @@ class Distances(NamedTuple):
         """The radius for a mean that costs `rho`. The excess is that of `earlier`, about which
         points were clipped on other days, if this is smaller."""
         sd, n, d = np.sqrt(self.variance), facts.total, facts.d
-        known = Beyond(self.edges, self.beyond, sd)
+        # Bins are wide, and the tail of skewed rows may only seem to end: it is taken as it falls.
+        known = Beyond(self.edges, self.beyond, sd, tail_of)
         laws, edges = known.laws, self.edges
         if sd[0] > n / _FEWEST or laws is None:
             return Clip.whole(candidate)

@@ -4,8 +4,10 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from grid_tools import table_rows
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PrivacyPlan
@@ -83,3 +85,15 @@ def test_errors_are_those_of_the_combination():
         stated.append(result.centers_sd)
     ratio = math.sqrt(np.mean(np.square(errors)) / np.mean(np.square(stated)))
     assert 0.5 < ratio < 1.5 and np.mean(stated) < 0.02
+
+
+def test_the_noise_of_counts_adds_up_over_days_as_variances():
+    """Each day adds about the same: added up as deviations, the last one adds 1.7 times that."""
+    rng, squares = np.random.default_rng(0), []
+    model = DPKMeans(2, bounds=6.0, random_state=0)
+    for _ in range(6):
+        places = np.array([[-3.0, 0], [3, 0]])[rng.integers(2, size=3000)]
+        model.partial_fit(places + 0.3 * rng.normal(size=(3000, 2)))
+        squares.append(np.square(model.cluster_weights_std_error_).mean())
+    added = np.diff(squares)
+    assert added[4] == pytest.approx(added[2], rel=0.2)

@@ -1,6 +1,7 @@
 """Lloyd's iterations from a released start: their budget, what they release, how many there are."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,14 @@ from grid_tools import quantized
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
-from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
+from sklearn_dp._aggregate.kmeans.lloyd import (
+    Gains,
+    lloyd,
+    lloyd_budget,
+    lloyd_entries,
+    merge_and_split,
+)
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._costs.plan import PlanEntry
 
@@ -56,3 +64,20 @@ def test_the_reach_of_a_cluster_holds_nearly_all_of_its_rows():
     found, unit = run(session(), CENTERS)
     farthest = np.linalg.norm(X - CENTERS[np.arange(3000) % 3], axis=1).max()
     assert (found.reach * unit > 0.8 * farthest).all() and (found.reach * unit < 0.5).all()
+
+
+@pytest.mark.parametrize("sd", [0.1, 10.0])
+def test_a_move_by_hand(sd):
+    """Of counts 30 and 10, two apart: 30 * 10 / 40 * 4. Where noise may be all of a count, it is
+    next to nothing. The halves of the third cluster are 5 away, of 10 that are believed."""
+    state, costs = LloydState(np.array([[0.0, 0], [2, 0], [100, 0]])), []
+    state.counts, state.counts_sd = np.array([30.0, 10, 100]), np.array([0.1, sd, 0.1])
+    state.likely, state.likely_sd, state.variance = state.counts, state.counts_sd, np.ones(3)
+    gain = Gains(np.array([0.0, 0, 1e6]), np.ones(3), np.zeros(3))
+    halves = SimpleNamespace(offset=lambda j: np.array([0.0, 5]), part=0.5)
+    assert merge_and_split(state, gain, lambda c: costs.append(c) or 2.5, halves, TUNING, most=1)
+    n = 10.0 if sd < 1 else TUNING.least_count * sd
+    assert costs == pytest.approx([30 * n / (30 + n) * 4] * len(costs))
+    assert state.centers == pytest.approx(np.array([[0.5, 0], [100, -5], [100, 5]]))
+    assert state.counts == pytest.approx([40, 50, 50])
+    assert state.variance == pytest.approx([0.75**2 + 0.25**2, 50, 50])
