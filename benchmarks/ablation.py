@@ -131,7 +131,7 @@ STATUS, ERRORS = "## Numbers of the status", "## Numbers of the errors"
 MISSED = "## Numbers of the status, where clusters are missed"
 TITLES = (PIECES, NUMBERS, PAIRS, PROJECTION, ONE_CENTER, STATUS, MISSED, ERRORS, CHOICE)
 MODULE_NUMBERS = {  # name: module and section
-    "_SMALL_SIGNAL": (centering, NUMBERS),
+    "_SMALL_SIGNAL": (centering, NUMBERS)
 }
 
 
@@ -352,11 +352,7 @@ def replaced(pieces):
 def ours(X, cell, seed, bounds=1.0):
     """Centers of a fit whose noise is that of the seed."""
     model = DPKMeans(
-        cell.k,
-        epsilon=cell.epsilon,
-        delta=DELTA[cell.setting],
-        bounds=bounds,
-        random_state=seed,
+        cell.k, epsilon=cell.epsilon, delta=DELTA[cell.setting], bounds=bounds, random_state=seed
     )
     return model.fit(X).cluster_centers_
 

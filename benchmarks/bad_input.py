@@ -337,10 +337,7 @@ LEDGERS = {
     "a file that is gone": lambda folder: (removed(folder), {}),
     "of another unit": lambda _: (PrivacyLedger(budget(), unit="group"), {}),
     "of rows, fit of groups": lambda _: (PrivacyLedger(budget()), {"groups": np.arange(12)}),
-    "of another relation": lambda _: (
-        PrivacyLedger(budget(), relation="replace the rows of"),
-        {},
-    ),
+    "of another relation": lambda _: (PrivacyLedger(budget(), relation="replace the rows of"), {}),
 }
 
 Y = "`y` is ignored, as in scikit-learn, by estimators without a target"
@@ -493,10 +490,7 @@ def table(ends):
     names = list(dict.fromkeys(name for name, _ in ends))
     counts = {name: Counter(ends[key][0] for key in ends if key[0] == name) for name in names}
     counts["all"] = sum(counts.values(), Counter())
-    lines = [
-        f"| estimator | kinds | {' | '.join(OUTCOMES)} |",
-        "|---" * (len(OUTCOMES) + 2) + "|",
-    ]
+    lines = [f"| estimator | kinds | {' | '.join(OUTCOMES)} |", "|---" * (len(OUTCOMES) + 2) + "|"]
     for name, each in counts.items():
         cells = [str(each[word]) for word in OUTCOMES]
         lines.append(f"| {name} | {each.total()} | {' | '.join(cells)} |")

@@ -218,12 +218,7 @@ def all_cells():
         if cell.setting == "files" or (cell.setting == "real" and cell.epsilon == 1)
     ]
     cells += [
-        Cell(
-            str(setting.Cell("separated", n, d, 20)),
-            20,
-            partial(separated, n, d, 20),
-            delta=1e-8,
-        )
+        Cell(str(setting.Cell("separated", n, d, 20)), 20, partial(separated, n, d, 20), delta=1e-8)
         for n in (10**4, 10**5)
         for d in (2, 10, 50, 100)
     ]

@@ -741,9 +741,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="rows, for auto")
     parser.add_argument(
-        "--data",
-        default=os.environ.get("SKLEARN_DP_DATA", "."),
-        help="for files, encoded",
+        "--data", default=os.environ.get("SKLEARN_DP_DATA", "."), help="for files, encoded"
     )
     parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--no-page", action="store_true", help="print only")

@@ -9,13 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas
 
-from sklearn_dp import (
-    DPKMeans,
-    DPQuantiles,
-    DPStandardScaler,
-    FriendlyCovariance,
-    FriendlyMean,
-)
+from sklearn_dp import DPKMeans, DPQuantiles, DPStandardScaler, FriendlyCovariance, FriendlyMean
 
 __all__ = ["rare", "status", "weighted"]
 

@@ -146,10 +146,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = [
-        "| power | | Rand | ideal | named | right | keywords | CPU |",
-        "|---" * 8 + "|",
-    ]
+    lines = ["| power | | Rand | ideal | named | right | keywords | CPU |", "|---" * 8 + "|"]
     for power in POWERS:
         lines += lines_of(power, options.seeds)
         print("\n".join(lines[-2 - 4 * len(EPSILONS) :]), flush=True)

@@ -54,9 +54,7 @@ suppress_warnings = ["ref.citation"]
 # The second place is made from a list of the names that pages use: a build needs no network.
 inventory = HERE / "generated" / "scikit-learn.inv"
 site_pages.write_inventory(inventory, HERE / "_ext" / "scikit-learn.txt", "scikit-learn")
-intersphinx_mapping = {
-    "sklearn": ("https://scikit-learn.org/stable/", (None, str(inventory))),
-}
+intersphinx_mapping = {"sklearn": ("https://scikit-learn.org/stable/", (None, str(inventory)))}
 intersphinx_timeout = 5
 intersphinx_disabled_reftypes = ["*"]
 

@@ -21,10 +21,7 @@ _spec.loader.exec_module(check)
 _WIDTH = 200  # characters of a refusal
 
 GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
-GAUSSIAN, ROUNDING = (
-    "sklearn_dp/_privacy/_session.py",
-    "sklearn_dp/_costs/numbers.py",
-)
+GAUSSIAN, ROUNDING = ("sklearn_dp/_privacy/_session.py", "sklearn_dp/_costs/numbers.py")
 CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
 ACCOUNTING = "sklearn_dp/_costs/accounting.py"
 LAWS = EXACT = "sklearn_dp/_privacy/_noise.py"
@@ -141,11 +138,7 @@ EDITS = (
         ),
         coq="Clip.v",
     ),
-    Edit(
-        "one place up, not two",
-        ((FLOATS, "next (next x)", "next x"),),
-        coq="Clip.v",
-    ),
+    Edit("one place up, not two", ((FLOATS, "next (next x)", "next x"),), coq="Clip.v"),
     Edit(
         "half the sensitivity of counts",
         ((STATEMENTS, "(repeat (IZR scale) n) (counts", "(repeat (IZR scale / 2) n) (counts"),),
@@ -245,10 +238,7 @@ EDITS = (
         "a term of epsilon left out",
         ((ACCOUNTING, "-math.log1p(1 / b), log_inverse / b, -math", "log_inverse / b, -math"),),
     ),
-    Edit(
-        "half integers left out",
-        ((EXACT, "(2 * k + 1) * scale.denom", "2 * k * scale.denom"),),
-    ),
+    Edit("half integers left out", ((EXACT, "(2 * k + 1) * scale.denom", "2 * k * scale.denom"),)),
     Edit("a guard band of nothing", ((LAWS, "product += radius * scale", "product += 0.0"),)),
     Edit(
         "a proof left out",

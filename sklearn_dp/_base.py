@@ -44,12 +44,7 @@ from ._privacy._grid import Domain
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
-from ._sklearn_compat import (
-    CallbackSupportMixin,
-    Versioned,
-    fits_around,
-    with_callbacks,
-)
+from ._sklearn_compat import CallbackSupportMixin, Versioned, fits_around, with_callbacks
 from ._status import Message
 
 __all__ = [

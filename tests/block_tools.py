@@ -46,10 +46,7 @@ def draw_blocks(
 
 
 def copied_rows(
-    draws: np.ndarray,
-    n_blocks: int,
-    rate: float,
-    spread: object = None,
+    draws: np.ndarray, n_blocks: int, rate: float, spread: object = None
 ) -> list[np.ndarray]:
     """Indices of the rows of each block where units are drawn with replacement.
 

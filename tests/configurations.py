@@ -136,10 +136,7 @@ TABLE = {
         ({"n_clusters": 1, "rho": 3.0}, MADE),
         ({"n_clusters": (1, 4), "epsilon": 0.1}, MADE),
         ({"n_clusters": (1, 4), "n_tuples": 4, "criterion": "silhouette", **GENEROUS}, MADE),
-        (
-            {"n_clusters": 5, "n_tuples": 4, "sampling": "with_replacement", "epsilon": 1e5},
-            MADE,
-        ),
+        ({"n_clusters": 5, "n_tuples": 4, "sampling": "with_replacement", "epsilon": 1e5}, MADE),
         ({**MANY_TUPLES, "aggregator": "noisy_centers"}, MADE),
         ({**MANY_TUPLES, "aggregator": "k_averages"}, MADE),
     ],

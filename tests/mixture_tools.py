@@ -19,10 +19,7 @@ from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._queries.whitened import LABELS
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._status import Status
-from sklearn_dp.mixture import (
-    KTupleOptions,
-    PartitionOptions,
-)
+from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 
 FORMS = ("full", "tied", "diag", "spherical")
 GENEROUS = {"rho": 1e6, "delta": 0.1}

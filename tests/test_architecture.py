@@ -28,10 +28,7 @@ LAYERS = (
     {"_door_entries"},
     {"accounting", "ledger", "_intervals", "_dropin"},
     {"_aggregate"},
-    {
-        "_guarantee",
-        "_parameters",
-    },  # no bounds are read after the charge
+    {"_guarantee", "_parameters"},  # no bounds are read after the charge
     {"_n_clusters"},
     {"_partitions"},
     {"_fit"},

@@ -122,7 +122,7 @@ BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 # Each has to fail, for the reason that is given.
 _WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is not a row that is "
-    "there twice: the noise is for what one row adds, which is bounded by one weight",
+    "there twice: the noise is for what one row adds, which is bounded by one weight"
 }
 _SPARSE_WEIGHTS = {**_WEIGHTS, "check_sample_weight_equivalence_on_sparse_data": "as above"}
 EXPECTED_FAILURES = {
@@ -188,7 +188,7 @@ OF_OTHER_SETTINGS = {"check_plan_and_report_agree", "check_charge_is_true"}
 REPLAYED_TWICE = "FriendlyMean"
 # They set budgets of their own.
 OWN_BUDGET = {
-    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_total_is_right"),
+    *("check_noise_is_fresh", "check_small_data", "check_drawn_data", "check_total_is_right")
 }
 
 
@@ -210,10 +210,7 @@ def privacy_cases():
                 quick |= first and setting.name in AUDIT.get(name, ESTIMATORS)
                 quick |= name == "check_replay" and setting.name == REPLAYED_TWICE
                 yield pytest.param(
-                    setting,
-                    check,
-                    id=f"{setting}-{name}",
-                    marks=() if quick else pytest.mark.slow,
+                    setting, check, id=f"{setting}-{name}", marks=() if quick else pytest.mark.slow
                 )
 
 

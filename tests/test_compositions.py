@@ -20,12 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MinMaxScaler,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
 from sklearn_dp import (

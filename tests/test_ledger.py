@@ -6,11 +6,7 @@ import os
 import re
 
 import pytest
-from ledger_tools import (
-    BUDGET,
-    QUARTER,
-    gaussian_fit,
-)
+from ledger_tools import BUDGET, QUARTER, gaussian_fit
 
 from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy._ledger import PrivacyLedger

@@ -151,10 +151,7 @@ MODELS = {
     "k-means in bounds": (DPKMeans(3, epsilon=20.0, bounds=5.0, random_state=0), WIDE),
     "k-means with far cells": (DPKMeans(4, epsilon=200.0, bounds=90.0, random_state=0), FLAT),
     "k-means of any number": (DPKMeans("auto", epsilon=20.0, bounds=5.0, random_state=0), WIDE),
-    "k-means of directions": (
-        DPKMeans(3, epsilon=20.0, metric="cosine", random_state=0),
-        WIDE,
-    ),
+    "k-means of directions": (DPKMeans(3, epsilon=20.0, metric="cosine", random_state=0), WIDE),
     "coreset": (DPCoreset(3, epsilon=20.0, random_state=0), WIDE),
     "components": (DPPCA(2, epsilon=20.0, random_state=0), WIDE),
     "components in a box": (DPPCA(2, epsilon=9.0, bounds=(-1.0, 3.0), random_state=0), WIDE),

@@ -140,18 +140,9 @@ STRANGERS = {
         make_pipeline(FrozenEstimator(StandardScaler().fit(X)), K),
         "StandardScaler .* fitted before, on rows of which nothing is known",
     ),
-    "function": (
-        make_pipeline(FunctionTransformer(centered), K),
-        "may look at several rows",
-    ),
-    "of scikit-learn": (
-        make_pipeline(FunctionTransformer(scale), K),
-        "may look at several",
-    ),
-    "a method": (
-        make_pipeline(FunctionTransformer(np.add.accumulate), K),
-        "may look at sever",
-    ),
+    "function": (make_pipeline(FunctionTransformer(centered), K), "may look at several rows"),
+    "of scikit-learn": (make_pipeline(FunctionTransformer(scale), K), "may look at several"),
+    "a method": (make_pipeline(FunctionTransformer(np.add.accumulate), K), "may look at sever"),
     "compared": (
         make_pipeline(FunctionTransformer(np.exp, inverse_func=np.log1p), K),
         "FunctionTransformer may look",

@@ -47,8 +47,7 @@ CHEAP = ("tutorials/plot_1_from_kmeans",)
 
 # Seconds each. What all of them must do, the first one shows; the site runs all.
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in SHOWS],
+    "name", [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in SHOWS]
 )
 def test_a_tutorial_runs(name, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

@@ -13,13 +13,7 @@ def count(session, entry, units, rho=None):
     return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
 
 
-def noisy_counts(
-    session,
-    entry,
-    counts,
-    units,
-    rho=None,
-):
+def noisy_counts(session, entry, counts, units, rho=None):
     """Noisy weights (n_cells,) of disjoint cells.
 
     `counts` are those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
@@ -29,14 +23,7 @@ def noisy_counts(
     return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
 
 
-def vector_sum(
-    session,
-    entry,
-    rows,
-    limit,
-    units,
-    unit=1.0,
-):
+def vector_sum(session, entry, rows, limit, units, unit=1.0):
     """Noisy sum (d,) of integer rows, clipped here to norm `limit`.
 
     `limit` is in steps of length `unit`, public or released.

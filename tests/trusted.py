@@ -42,11 +42,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_queries"))
 
 from house import FUNCTIONS, ROOT, kinds_of_lines  # noqa: E402
 from test_architecture import Module  # noqa: E402
-from test_laws import (  # noqa: E402
-    has_no_way_to_rows,
-    imports_no_rows,
-    states_no_sensitivity,
-)
+from test_laws import has_no_way_to_rows, imports_no_rows, states_no_sensitivity  # noqa: E402
 
 ESTIMATORS = (
     "DPKMeans", "DPCoreset", "DPDBSCAN", "DPKTupleKMeans", "DPOneCluster", "DPGaussianMixture",

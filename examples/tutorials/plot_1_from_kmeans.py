@@ -54,10 +54,7 @@ for axis, image, title in zip(axes, (X[0], stolen), ("the image", "from two mean
 from sklearn_dp import PublicScaler
 
 plain = Pipeline(
-    [
-        ("scale", PublicScaler(bounds=(0, 16))),
-        ("clusters", KMeans(n_clusters=10, n_init=5)),
-    ]
+    [("scale", PublicScaler(bounds=(0, 16))), ("clusters", KMeans(n_clusters=10, n_init=5))]
 )
 plain.fit(X)
 

@@ -21,8 +21,6 @@ An entry with a cap above its share may spend what others have left. Which relea
 what cost, may then depend on earlier ones; that is fully adaptive composition with a filter
 (:mod:`.ledger_terms` has the proofs), and needs exact comparison: costs are floats, and their sums
 are kept as integers (:func:`~.numbers.in_steps`).
-
-Shown of a plan are its table, how large the noise will be, and what its passes will take.
 """
 
 from __future__ import annotations
@@ -211,9 +209,8 @@ class PlanPages:
         --------
         >>> from sklearn_dp import PrivacyBudget
         >>> from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-        >>> plan = PrivacyPlan(
-        ...     PrivacyBudget(rho=0.5, delta=1e-6), (PlanEntry("sum", Mechanism.GAUSSIAN, rho=0.5),)
-        ... )
+        >>> entries = (PlanEntry("sum", Mechanism.GAUSSIAN, rho=0.5),)
+        >>> plan = PrivacyPlan(PrivacyBudget(rho=0.5, delta=1e-6), entries)
         >>> plan.noise(1000).releases[0]["noise / signal"]
         0.001
         """

@@ -113,8 +113,7 @@ class RayEngine:
         if not ray.is_initialized():  # it would start another one
             raise RuntimeError("Ray has been shut down")
         task = ray.remote(step).options(
-            name=f"dp-{name_of(function, broadcast)}",
-            num_returns=2 if step is _run else n_returns,
+            name=f"dp-{name_of(function, broadcast)}", num_returns=2 if step is _run else n_returns
         )
         message = ray.put(Message(function, broadcast))
         pairs = zip(self._steps, self._pieces, strict=True)

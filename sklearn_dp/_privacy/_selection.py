@@ -206,10 +206,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def selection_delta(
-    mu_total: float,
-    mu_select: float,
-    epsilon: float,
-    rule: Thin | Geometric,
+    mu_total: float, mu_select: float, epsilon: float, rule: Thin | Geometric
 ) -> float:
     """Delta of releasing the winner of a rule's runs, at `epsilon`, rounded up. Each run is
     mu_select-GDP, its score included; `mu_total` is ``hypot(mu_select, mu_other)``, with
@@ -306,10 +303,7 @@ def _mills(x: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def selection_mu(
-    epsilon: float,
-    delta: float,
-    rule: Thin | Geometric,
-    mu_other: float = 0.0,
+    epsilon: float, delta: float, rule: Thin | Geometric, mu_other: float = 0.0
 ) -> float:
     """Largest mu that each run may have, rounded down; a ValueError if nothing is left.
 
@@ -327,11 +321,7 @@ def selection_mu(
 
 @lru_cache(maxsize=256)
 def selection_refit(
-    epsilon: float,
-    delta: float,
-    rule: Thin | Geometric,
-    mu_select: float,
-    mu_other: float = 0.0,
+    epsilon: float, delta: float, rule: Thin | Geometric, mu_select: float, mu_other: float = 0.0
 ) -> float:
     """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down. `mu_other`
     is that of the releases before the choice. A ValueError if the choice leaves nothing."""

@@ -99,10 +99,7 @@ def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
         ),
         PlanEntry("core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"),
         PlanEntry(
-            "core mean",
-            Mechanism.FRIENDLY_AVERAGE,
-            last,
-            sensitivity="2 radii over the core size",
+            "core mean", Mechanism.FRIENDLY_AVERAGE, last, sensitivity="2 radii over the core size"
         ),
     )
 

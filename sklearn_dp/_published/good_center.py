@@ -98,12 +98,7 @@ def _dimensions(bound: float) -> int:
 
 
 def _rotated_ball(
-    session: PrivacySession,
-    prefix: str,
-    rows: GridRows,
-    radius: float,
-    bound: float,
-    replace: bool,
+    session: PrivacySession, prefix: str, rows: GridRows, radius: float, bound: float, replace: bool
 ) -> tuple[np.ndarray, float] | None:
     """Center and radius of a ball about most members, by heavy intervals on random axes; or None.
 

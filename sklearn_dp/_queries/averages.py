@@ -208,14 +208,7 @@ def core_basic(
     width = max(size, 1)
     chances = np.clip(2 * friends - size, 0, width)
     return filters.unit_bernoulli(
-        session,
-        entry,
-        chances,
-        width,
-        sensitivity=BASIC_GAMMA,
-        rho=rho,
-        delta=delta,
-        units=units,
+        session, entry, chances, width, sensitivity=BASIC_GAMMA, rho=rho, delta=delta, units=units
     )
 
 

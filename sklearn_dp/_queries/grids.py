@@ -180,12 +180,7 @@ class GridRows(GridGeometry):
 
     @classmethod
     def quantize(
-        cls,
-        table: TableRows,
-        domain: Domain,
-        within: Domain | None = None,
-        *,
-        kept: bool = True,
+        cls, table: TableRows, domain: Domain, within: Domain | None = None, *, kept: bool = True
     ) -> Self:
         """Move rows `within`, clip, and round them: in the next pass, and `kept` for others."""
         grid = Grid.for_radius(domain.radius)

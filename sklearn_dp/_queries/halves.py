@@ -298,11 +298,7 @@ def _drawn_points(
     places = order[np.searchsorted(numbers_of_units[order], ids) + ranks]
     source, alone = _ChosenSource(part.source, places, within), Units(len(places))
     alone.numbers = ids
-    return Part(
-        source,
-        alone,
-        {ROWS: Rows.of_source(source, domain, len(places), n_parts=n_parts)},
-    )
+    return Part(source, alone, {ROWS: Rows.of_source(source, domain, len(places), n_parts=n_parts)})
 
 
 # -- nodes -----------------------------------------------------------------------------------------

@@ -231,10 +231,7 @@ class BallMoments(Query):
         if share is not None:
             # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is no
             # longer than its weight times the clip.
-            clipped, terms = (
-                np.trunc(clipped * share),
-                [np.floor(each * share) for each in terms],
-            )
+            clipped, terms = (np.trunc(clipped * share), [np.floor(each * share) for each in terms])
         # At most 2**18 entries of at most 2**30: the float64 sums are exact.
         powers = np.concatenate([each.sum(axis=0) for each in terms])
         return exact_integers(clipped.sum(axis=0)), exact_integers(powers)

@@ -13,12 +13,7 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    BaseDPEstimator,
-    LedgerLike,
-    RandomStateLike,
-    check_integer,
-)
+from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer
 from .._costs.numbers import round_down, sum_down
 from .._costs.plan import Mechanism, PlanEntry
 from .._door import column, integers
@@ -352,12 +347,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     @with_callbacks
     @row_guard
     def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        *,
-        texts: Any = None,
-        groups: ArrayLike | None = None,
+        self, X: ArrayLike, y: object = None, *, texts: Any = None, groups: ArrayLike | None = None
     ) -> Self:
         """Release the topics of texts.
 

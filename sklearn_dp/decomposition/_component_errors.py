@@ -146,11 +146,7 @@ class BaseComponentErrors(BaseDPEstimator):
         self.mean_std_error_ = np.hypot(mean_sd, spread)
 
     def _set_mean(
-        self,
-        session: PrivacySession,
-        table: TableRows,
-        place: CenterRadius,
-        variances: np.ndarray,
+        self, session: PrivacySession, table: TableRows, place: CenterRadius, variances: np.ndarray
     ) -> None:
         """The mean, with noise of each column's own if paid for; its status, by `variances`."""
         names, domain = self._column_names, self._domain(table.n_features)

@@ -305,10 +305,7 @@ LEARN = {
 
 
 _CODES = ("cluster_centers_status_", "column_status_")
-WITH_ERRORS = {
-    "cluster_centers_": (-math.inf, math.inf),
-    "cluster_weights_": (0.0, math.inf),
-}
+WITH_ERRORS = {"cluster_centers_": (-math.inf, math.inf), "cluster_weights_": (0.0, math.inf)}
 _COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
 _UNLIKE = 0.5  # part by which the spread of the server's points may be another one
 _FEW_POINTS = 20  # of the server: no more tell the spread of a column

@@ -275,11 +275,7 @@ def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
 
 
 def release(
-    state: State,
-    session: PrivacySession,
-    name: str,
-    answer: Sealed,
-    n_answers: int | None = None,
+    state: State, session: PrivacySession, name: str, answer: Sealed, n_answers: int | None = None
 ) -> tuple[np.ndarray, float]:
     """Noisy sum of a vector over clients, and the standard deviation of its noise (on the diagonal
     of a matrix): in grid steps, their squares, or units. `answer` is the exact sum, or has the

@@ -282,11 +282,7 @@ class HierarchyDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseDPEstimator,
-        *,
-        n_clusters: int | None = None,
-        ax: Axes | None = None,
+        cls, estimator: BaseDPEstimator, *, n_clusters: int | None = None, ax: Axes | None = None
     ) -> Self:
         """Draw the hierarchy of the clusters of a fitted estimator.
 

@@ -64,10 +64,7 @@ def _clusters_of(estimator: BaseDPEstimator) -> int | None:
 
 
 def _public_rows(
-    estimator: BaseDPEstimator,
-    X_public: ArrayLike | None,
-    n_features: object,
-    n_clusters: object,
+    estimator: BaseDPEstimator, X_public: ArrayLike | None, n_features: object, n_clusters: object
 ) -> np.ndarray | tuple[int, int]:
     """The rows of the user, or the numbers of features and clusters of a mixture to be made up."""
     if X_public is not None:

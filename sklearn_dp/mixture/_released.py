@@ -269,10 +269,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         return k * d + k - 1 + of_one * (1 if self.covariance_type_ == "tied" else k)
 
     def sample(
-        self,
-        n_samples: int = 1,
-        *,
-        random_state: RandomStateLike | None = None,
+        self, n_samples: int = 1, *, random_state: RandomStateLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw synthetic rows from the released mixture, at no cost in privacy.
 

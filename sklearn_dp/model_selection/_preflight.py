@@ -157,10 +157,7 @@ def _estimator(estimator: Any, params: dict[str, Any]) -> Any:
 
 
 def _charges(
-    estimator: Any,
-    columns: tuple[int, ...],
-    unit: str,
-    paid: frozenset[int] | None = None,
+    estimator: Any, columns: tuple[int, ...], unit: str, paid: frozenset[int] | None = None
 ) -> list[tuple[Any, LedgerCharge]]:
     """Ledger and charge of each private step of one fit, and of those charged together, for the
     dearest width. Unknown widths are an error for later costs that are not `paid` (ids)."""

@@ -24,13 +24,7 @@ from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._rows.single_rows import row_guard, saturated
-from .._sklearn_compat import (
-    CallbackSupportMixin,
-    Progress,
-    Versioned,
-    of_rows,
-    with_callbacks,
-)
+from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, of_rows, with_callbacks
 from .._status import Message, Status
 from ..ensemble import SampleAndAggregate
 from ._candidates import MOST_CANDIDATES, Candidate, Fitted, listed

@@ -462,11 +462,7 @@ def _in_one_step(
 
 
 def _in_sequence(
-    target: PrivacyBudget,
-    unit: str,
-    prefix: Fit | None,
-    runs: list[Fit],
-    refits: list[Fit] | None,
+    target: PrivacyBudget, unit: str, prefix: Fit | None, runs: list[Fit], refits: list[Fit] | None
 ) -> PrivacyPlan:
     """The plan of a search that releases all, accounted as Gaussian if every part is."""
     entries = []

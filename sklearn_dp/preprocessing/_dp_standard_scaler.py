@@ -198,10 +198,7 @@ class DPStandardScaler(Replacing, OpenBounds, StandardErrors, Scaling, BaseWeigh
         self.messages_ = status_of(moments, codes, names, session.budget_for)
 
     def _center_and_scale(self) -> tuple[Any, Any]:
-        return (
-            self.mean_ if self.with_mean else 0.0,
-            1.0 if self.scale_ is None else self.scale_,
-        )
+        return (self.mean_ if self.with_mean else 0.0, 1.0 if self.scale_ is None else self.scale_)
 
     def to_sklearn(self) -> StandardScaler:
         """Return the released scaler as a scikit-learn estimator.

@@ -6,15 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from partition_tools import (
-    ROWS,
-    again_and_first,
-    passes,
-    quotes_nothing,
-    shuffled,
-    sums,
-    table_of,
-)
+from partition_tools import ROWS, again_and_first, passes, quotes_nothing, shuffled, sums, table_of
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of

@@ -64,8 +64,7 @@ def test_a_pair_for_each_column_is_refused(bounds):
 
 
 @pytest.mark.parametrize(
-    "ends",
-    [(0.0, 0.0), (5.0, 5.0), (1.0, -1.0), (-1e300, 1e300), (np.inf, np.inf), (0.0, 5e-324)],
+    "ends", [(0.0, 0.0), (5.0, 5.0), (1.0, -1.0), (-1e300, 1e300), (np.inf, np.inf), (0.0, 5e-324)]
 )
 def test_a_box_that_a_fit_has_computed_is_never_refused(ends):
     """The budget is spent by then: it was an error about `bounds`, after the charge."""

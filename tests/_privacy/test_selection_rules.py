@@ -21,9 +21,7 @@ def test_rate_is_the_derivative_of_the_generating_function(rule):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "rule",
-    [Thin(4, 0.3), Thin(3, 1.0), Geometric(5, 0.2), Geometric(5, 0.2, 6)],
-    ids=str,
+    "rule", [Thin(4, 0.3), Thin(3, 1.0), Geometric(5, 0.2), Geometric(5, 0.2, 6)], ids=str
 )
 @pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_draws_follow_the_rule(rule, n):

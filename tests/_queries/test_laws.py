@@ -9,14 +9,7 @@ import ast
 from functools import cache
 
 import pytest
-from test_architecture import (
-    PACKAGE,
-    Module,
-    dotted,
-    module_imports,
-    nodes,
-    package_modules,
-)
+from test_architecture import PACKAGE, Module, dotted, module_imports, nodes, package_modules
 
 # The kernel, rows, questions; the door, through which rows come; audits, which look at everything.
 TRUSTED = {
@@ -302,11 +295,7 @@ PLANTED = [
     ],
     *[
         (defines_no_questions, source)
-        for source in (
-            "class A(Query): pass",
-            "class B(q.Public): pass",
-            "class C(Sealed): x = 1",
-        )
+        for source in ("class A(Query): pass", "class B(q.Public): pass", "class C(Sealed): x = 1")
     ],
 ]
 

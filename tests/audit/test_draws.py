@@ -107,8 +107,7 @@ def heard(make):
 
 def open_session():
     plan = PrivacyPlan(
-        PrivacyBudget(rho=40.0, delta=0.5),
-        (PlanEntry("a", "friendly core", 20.0, 0.2, uses=None),),
+        PrivacyBudget(rho=40.0, delta=0.5), (PlanEntry("a", "friendly core", 20.0, 0.2, uses=None),)
     )
     return PrivacySession(plan, random_state=0)
 

@@ -202,11 +202,7 @@ def test_the_published_lemma_on_draws_with_replacement_is_implied(epsilon):
 
 @pytest.mark.parametrize(
     ("options", "entry"),
-    [
-        ({"agreement": 0.3}, "box"),
-        ({"agreement": 0.6}, "center"),
-        ({"aggregator": "mean"}, "mean"),
-    ],
+    [({"agreement": 0.3}, "box"), ({"agreement": 0.6}, "center"), ({"aggregator": "mean"}, "mean")],
     ids=str,
 )
 def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):

@@ -12,10 +12,7 @@ import pytest
 from benchmark_tools import benchmark_module
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated import (
-    _learn,
-    elbow,
-)
+from sklearn_dp.federated import _learn, elbow
 
 K, D = 10, 100
 optimal_centers = benchmark_module("_federated_baselines").optimal_centers

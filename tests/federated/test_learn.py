@@ -14,12 +14,7 @@ from scipy.stats import norm
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp.federated import _learn, _state, elbow
 from sklearn_dp.federated._learn import HALF_REACH, LEARN, center_errors, count_errors
-from sklearn_dp.federated._state import (
-    blend_moment,
-    posterior_weights,
-    shrink_counts,
-    shrink_moves,
-)
+from sklearn_dp.federated._state import blend_moment, posterior_weights, shrink_counts, shrink_moves
 
 # -- the subspace ----------------------------------------------------------------------------------
 

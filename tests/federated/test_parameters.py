@@ -12,12 +12,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._parameters import domain_of
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import FederatedOptions
-from sklearn_dp.federated._parameters import (
-    plan_of,
-    public_columns,
-    refuse_clients,
-    setup_of,
-)
+from sklearn_dp.federated._parameters import plan_of, public_columns, refuse_clients, setup_of
 from sklearn_dp.ledger import PrivacyLedger
 
 SERVER = np.random.default_rng(0).normal(size=(20, 4))

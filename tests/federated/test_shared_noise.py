@@ -11,12 +11,7 @@ from sklearn.base import clone
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy.mechanisms import shares as _shares
 from sklearn_dp.exceptions import UtilityWarning
-from sklearn_dp.federated import (
-    _clients,
-    _federated_dp_kmeans,
-    _server,
-    client_update,
-)
+from sklearn_dp.federated import _clients, _federated_dp_kmeans, _server, client_update
 
 D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
 SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])

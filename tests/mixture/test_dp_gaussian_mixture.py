@@ -10,9 +10,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import make_spd_matrix
 from sklearn.mixture import GaussianMixture
 
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-)
+from sklearn_dp.mixture import DPGaussianMixture
 
 
 @pytest.mark.quick("1000000.0-*")

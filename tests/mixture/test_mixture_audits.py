@@ -6,9 +6,7 @@ from mixture_tools import FORMS, LITERAL, Mixture, audit_data
 
 from sklearn_dp._privacy._trace import Trace
 from sklearn_dp.audit._observe import prepared, run_fit
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-)
+from sklearn_dp.mixture import DPGaussianMixture
 
 # -- what a fit shows ------------------------------------------------------------------------------
 

@@ -9,9 +9,7 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-)
+from sklearn_dp.mixture import DPGaussianMixture
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -21,10 +21,7 @@ BAD = {
         "Invalid parameter",
     ),
     "bad value": (lambda: search().set_params(param_grid={"n_clusters": [2, 0]}), "n_clusters"),
-    "own epsilon": (
-        lambda: DPGridSearch(DPKMeans(epsilon=3.0), GRID),
-        "estimator sets epsilon",
-    ),
+    "own epsilon": (lambda: DPGridSearch(DPKMeans(epsilon=3.0), GRID), "estimator sets epsilon"),
     "own ledger": (
         lambda: DPGridSearch(
             DPKMeans(ledger=PrivacyLedger(PrivacyBudget(epsilon=1, delta=1e-6))), GRID
@@ -68,17 +65,12 @@ BAD = {
     "cost chooses k": (lambda: search(scoring="cost"), "cannot choose n_clusters"),
     "cost without a cap": (
         lambda: DPGridSearch(
-            make_pipeline(DPPCA(), DPKMeans()),
-            {"dppca__n_components": [1, 2]},
-            scoring="cost",
+            make_pipeline(DPPCA(), DPKMeans()), {"dppca__n_components": [1, 2]}, scoring="cost"
         ),
         "bounds or max_distance",
     ),
     "unknown scoring": (lambda: search(scoring="accuraci"), "scoring must be"),
-    "rho and best": (
-        lambda: search(epsilon=None, rho=0.5, selection="best"),
-        "give epsilon",
-    ),
+    "rho and best": (lambda: search(epsilon=None, rho=0.5, selection="best"), "give epsilon"),
     "best of what is not gaussian": (
         lambda: DPGridSearch(DPKTupleKMeans(bounds=2.0), GRID, selection="best"),
         "releases are all Gaussian",
@@ -90,10 +82,7 @@ BAD = {
     "coverage": (lambda: search(selection=BestOf(coverage=0.2)), "coverage"),
     "tiny budget": (lambda: search(epsilon=1e-6), "too small"),
     "epsilon and rho": (lambda: search(rho=0.5), "epsilon and rho"),
-    "n_iter": (
-        lambda: DPRandomizedSearch(DPKMeans(), GRID, n_iter=0),
-        "n_iter",
-    ),
+    "n_iter": (lambda: DPRandomizedSearch(DPKMeans(), GRID, n_iter=0), "n_iter"),
 }
 
 
@@ -164,17 +153,7 @@ def test_a_search_of_scikit_learn_becomes_a_private_one():
 
 @pytest.mark.parametrize(
     "space",
-    [
-        None,
-        3,
-        "ab",
-        [3],
-        [{"a": [1]}, None],
-        iter([{"a": [1]}]),
-        {1: [2]},
-        [],
-        {"a": 1},
-    ],
+    [None, 3, "ab", [3], [{"a": [1]}, None], iter([{"a": [1]}]), {1: [2]}, [], {"a": 1}],
     ids=lambda value: type(value).__name__,
 )
 def test_spaces_that_are_none_are_named(space):

@@ -12,11 +12,7 @@ from search_tools import GRID, corners, pipeline, search, spending
 from sklearn_dp._privacy._selection import Geometric, Thin
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
-from sklearn_dp.model_selection import (
-    BestOf,
-    DPGridSearch,
-    _runs,
-)
+from sklearn_dp.model_selection import BestOf, DPGridSearch, _runs
 
 
 def test_a_prefix_is_fitted_once_and_cut_to_size():

@@ -340,10 +340,7 @@ def _(original):
 
 @mutant("raw number of units used", "check_replay", _k_tuple_kmeans, "released_numbers")
 def _(original):
-    return lambda session, entry, numbers, units: (
-        float(numbers.size),
-        numbers.totals * units.step,
-    )
+    return lambda session, entry, numbers, units: (float(numbers.size), numbers.totals * units.step)
 
 
 @mutant("points outside the ball counted", "check_replay", _ball_moments.BallMoments, "on")

@@ -154,10 +154,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 # A prediction is post-processing: what it leaves behind would be in the next pickle.
 @mutant(
-    "predictions leave something",
-    "check_prediction_is_free",
-    BaseDPEstimator,
-    "_validate_predict",
+    "predictions leave something", "check_prediction_is_free", BaseDPEstimator, "_validate_predict"
 )
 def _(original: Callable[..., Any]) -> Any:
     def validate_predict(self: Any, X: Any) -> Any:

@@ -63,10 +63,7 @@ def test_a_column_lost_in_the_noise_is_named():
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(people(300), columns=["age", "pay", "hours"])
     wide = ([15, 0, 10], [75, 1e12, 60])
-    with pytest.warns(
-        UtilityWarning,
-        match="mostly noise: pay|many times the spread of these",
-    ):
+    with pytest.warns(UtilityWarning, match="mostly noise: pay|many times the spread of these"):
         model = DPStandardScaler(bounds=wide, random_state=0).fit(X)
     assert model.column_status_[1] in ("noise", "scale") and not model.trustworthy_
     assert model.scale_[1] > people(300)[:, 1].std()  # noise: an upper bound

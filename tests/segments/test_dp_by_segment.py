@@ -25,11 +25,7 @@ from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._observe import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
-from sklearn_dp.segments._rows import (
-    checked_values,
-    segment_of_rows,
-    units_in_one_segment,
-)
+from sklearn_dp.segments._rows import checked_values, segment_of_rows, units_in_one_segment
 
 REGIONS = ["north", "south", "east"]
 

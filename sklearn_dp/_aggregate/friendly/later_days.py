@@ -97,11 +97,7 @@ def of_columns(result: Moments, names: Sequence[object], budget: Budget) -> Frie
 
 
 def answer(
-    session: PrivacySession,
-    end: Refined,
-    outcome: PointFacts,
-    columns: Columns,
-    facts: PublicFacts,
+    session: PrivacySession, end: Refined, outcome: PointFacts, columns: Columns, facts: PublicFacts
 ) -> FriendlyMeanResult:
     """The result, and what is to be said of its columns."""
     mean, error, spread = end.mean, end.std_error, end.spread

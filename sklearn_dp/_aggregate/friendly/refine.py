@@ -283,10 +283,7 @@ def approach(
 
 
 def refine(
-    session: PrivacySession,
-    points: Points,
-    candidate: Candidate,
-    facts: PublicFacts,
+    session: PrivacySession, points: Points, candidate: Candidate, facts: PublicFacts
 ) -> Refined:
     """The mean clipped to a radius that few points exceed, for all that is left. Spreads are what
     its error needs.

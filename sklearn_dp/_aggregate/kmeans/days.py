@@ -31,14 +31,7 @@ from ..shared.centering import NoisyNorms, Size
 from .engine import last_entries
 from .fit_context import TUNING, Context
 from .lloyd import ERRORS, lloyd_context, move_clusters, observe
-from .lloyd_state import (
-    Distances,
-    LloydContext,
-    LloydState,
-    Observation,
-    changed_sides,
-    update,
-)
+from .lloyd_state import Distances, LloydContext, LloydState, Observation, changed_sides, update
 from .quality import FarRows, Quality
 from .result import EngineResult, build_result, measured
 

@@ -511,11 +511,7 @@ def _steps(points: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray
 
 
 def _centers_sd(
-    final: LloydState,
-    inertia: float,
-    inertia_sd: float,
-    size: Size,
-    on_sphere: bool = False,
+    final: LloydState, inertia: float, inertia_sd: float, size: Size, on_sphere: bool = False
 ) -> np.ndarray:
     """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and
     how far it may be from the mean of the rows that are nearest to it now.

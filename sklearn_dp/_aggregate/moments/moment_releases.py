@@ -140,10 +140,7 @@ def round_shares(
 
 
 def release_moments(
-    session: PrivacySession,
-    sealed: tuple[Sealed, ...],
-    asked: WhitenedMoments,
-    shares: RoundShares,
+    session: PrivacySession, sealed: tuple[Sealed, ...], asked: WhitenedMoments, shares: RoundShares
 ) -> MomentRelease:
     """Release what has been asked of whitened rows. Post-processing: the mean product is taken off
     the second moments, and counts to divide by are at least four sd of their noise."""

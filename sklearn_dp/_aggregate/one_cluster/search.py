@@ -168,12 +168,7 @@ class _Task:
 
 
 def fit_one_cluster(
-    session: PrivacySession,
-    rows: GridRows,
-    n_points: float,
-    search: Search,
-    *,
-    prefix: str = "",
+    session: PrivacySession, rows: GridRows, n_points: float, search: Search, *, prefix: str = ""
 ) -> Ball:
     """Find a ball of `n_points`: t, or a fraction of the released number of points; of the rows
     that are `ACTIVE` (a function of each row and of releases), or of all."""

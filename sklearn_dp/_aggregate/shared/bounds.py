@@ -154,11 +154,7 @@ def more_beyond(norms: NoisyNorms, radius: float, most: float) -> bool:
 
 
 def squares_outside(
-    norms: NoisyNorms,
-    radius: float,
-    first: NoisyNorms,
-    shift: float,
-    farthest: tuple[float, float],
+    norms: NoisyNorms, radius: float, first: NoisyNorms, shift: float, farthest: tuple[float, float]
 ) -> float:
     """About the most that the squared norms of units farther out exceed that radius by, in all.
 

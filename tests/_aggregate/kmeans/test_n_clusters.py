@@ -8,10 +8,7 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.engine import engine_entries
 from sklearn_dp._aggregate.kmeans.fit_context import Candidates
-from sklearn_dp._aggregate.kmeans.n_clusters import (
-    SurplusCenters,
-    surplus_choice,
-)
+from sklearn_dp._aggregate.kmeans.n_clusters import SurplusCenters, surplus_choice
 
 
 def mixture(n, d, k=3, seed=0):

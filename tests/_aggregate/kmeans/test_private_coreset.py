@@ -9,10 +9,7 @@ from kernel_tools import open_session
 
 from sklearn_dp import DPCoreset
 from sklearn_dp._aggregate.kmeans.fit_context import Candidates
-from sklearn_dp._aggregate.kmeans.private_coreset import (
-    choose_separately,
-    separate_entries,
-)
+from sklearn_dp._aggregate.kmeans.private_coreset import choose_separately, separate_entries
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._parameters import domain_of
 

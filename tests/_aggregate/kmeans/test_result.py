@@ -9,10 +9,7 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
-from sklearn_dp._aggregate.kmeans.result import (
-    _centers_sd,
-    build_result,
-)
+from sklearn_dp._aggregate.kmeans.result import _centers_sd, build_result
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._parameters import domain_of
 from sklearn_dp._status import Status

@@ -47,18 +47,12 @@ def status(signs, known=()):
         (replace(GOOD, loss=3.0), "mostly noise: nearly all of the sum of squares"),
         (replace(GOOD, noise_share=0.5), "mostly noise: the clusters are narrower"),
         (replace(NOT_SHOWN, signal=10.0), "too few rows for this budget"),
-        (
-            replace(NOT_SHOWN, light=0.4),
-            "mostly noise: 20 of 50 clusters may be empty",
-        ),
+        (replace(NOT_SHOWN, light=0.4), "mostly noise: 20 of 50 clusters may be empty"),
         (replace(NOT_SHOWN, loss=0.15), "no evidence of clusters"),
         (replace(ALIKE, loss=0.5), "mostly noise: about 50% of the sum of squares"),
         (replace(ALIKE, loss=0.2, light=0.5), "no clusters shown: 25 of 50 clusters may be empty"),
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
-        (
-            replace(GOOD, signal=60.0, light=0.4),
-            "mostly noise: 20 of 50 clusters may be empty",
-        ),
+        (replace(GOOD, signal=60.0, light=0.4), "mostly noise: 20 of 50 clusters may be empty"),
         (replace(GOOD, signal=60.0, loss=0.12, explained=0.5), "some clusters may be missing"),
         (
             replace(GOOD, light=0.02, uneven=0.3),

@@ -67,11 +67,7 @@ def test_a_ball_that_is_too_small_is_told(name, radius):
 @pytest.mark.parametrize("case", ["zeros", "within", "capped"])
 def test_columns_within_their_bounds_stay_ok(name, case):
     """Four in five zeros in bounds from zero; a third of the values capped at the bound, before."""
-    other = {
-        "zeros": ZEROS,
-        "within": HOURS,
-        "capped": (HOURS + 57).clip(0, 100),
-    }[case]
+    other = {"zeros": ZEROS, "within": HOURS, "capped": (HOURS + 57).clip(0, 100)}[case]
     model = fitted(name, np.column_stack([AGE, other]).clip(0, 100), (0.0, 100.0))
     spread_hidden = name in ("DPStandardScaler", "DPGaussianMixture") and case == "zeros"
     quantile_there = name in ("DPRobustScaler", "DPQuantiles") and case == "capped"

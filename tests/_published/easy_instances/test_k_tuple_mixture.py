@@ -15,10 +15,7 @@ from sklearn_dp._published import easy_instances as _mixture_tuples
 from sklearn_dp._queries import blocks
 from sklearn_dp._queries.samples import UnitNumbers
 from sklearn_dp._rows.table import Table
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-    KTupleOptions,
-)
+from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
 
 
 def test_adding_a_row_changes_one_tuple():
