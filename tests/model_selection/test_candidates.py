@@ -175,6 +175,7 @@ def test_candidates_are_counted_before_they_are_listed():
 def test_the_uniform_law_on_bounds_has_a_density(bounds, volume):
     density = Limits(None, bounds, 2).log_uniform_density()
     assert density == pytest.approx(-np.log(volume))
+    assert Limits(None, 1.0, 3).log_uniform_density() == pytest.approx(-np.log(4 / 3 * np.pi))
 
 
 def test_steps_before_the_last_share_a_fifth():
