@@ -49,6 +49,8 @@ def _laws() -> tuple[np.ndarray, np.ndarray]:
 
 
 _LAWS, _FALL = _laws()
+_ALL = np.indices((len(_LAWS), len(_PARTS), len(_FEW))).reshape(3, -1)
+_NEVER = 1e-9  # of the most likely law: others change no digit that noise leaves
 
 
 class Reach(NamedTuple):
@@ -85,17 +87,24 @@ def _of_column(
     edges = EDGES[first] * 2.0 ** (steps / _SPLIT)
     steps += _SPLIT * (_BEFORE - start + first)
     most = float(np.maximum(counts[start : start + 2], 0.0).sum()) + 3 * sd
-    light = (_LAWS[:, None, steps] * (most * _PARTS)[:, None]).reshape(-1, 1, len(edges))
-    numbers = (light + np.outer(sd * _FEW, _FALL[steps])).reshape(-1, len(edges))
-    numbers[(numbers < _LEAST) | (edges >= end)] = 0.0
-    at = numbers[:, : _SPLIT * (_BINS - first) : _SPLIT]
-    expected = -np.diff(at, append=0.0)
+    octaves = slice(0, _SPLIT * (_BINS - first), _SPLIT)
+
+    def numbers_of(laws: np.ndarray, at: slice) -> np.ndarray:
+        """How many rows are beyond some edges by each law."""
+        law, part, heavy = laws
+        far = _LAWS[:, steps[at]][law] * (most * _PARTS[part])[:, None]
+        far += (sd * _FEW[heavy])[:, None] * _FALL[steps[at]]
+        far[(far < _LEAST) | (edges[at] >= end)] = 0.0
+        return far
+
+    expected = -np.diff(numbers_of(_ALL, octaves), append=0.0)
     variance = sd**2 + np.square(_ROUGH * expected)
     fit = -np.sum(np.square(counts[first:] - expected) / variance + np.log(variance), axis=1) / 2
     # Numbers of rows are about as likely in equal steps of their roots.
-    heavy = np.where(np.isinf(end), _SELDOM, 1.0)
-    weight = np.exp(fit - fit.max()) * np.tile(np.outer(_PARTS**0.5, heavy).ravel(), len(_LAWS))
-    weight /= weight.sum()
+    likely = np.where(np.isinf(end), _SELDOM, 1.0)[_ALL[2]] * _PARTS[_ALL[1]] ** 0.5
+    weight = np.exp(fit - fit.max()) * likely
+    kept = weight > _NEVER * weight.max()
+    numbers, weight = numbers_of(_ALL[:, kept], slice(None)), weight[kept] / weight[kept].sum()
     middle = (numbers[:, 1:] + numbers[:, :-1]) / 2
     offsets, squares = (
         np.cumsum((middle * np.diff(edges**order))[:, ::-1], axis=1)[:, ::-1] for order in (1, 2)
