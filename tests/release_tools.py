@@ -5,10 +5,10 @@ import numpy as np
 from sklearn_dp._privacy._session import sparse_histogram
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.pure import (
-    above_threshold,
-    exponential,
-    laplace,
-    report_leader_if_stable,
+    above_threshold_release,
+    exponential_release,
+    laplace_release,
+    lead,
 )
 from sklearn_dp._privacy.mechanisms.stability import random_order, stability_histogram, unit_draws
 
@@ -22,10 +22,10 @@ RELEASES = {
     "stability": lambda s, a, scale: stability_histogram(
         s, a, COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
     ),
-    "laplace": lambda s, a, scale: laplace(s, a, np.arange(100), sensitivity=scale, epsilon=0.5),
-    "choice": lambda s, a, scale: exponential(s, a, [0, 1, 3], sensitivity=2.0, epsilon=1.0),
-    "threshold": lambda s, a, scale: above_threshold(
-        s, a, [0, int(2 * scale), int(5 * scale)], 4 * scale, sensitivity=scale, epsilon=1.0
+    "laplace": lambda s, a, scale: s._release(a, laplace_release(np.arange(100), scale, 0.5)),
+    "choice": lambda s, a, scale: s._release(a, exponential_release([0, 1, 3], 2.0, 1.0)),
+    "threshold": lambda s, a, scale: s._release(
+        a, above_threshold_release([0, int(2 * scale), int(5 * scale)], 4 * scale, scale, 1.0)
     ),
     "filter": lambda s, a, scale: friendly_core_filter(
         s, a, np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5, delta=0.1
@@ -33,9 +33,7 @@ RELEASES = {
     "bernoulli": lambda s, a, scale: unit_bernoulli(
         s, a, np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1
     ),
-    "lead": lambda s, a, scale: report_leader_if_stable(
-        s, a, [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
-    ),
+    "lead": lambda s, a, scale: s._release(a, lead([0, 30, 7], 1, 1.0, 1e-5)),
     "draws": lambda s, a, scale: unit_draws(s, 20),
     "order": lambda s, a, scale: random_order(s, np.zeros((7, 2))),
 }

@@ -10,16 +10,7 @@ from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._session import PrivacySession, release_cells, sparse_histogram
 from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, SealedNames, UnitFacts
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
-from sklearn_dp._privacy.mechanisms.pure import (
-    above_threshold,
-    choose,
-    exponential,
-    first_above,
-    laplace,
-    leader,
-    release_laplace,
-    report_leader_if_stable,
-)
+from sklearn_dp._privacy.mechanisms.pure import choose, first_above, leader, release_laplace
 from sklearn_dp._privacy.mechanisms.shares import release_shared, shared_gaussian
 from sklearn_dp._privacy.mechanisms.stability import (
     release_names,
@@ -48,14 +39,6 @@ CALLS = {
     "sparse_histogram": lambda s: sparse_histogram(
         s, "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
     )[1],
-    "laplace": lambda s: laplace(s, "a", [10**9], sensitivity=1.0, epsilon=0.1),
-    "exponential": lambda s: exponential(s, "a", [0, 10**9], sensitivity=1.0, epsilon=0.1),
-    "above_threshold": lambda s: above_threshold(
-        s, "a", [0, 10**9], 10**6, sensitivity=1.0, epsilon=0.1
-    ),
-    "report_leader_if_stable": lambda s: report_leader_if_stable(
-        s, "a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3
-    ),
     "stability_histogram": lambda s: stability_histogram(s, "a", *CELLS, rho=0.1, delta=1e-3)[1],
     "proportional_noise_psd": None,  # its matrices are those of a test of their own
     "friendly_core_filter": lambda s: friendly_core_filter(
@@ -70,14 +53,10 @@ ELSEWHERE = {
     "release_names",
     "sparse_histogram",
     "stability_histogram",
-    "above_threshold",
     "choose",
-    "exponential",
     "first_above",
-    "laplace",
     "leader",
     "release_laplace",
-    "report_leader_if_stable",
     "friendly_core_filter",
     "proportional_noise_psd",
     "release_shared",
@@ -92,7 +71,6 @@ ABOUT = {
     "release_names",
     "gaussian",
     "shared_gaussian",
-    "laplace",
     "sparse_histogram",
     "stability_histogram",
 }

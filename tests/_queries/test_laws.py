@@ -124,9 +124,9 @@ SUMS_OF_ROWS = {
 }  # fmt: skip
 """Of `_privacy._grid` and `_products`: exact statistics."""
 STATED = {
-    "gaussian", "shared_gaussian", "sparse_histogram", "laplace", "exponential", "above_threshold",
-    "report_leader_if_stable", "stability_histogram", "proportional_noise_psd",
-    "friendly_core_filter", "unit_bernoulli",
+    "gaussian", "gaussian_release", "gaussian_inner", "shared_gaussian", "sparse",
+    "sparse_histogram", "laplace_release", "exponential_release", "above_threshold_release", "lead",
+    "stability_histogram", "proportional_noise_psd", "friendly_core_filter", "unit_bernoulli",
 }  # fmt: skip
 """Releases whose callers state what neighbors differ by."""
 ROWS = {"rows", "table", "part", "points", "X", "inner"}
@@ -251,7 +251,7 @@ PLANTED = [
             "from ..._rows.rows import clipped_sums",
             "from ..._queries.halves import inner_table",
             "from ..._privacy._grid import weighted_bincount",
-            "from ..._privacy.mechanisms.pure import exponential",
+            "from ..._privacy.mechanisms.pure import exponential_release",
             "from ..._privacy.mechanisms import filters",
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
             "from ..._privacy.mechanisms.proportional import proportional_noise_psd",

@@ -57,25 +57,13 @@ from .._units import Sealed
 
 
 def laplace_release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
-    """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`."""
+    """Integers in grid steps, with rounded Laplace noise for an l1 `sensitivity`. The tight zCDP
+    conversion for Laplace noise is what it costs."""
     rho = accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon))
-    drawn = _laplace("laplace", value, sensitivity, epsilon, rho)
-    return replace(drawn, public={"unit": unit}, unit=unit)
-
-
-def laplace_inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
-    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`."""
-    check_cost("epsilon", epsilon)
-    drawn = _laplace("inner_laplace", value, sensitivity, epsilon, 0.0)
-    return replace(drawn, public={"own": own})
-
-
-def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float, rho: float) -> Release:
-    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step."""
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)
     return Release(
-        kind,
+        "laplace",
         Mechanism.LAPLACE,
         value,
         sensitivity,
@@ -83,6 +71,8 @@ def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float, rho: flo
         rho,
         lambda noise: value + noise.rounded_laplace(scale, value.shape),
         cost=epsilon,
+        public={"unit": unit},
+        unit=unit,
     )
 
 
@@ -95,24 +85,13 @@ def exponential_release(
     """The exponential mechanism, of bounded range epsilon. There is an int64 score for each public
     candidate; none moves by more than `sensitivity` between neighbors."""
     rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
-    return _exponential("choice", scores, sensitivity, epsilon, rho)
-
-
-def exponential_inner(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
-    """A choice of a step, which has been paid for; see :meth:`CompositeMechanism.choice`."""
-    return _exponential("inner_choice", scores, sensitivity, check_cost("epsilon", epsilon), 0.0)
-
-
-def _exponential(
-    kind: str, scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float, rho: float
-) -> Release:
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size > 0, "a candidate")
     rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
     # Distances from the best score: exp(-rate gap) is at most 1, and the best is always accepted.
     gaps = scores.max() - scores
     return Release(
-        kind,
+        "choice",
         Mechanism.EXPONENTIAL,
         scores,
         sensitivity,
@@ -157,9 +136,9 @@ def above_threshold_release(
 
 
 def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> Release:
-    """The best candidate if its lead is clear, or -1; see :func:`.report_leader_if_stable`. No
-    score moves by more than `sensitivity`, so the lead has the sensitivity 2 `sensitivity`, hence
-    noise Laplace(2 sensitivity / epsilon); `delta`, in (0, 1/2), is the chance that a lead of at
+    """The best candidate if its lead is clear, or -1; (epsilon, delta)-DP. No score
+    moves by more than `sensitivity`, so the lead has the sensitivity 2 `sensitivity`, hence noise
+    Laplace(2 sensitivity / epsilon); `delta`, in (0, 1/2), is the chance that a lead of at
     most 2 `sensitivity` passes."""
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size >= 2, "two candidates")
@@ -196,57 +175,25 @@ def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> 
 
 
 def choose(session: Any, entry: str, scores: Sealed, *, epsilon: float) -> int:
-    """The number of an entry that is about the largest; see :func:`exponential`."""
+    """The number of an entry that is about the largest, by the exponential mechanism."""
     exact, most = session._opened(scores), scores.claim.of_one
-    return exponential(session, entry, exact, sensitivity=most, epsilon=epsilon)
+    return int(session._release(entry, exponential_release(exact, most, epsilon)))
 
 
 def first_above(
     session: Any, entry: str, answers: Sealed, threshold: float, *, epsilon: float
 ) -> int | None:
-    """The first entry about above a public threshold, or None; see :func:`above_threshold`."""
+    """The first entry that is about above a public threshold, or None; epsilon-DP for the whole
+    search."""
     exact, most = session._opened(answers), answers.claim.of_one
-    return above_threshold(session, entry, exact, threshold, sensitivity=most, epsilon=epsilon)
-
-
-def leader(session: Any, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
-    """The largest entry if its lead is clear, or None; see :func:`report_leader_if_stable`."""
-    exact, most = session._opened(scores), scores.claim.of_one
-    return report_leader_if_stable(
-        session, entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
-    )
-
-
-def exponential(
-    session: Any,
-    entry: str,
-    scores: np.ndarray | Sequence[int],
-    *,
-    sensitivity: float,
-    epsilon: float,
-) -> int:
-    """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)). There
-    is an int64 score for each public candidate; none changes by more than `sensitivity` between
-    neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP."""
-    return int(session._release(entry, exponential_release(scores, sensitivity, epsilon)))
-
-
-def above_threshold(
-    session: Any, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
-) -> int | None:
-    """Index of the first query that is about above a public threshold, or None; epsilon-DP for the
-    whole search. Each exact integer query moves by at most `sensitivity` between neighbors."""
-    release = above_threshold_release(queries, threshold, sensitivity, epsilon)
+    release = above_threshold_release(exact, threshold, most, epsilon)
     return _index(session._release(entry, release))
 
 
-def report_leader_if_stable(
-    session: Any, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
-) -> int | None:
-    """Index of the best of some public candidates if its lead is clear, or None. No int64 score
-    moves by more than `sensitivity` between neighbors. (epsilon, delta)-DP: see
-    the top of this module."""
-    return _index(session._release(entry, lead(scores, sensitivity, epsilon, delta)))
+def leader(session: Any, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
+    """The largest entry if its lead is clear, or None; see :func:`lead`."""
+    exact, most = session._opened(scores), scores.claim.of_one
+    return _index(session._release(entry, lead(exact, int(most), epsilon, delta)))
 
 
 def _index(chosen: int) -> int | None:
@@ -254,21 +201,12 @@ def _index(chosen: int) -> int | None:
 
 
 def release_laplace(session: Any, entry: str, sealed: Sealed, *, epsilon: float) -> np.ndarray:
-    """Release an answer with Laplace noise for its claim in l1; see :func:`pure`."""
+    """Release an answer with Laplace noise for its claim in l1, in lengths."""
     exact, claim = session._opened(sealed), sealed.claim
     require(claim.l1 is not None, "a claim in l1")
     most = float(cast(float, claim.l1))
-    return laplace(session, entry, exact, sensitivity=most, epsilon=epsilon, unit=claim.unit)
-
-
-def laplace(
-    session: Any, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
-) -> np.ndarray:
-    """Release integers, in steps of length `unit`, with rounded Laplace noise: epsilon-DP.
-    `sensitivity` is the l1 distance of the statistics of neighbors, in steps. The plan is charged
-    by the tight zCDP conversion for Laplace noise."""
-    release = laplace_release(value, sensitivity, epsilon, unit)
-    return session._release(entry, release) * float(unit)
+    release = laplace_release(exact, most, epsilon, claim.unit)
+    return session._release(entry, release) * float(claim.unit)
 
 
 # -- steps -----------------------------------------------------------------------------------------
@@ -297,7 +235,8 @@ class CompositeMechanism:
         """Integers with rounded Laplace noise. NOT a release. `sensitivity` is the l1 distance
         between neighbors. `own`: one of the values belongs to the replaced element itself, and may
         be any other one: the caller's proof pays for that by a different draw."""
-        return self._draw(laplace_inner(value, sensitivity, epsilon, own))
+        release = laplace_release(value, sensitivity, epsilon)
+        return self._draw(replace(release, kind="inner_laplace", public={"own": own}))
 
     def gaussian(
         self, value: np.ndarray, *, sensitivity: float | np.ndarray, epsilon: float, delta: float
@@ -309,7 +248,8 @@ class CompositeMechanism:
     def choice(self, scores: np.ndarray, *, sensitivity: int, epsilon: float) -> int:
         """Index of a public candidate by the exponential mechanism. No int64 score moves by more
         than `sensitivity` between neighbors."""
-        return int(self._draw(exponential_inner(scores, sensitivity, epsilon)))
+        release = exponential_release(scores, sensitivity, epsilon)
+        return int(self._draw(replace(release, kind="inner_choice")))
 
     def runs(self, rule: Any) -> np.ndarray:
         """Which candidates are run, by a public rule of :mod:`.._selection`. NOT a release: even

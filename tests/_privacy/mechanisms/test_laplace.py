@@ -23,11 +23,9 @@ def test_a_release_without_its_premises_is_refused(change, error, premise):
     options = {"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}
     session = open_session(PlanEntry("a", "laplace", 1.0))
     with pytest.raises(error, match=premise):
-        pure.laplace(session, "a", options.pop("value"), **options)
+        session._release("a", pure.laplace_release(**options))
     with pytest.raises(error, match=premise):
-        pure.laplace_inner(
-            **{"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}, own=False
-        )
+        pure.CompositeMechanism(session, "a").laplace(**options)
     assert session.spent == 0
 
 

@@ -6,21 +6,18 @@ from kernel_tools import open_session
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy.mechanisms import pure
-from sklearn_dp._privacy.mechanisms.pure import (
-    above_threshold,
-    exponential,
-    report_leader_if_stable,
-)
 
 
 def choose(kind, scores=(3, 9, 4), sensitivity=2, epsilon=0.5, delta=1e-3, threshold=5):
     session = open_session(PlanEntry("a", "lead", 1.0, 0.2), delta=0.5)
     options = {"sensitivity": sensitivity, "epsilon": epsilon}
     if kind == "above_threshold":
-        return above_threshold(session, "a", scores, threshold, **options)
-    if kind == "lead":
-        return report_leader_if_stable(session, "a", scores, delta=delta, **options)
-    return exponential(session, "a", scores, **options)
+        release = pure.above_threshold_release(scores, threshold, **options)
+    elif kind == "lead":
+        release = pure.lead(scores, delta=delta, **options)
+    else:
+        release = pure.exponential_release(scores, **options)
+    return session._release("a", release)
 
 
 KINDS = ["exponential", "above_threshold", "lead"]

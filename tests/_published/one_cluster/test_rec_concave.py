@@ -12,7 +12,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms.pure import report_leader_if_stable
+from sklearn_dp._privacy.mechanisms.pure import leader
 from sklearn_dp._published.rec_concave import RecConcave, rec_concave_steps
 from sklearn_dp._queries import balls as windows
 
@@ -93,12 +93,8 @@ def test_a_lead_is_told_only_when_it_is_clear():
     epsilon, delta = 0.5, 1e-6
     threshold = 2 + math.ceil(0.5 - 4 * math.log(2 * delta))
     session = open_session(PlanEntry("l", "lead", 2000.0, 0.009, uses=None))
-    found = [
-        report_leader_if_stable(
-            session, "l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta
-        )
-        for _ in range(2000)
-    ]
+    scores = sealed_scores([10, 10 + threshold])
+    found = [leader(session, "l", scores, epsilon=epsilon, delta=delta) for _ in range(2000)]
     assert set(found) == {1, None}
     # Told if the noise, of scale 4, rounds to at least 0.
     told = sum(index == 1 for index in found)
