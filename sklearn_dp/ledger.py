@@ -17,7 +17,6 @@ the ledger still holds all that it held when a head was published. No command re
 
 import argparse
 import json
-import math
 import sys
 
 from ._costs.budget import PrivacyBudget
@@ -105,7 +104,9 @@ def _create(arguments: argparse.Namespace) -> str:
 
 def _show(arguments: argparse.Namespace) -> str:
     ledger = PrivacyLedger(path=arguments.file)
-    return json.dumps(_as_json(ledger), indent=2) if arguments.json else _as_text(ledger)
+    if not arguments.json:
+        return _as_text(ledger)
+    return json.dumps({"path": ledger.path, **ledger.state().content()}, indent=2)
 
 
 def _verify(arguments: argparse.Namespace) -> str:
@@ -125,35 +126,6 @@ def _verify(arguments: argparse.Namespace) -> str:
         )
     since = len(state.heads) - 1 - state.heads.index(arguments.head)
     return f"{done}. It holds all that the published head stands for, and {since} entries since."
-
-
-def _as_json(ledger: PrivacyLedger) -> dict:
-    """Everything in a ledger, as JSON can hold it: null for a part of the total that is not set."""
-    state, names = ledger.state(), (*_HEADINGS, *_PAYERS)
-    charges = [{name: getattr(charge, name) for name in names} for charge in state.charges]
-    # JSON has no infinity: a missing bound is null.
-    charges = [{k: None if v == math.inf else v for k, v in charge.items()} for charge in charges]
-    budget = state.terms.budget
-    return {
-        "path": ledger.path,
-        "identity": state.identity,
-        "head": state.head,
-        "total": {name: getattr(budget, name) for name in ("epsilon", "delta", "rho")},
-        "unit": state.terms.unit,
-        "composition": state.terms.composition,
-        "relation": state.terms.relation,
-        "spent": state.spent,
-        "remaining": state.remaining,
-        "keys": {
-            key: {
-                value: {"spent": spent, "remaining": remaining}
-                for value, spent, remaining in state.values_of(key)
-            }
-            for key in state.keys
-        },
-        "charges": charges,
-        "days": sorted(state.days),
-    }
 
 
 def _as_text(ledger: PrivacyLedger) -> str:

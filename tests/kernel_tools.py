@@ -3,8 +3,9 @@
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms.pure import laplace_release
 
-__all__ = ["make_plan", "open_session", "spending"]
+__all__ = ["laplace", "make_plan", "open_session", "spending"]
 
 
 def make_plan(*entries, rho=1.0, delta=1e-6, **options):
@@ -22,3 +23,8 @@ def spending(*entries, seed=0, delta=0.9):
     """A session whose plan is these entries, and hardly more."""
     rho = 1.01 * sum(entry.rho for entry in entries)
     return open_session(*entries, rho=rho, delta=delta, random_state=seed)
+
+
+def laplace(session, entry, value, *, sensitivity, epsilon):
+    """Release integers with Laplace noise for an l1 sensitivity that the test states."""
+    return session._release(entry, laplace_release(value, sensitivity, epsilon))

@@ -409,6 +409,10 @@ class LedgerTerms:
             )
 
 
+_COSTS = ("epsilon", "delta", "rho", "delta_failure")
+"""In each of the currencies; a ledger counts two of them."""
+
+
 @dataclass(frozen=True)
 class LedgerState:
     """The entries of a ledger at one moment, and the amounts that the units of a value have paid.
@@ -552,6 +556,36 @@ class LedgerState:
             columns = [a + b for a, b in zip(others, dearest(lines), strict=True)]
             yield value, self._spent(columns), self._remaining(columns)
 
+    def content(self) -> dict[str, Any]:
+        """All that the ledger holds, for JSON: null where a part of the total is not set, or a
+        bound is infinite. Each charge has its costs in all currencies, also those not counted."""
+        names = (*_COSTS, "time", "label", "gaussian", "relation", "key", "value")
+        return {
+            "identity": self.identity,
+            "head": self.head,
+            "total": {name: getattr(self.terms.budget, name) for name in _COSTS[:3]},
+            "unit": self.terms.unit,
+            "composition": self.terms.composition,
+            "relation": self.terms.relation,
+            "spent": self.spent,
+            "remaining": self.remaining,
+            "keys": {
+                key: {
+                    value: {"spent": spent, "remaining": remaining}
+                    for value, spent, remaining in self.values_of(key)
+                }
+                for key in self.keys
+            },
+            "charges": [
+                {
+                    name: None if getattr(charge, name) == math.inf else getattr(charge, name)
+                    for name in names
+                }
+                for charge in self.charges
+            ],
+            "days": sorted(self.days),
+        }
+
     def used(self) -> tuple[int, float]:
         """Which of the two costs runs out first, and the share of it that is spent."""
         caps = zip(self.spent.values(), self.terms.caps, strict=True)
@@ -640,7 +674,6 @@ def _event_of(charge: LedgerCharge) -> Any:
 
 LOGGER = logging.getLogger("sklearn_dp")
 LOGGER.addHandler(logging.NullHandler())
-_UNNAMED = "session"
 
 
 def log_charge(place: str | None, charge: LedgerCharge) -> None:
@@ -652,31 +685,4 @@ def log_charge(place: str | None, charge: LedgerCharge) -> None:
         charge.delta,
         charge.label or "a fit",
         "" if charge.payers == EVERYONE else f" on {payers_in_words(charge.payers)}",
-    )
-
-
-def log_plan(label: str, plan: PrivacyPlan) -> None:
-    """A session was opened: what it may release, and for how much."""
-    if LOGGER.isEnabledFor(logging.INFO):  # the epsilon of a plan takes some work
-        LOGGER.info(
-            "%s: (%.6g, %.3g)-DP for one %s; may release %s",
-            label or _UNNAMED,
-            plan.epsilon,
-            plan.target.delta,
-            plan.unit,
-            ", ".join(entry.name for entry in plan.entries),
-        )
-
-
-def log_release(label: str, line: dict[str, Any]) -> None:
-    """Something was released: a line of the report, without the number itself."""
-    part = f" of part {line['part']}" if "part" in line else ""
-    LOGGER.debug(
-        "%s: released %s%s (%s, sigma %.4g, rho %.4g)",
-        label or _UNNAMED,
-        line["release"],
-        part,
-        line["mechanism"],
-        line["sigma"],
-        line["rho"],
     )

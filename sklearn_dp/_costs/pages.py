@@ -602,31 +602,14 @@ def page_of_ledger(state: Any, where: str, told: str) -> OfficerPage:
         Section("Evidence", _EVIDENCE),
         Section(f"Charges ({len(rows)})", table=(_CHARGE, rows) if rows else None),
     )
-    content = _content_of_ledger(state, where, told)
-    return OfficerPage("Privacy ledger", told, sections, content)
-
-
-def _content_of_ledger(state: Any, where: str, told: str) -> dict[str, Any]:
-    """Return the content of the JSON file of a ledger."""
-    terms = state.terms
-    return {
+    content = {
         "format": FORMAT,
         "subject": {"Ledger": where, "Identity": state.identity},
         "software": _made(),
-        "total": {
-            name: _plain(getattr(terms.budget, name)) for name in ("epsilon", "delta", "rho")
-        },
-        "unit": terms.unit,
-        "relation": terms.relation,
-        "composition": terms.composition,
-        "spent": {name: _plain(value) for name, value in state.spent.items()},
-        "remaining": {name: _plain(value) for name, value in state.remaining.items()},
-        "head": state.head,
         "told": told,
-        "charges": [
-            {name: _plain(getattr(charge, name)) for name in _CHARGE} for charge in state.charges
-        ],
+        **state.content(),
     }
+    return OfficerPage("Privacy ledger", told, sections, content)
 
 
 def _releases(heading: str, rows: Sequence[Mapping[str, Any]]) -> Section:

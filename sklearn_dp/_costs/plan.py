@@ -520,15 +520,9 @@ class PrivacyPlan(PlanPages):
         is `converted` alone. An entry without paths is on all of them. rho and delta are maximized
         one by one: together they may belong to no path, and then the plan states a little more than
         it costs."""
-        return max(
-            exact_sum(
-                getattr(entry, cost)
-                for entry in self.entries
-                if (not entry.paths or path in entry.paths)
-                and not (converted and entry.epsilon is not None)
-            )
-            for path in paths
-        )
+        counted = [each for each in self.entries if not (converted and each.epsilon is not None)]
+        along = [[each for each in counted if not each.paths or p in each.paths] for p in paths]
+        return max([exact_sum([getattr(each, cost) for each in entries]) for entries in along])
 
     @cached_property
     def exact_rho(self) -> Fraction:

@@ -168,8 +168,10 @@ class PrivacyReport:
             spent_rho=float(
                 # Disjoint parts of the units do not add up; without a part, a line is about all.
                 maximum_cost(
-                    (tuple(row["part"].split("/")) if "part" in row else (), row["rho"])
-                    for row in log
+                    [
+                        (tuple(row["part"].split("/")) if "part" in row else (), row["rho"])
+                        for row in log
+                    ]
                 )
             ),
             accounting=(ONE_STEP if len(plan.entries) == 1 else ADDED)

@@ -74,7 +74,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ._trace import altered, note_draw
+from ._trace import Draw, altered, draws_of_release
 
 _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 
@@ -515,7 +515,8 @@ class NoiseSource:
         """Signed rounded draws of `law`: the fast path for blocks, the exact one where unsure."""
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
-        note_draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size)
+        if (draws := draws_of_release()) is not None:
+            draws.append(Draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size))
         flat_scale = scale if scale.ndim == 0 else np.broadcast_to(scale, out.shape).reshape(-1)
         flat = out.reshape(-1)
         for block, part, place in self._pieces(out.size):
@@ -550,7 +551,8 @@ class NoiseSource:
             raise ValueError("gaps must be a non-empty vector of non-negative integers.")
         if not 0 < rate < math.inf:
             raise ValueError("rate must be positive and finite.")
-        note_draw("choice", rate, 1)
+        if (draws := draws_of_release()) is not None:
+            draws.append(Draw("choice", rate, 1))
         gaps = gaps - gaps.min()
         n_blocks = -(-TRIALS_PER_CANDIDATE * len(gaps) // BLOCK)
         chosen = np.empty(0, dtype=np.int64)

@@ -51,6 +51,7 @@ they are, would be fast for any number of cells; but the chance that one passes 
 of t (1 + exp(epsilon)) which a Gaussian account has no room for.
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -59,7 +60,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from .._costs import accounting
-from .._costs.ledger_terms import LedgerCharge, log_plan, log_release
+from .._costs.ledger_terms import LOGGER, LedgerCharge
 from .._costs.numbers import floats_up, is_part_of, payers_in_words, round_up, sum_up, warn
 from .._costs.plan import Accounts, BudgetFor, Mechanism, PlanEntry, PlanError, PrivacyPlan
 from .._costs.report import PaidBy, PrivacyReport
@@ -360,7 +361,7 @@ class PrivacySession(AlgorithmicRandomness):
     def __init__(
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
     ) -> None:
-        self.plan, self._label = plan, label
+        self.plan, self._name = plan, label or "session"
         # Of the whole fit, also where this session is for a candidate, a segment or a step.
         self.budget_for = BudgetFor(plan, shared_budget())
         seed = seed_of(random_state)
@@ -380,7 +381,15 @@ class PrivacySession(AlgorithmicRandomness):
         self._accounts = Accounts(plan)
         self._log: list[dict[str, Any]] = []
         self._fits: list[tuple[str, PrivacySession]] = []  # inside, each of which was paid for
-        log_plan(label, plan)
+        if LOGGER.isEnabledFor(logging.INFO):  # the epsilon of a plan takes some work
+            LOGGER.info(
+                "%s: (%.6g, %.3g)-DP for one %s; may release %s",
+                self._name,
+                plan.epsilon,
+                plan.target.delta,
+                plan.unit,
+                ", ".join(entry.name for entry in plan.entries),
+            )
 
     @property
     def _noise(self) -> NoiseSource:  # type: ignore[override]
@@ -392,7 +401,7 @@ class PrivacySession(AlgorithmicRandomness):
                 "a fit cannot continue in a forked child process: both processes would spend the "
                 "same budget."
             )
-        if altered() and altered() is not self._altered:
+        if altered() is not self._altered and altered():
             raise RuntimeError("a fit cannot continue where an audit has altered its noise.")
         return self._source
 
@@ -588,7 +597,15 @@ class PrivacySession(AlgorithmicRandomness):
         self._log.append(line)
         # Fits inside are not all released, so how many of them there are may be secret.
         if not self._nested:
-            log_release(self._label, line)
+            LOGGER.debug(
+                "%s: released %s%s (%s, sigma %.4g, rho %.4g)",
+                self._name,
+                entry,
+                f" of part {line['part']}" if self._part else "",
+                release.mechanism,
+                line["sigma"],
+                release.rho,
+            )
 
     def report(self) -> PrivacyReport:
         """Plan, releases, totals and noise source of this fit."""

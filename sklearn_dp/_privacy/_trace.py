@@ -19,6 +19,9 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 _ALTERED = ContextVar("sklearn_dp_altered", default=_NOTHING)
 _ACTIVE = ContextVar("sklearn_dp_trace", default=None)
 _DRAWS: ContextVar[list["Draw"] | None] = ContextVar("sklearn_dp_draws", default=None)
+# The trace of this context, or None; the substitutions that an audit has made in it, if any; and,
+# while a release is recorded, the list of what its samplers draw.
+active_trace, altered, draws_of_release = _ACTIVE.get, _ALTERED.get, _DRAWS.get
 
 
 @contextmanager
@@ -29,16 +32,6 @@ def trace(recorder: Any) -> Iterator[Any]:
         yield recorder
     finally:
         _ACTIVE.reset(token)
-
-
-def active_trace() -> Any:
-    """The trace of this context, or None."""
-    return _ACTIVE.get()
-
-
-def altered() -> Mapping[Any, Any]:
-    """Return the substitutions that an audit has made in this context; empty outside of audits."""
-    return _ALTERED.get()
 
 
 @contextmanager
@@ -80,13 +73,6 @@ def drawn() -> Iterator[list[Draw]]:
         yield draws
     finally:
         _DRAWS.reset(token)
-
-
-def note_draw(law: str, scale: Any, size: int) -> None:
-    """Called by each sampler: nothing happens outside an audit."""
-    draws = _DRAWS.get()
-    if draws is not None:
-        draws.append(Draw(law, scale, size))
 
 
 @dataclass

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kernel_tools import make_plan
+from kernel_tools import laplace, make_plan
 
 from sklearn_dp._costs.accounting import laplace_zcdp_rho
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.mechanisms.pure import laplace
 
 
 def test_a_plan_must_fit_its_target():

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kernel_tools import make_plan, open_session
+from kernel_tools import laplace, make_plan, open_session
 
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.numbers import in_steps
@@ -15,7 +15,7 @@ from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy.mechanisms.pure import laplace, nested, open_step
+from sklearn_dp._privacy.mechanisms.pure import nested, open_step
 from sklearn_dp._privacy.mechanisms.stability import unit_draws
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning

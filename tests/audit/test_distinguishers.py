@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from kernel_tools import laplace
 from scipy.special import ndtr
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp._privacy.mechanisms.pure import laplace
 from sklearn_dp.audit import _distinguishers as distinguishers
 from sklearn_dp.audit._distinguishers import Table, log_likelihood_ratio, scores, separation
 

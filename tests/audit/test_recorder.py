@@ -4,12 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from kernel_tools import open_session
+from kernel_tools import laplace, open_session
 
 from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._costs.plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy.mechanisms.pure import above_threshold, exponential, laplace
+from sklearn_dp._privacy.mechanisms.pure import above_threshold_release, exponential_release
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning")
@@ -48,8 +48,8 @@ def test_every_sampler_tells_its_law_and_scale():
     with record_releases() as events:
         session = open_session(*(PlanEntry(name, Mechanism[name.upper()], 0.2) for name in names))
         laplace(session, "laplace", [1, 2], sensitivity=3.0, epsilon=0.5)
-        exponential(session, "exponential", np.array([1, 2]), sensitivity=1.0, epsilon=0.5)
-        above_threshold(session, "above_threshold", [1, 2, 3], 2.0, sensitivity=1.0, epsilon=0.5)
+        session._release("exponential", exponential_release(np.array([1, 2]), 1.0, 0.5))
+        session._release("above_threshold", above_threshold_release([1, 2, 3], 2.0, 1.0, 0.5))
     noisy, choice, threshold = events[1:]
     assert [(d.law, float(d.scale)) for d in noisy.draws] == [("laplace", noisy.scale)]
     assert [(d.law, d.scale) for d in choice.draws] == [("choice", choice.scale)]

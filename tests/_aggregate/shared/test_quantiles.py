@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from kernel_tools import open_session
+from kernel_tools import laplace, open_session
 
 from sklearn_dp import DPQuantiles, PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._privacy.mechanisms.pure import laplace
 from sklearn_dp._queries import ranks
 from sklearn_dp._queries._query import TableRows
 from sklearn_dp._queries.ranks import prefix_of_blocks

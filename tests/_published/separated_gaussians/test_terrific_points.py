@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from grid_tools import exact, points_of
+from grid_tools import exact, points_of, sealed_scores
 from mixture_tools import STEP, in_ball, session_of, two_balls
 
 from sklearn_dp._costs.plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy.mechanisms.pure import above_threshold
+from sklearn_dp._privacy.mechanisms.pure import first_above
 from sklearn_dp._published.terrific import points_ball, points_entries, scan_radii, terrific_radius
 from sklearn_dp._queries.grids import GridRows
 from sklearn_dp._queries.halves import LargestScores, terrific_scores
@@ -112,10 +112,8 @@ def test_above_threshold_is_as_strict_as_its_theorem():
     margin = 5 * 8
 
     def answers(query, n):
-        return [
-            above_threshold(session, "radius", [query] * n, 0, sensitivity=1, epsilon=1.0)
-            for _ in range(2000)
-        ]
+        scores = sealed_scores([query] * n)
+        return [first_above(session, "radius", scores, 0, epsilon=1.0) for _ in range(2000)]
 
     assert sum(found is not None for found in answers(-margin, 10)) < 100
     assert sum(found is None for found in answers(margin, 1)) < 100
