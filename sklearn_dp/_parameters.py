@@ -312,12 +312,12 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
         return tuple(by_name(side, names, name) for side in values)
     frame = frame_of(values)
     labels, take = _labels(values) if frame is None else (frame.labels, frame.take)
-    if names is None and names_in(values):
-        raise ValueError(
-            f"{name} names columns, and X has no names to tell which is which. Give X as a data "
-            f"frame, or {name} as an array in the order of its columns."
-        )
     if names is None:
+        if labels and all(isinstance(label, str) for label in labels):
+            raise ValueError(
+                f"{name} names columns, and X has no names to tell which is which. Give X as a "
+                f"data frame, or {name} as an array in the order of its columns."
+            )
         return values
     places = places_of(labels, names, name)
     if labels and isinstance(values, Mapping):

@@ -1,6 +1,7 @@
 """One release of each kind of noise and selection, by a session, under a plan entry."""
 
 import numpy as np
+from kernel_tools import sealed_names
 
 from sklearn_dp._privacy._session import sparse_histogram
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
@@ -10,7 +11,7 @@ from sklearn_dp._privacy.mechanisms.pure import (
     laplace_release,
     lead,
 )
-from sklearn_dp._privacy.mechanisms.stability import random_order, stability_histogram, unit_draws
+from sklearn_dp._privacy.mechanisms.stability import random_order, release_names, unit_draws
 
 COUNTS = np.arange(40), np.arange(40) % 9
 # Where a sensitivity may be anything, it is `scale`; costs are at most 0.5.
@@ -19,8 +20,8 @@ RELEASES = {
     "sparse": lambda s, a, scale: sparse_histogram(
         s, a, *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
     ),
-    "stability": lambda s, a, scale: stability_histogram(
-        s, a, COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
+    "stability": lambda s, a, scale: release_names(
+        s, a, sealed_names(COUNTS[0], COUNTS[1] + 1), rho=0.5, delta=0.1
     ),
     "laplace": lambda s, a, scale: s._release(a, laplace_release(np.arange(100), scale, 0.5)),
     "choice": lambda s, a, scale: s._release(a, exponential_release([0, 1, 3], 2.0, 1.0)),

@@ -4,19 +4,15 @@ import inspect
 
 import numpy as np
 import pytest
-from kernel_tools import open_session
+from kernel_tools import open_session, sealed_names
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy._session import PrivacySession, release_cells, sparse_histogram
 from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, SealedNames, UnitFacts
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.pure import choose, first_above, leader, release_laplace
-from sklearn_dp._privacy.mechanisms.shares import release_shared, shared_gaussian
-from sklearn_dp._privacy.mechanisms.stability import (
-    release_names,
-    stability_histogram,
-    stability_threshold,
-)
+from sklearn_dp._privacy.mechanisms.shares import release_shared
+from sklearn_dp._privacy.mechanisms.stability import release_names, stability_threshold
 
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
 SEALED = Sealed(np.array([10**9]), Claim(1.0, l1=1.0), UnitFacts(), "Something")
@@ -33,13 +29,9 @@ CALLS = {
     "first_above": lambda s: first_above(s, "a", SEALED_SCORES, 10**6, epsilon=0.1),
     "leader": lambda s: leader(s, "a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
     "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
-    "shared_gaussian": lambda s: shared_gaussian(
-        s, "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
-    ),
     "sparse_histogram": lambda s: sparse_histogram(
         s, "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
     )[1],
-    "stability_histogram": lambda s: stability_histogram(s, "a", *CELLS, rho=0.1, delta=1e-3)[1],
     "proportional_noise_psd": None,  # its matrices are those of a test of their own
     "friendly_core_filter": lambda s: friendly_core_filter(
         s, "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
@@ -52,7 +44,6 @@ ELSEWHERE = {
     "release_cells",
     "release_names",
     "sparse_histogram",
-    "stability_histogram",
     "choose",
     "first_above",
     "leader",
@@ -60,7 +51,6 @@ ELSEWHERE = {
     "friendly_core_filter",
     "proportional_noise_psd",
     "release_shared",
-    "shared_gaussian",
     "unit_bernoulli",
 }
 ABOUT = {
@@ -70,9 +60,7 @@ ABOUT = {
     "release_cells",
     "release_names",
     "gaussian",
-    "shared_gaussian",
     "sparse_histogram",
-    "stability_histogram",
 }
 
 
@@ -105,5 +93,5 @@ def test_a_release_is_paid_for_and_noted_and_an_exhausted_plan_refuses_it(name):
 def test_the_threshold_of_a_stability_histogram_is_where_values_begin():
     session = open_session(PlanEntry("a", "stability histogram", 0.5, 1e-9))
     codes, counts = np.arange(2000), np.full(2000, 7)
-    _, values = stability_histogram(session, "a", codes, counts, rho=0.5, delta=1e-9)
+    _, values = release_names(session, "a", sealed_names(codes, counts), rho=0.5, delta=1e-9)
     assert len(values) and values.min() >= stability_threshold(1.0, 1e-9)

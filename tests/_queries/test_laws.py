@@ -124,9 +124,9 @@ SUMS_OF_ROWS = {
 }  # fmt: skip
 """Of `_privacy._grid` and `_products`: exact statistics."""
 STATED = {
-    "gaussian", "gaussian_release", "gaussian_inner", "shared_gaussian", "sparse",
+    "gaussian", "gaussian_release", "gaussian_inner", "shared_noise", "sparse",
     "sparse_histogram", "laplace_release", "exponential_release", "above_threshold_release", "lead",
-    "stability_histogram", "proportional_noise_psd", "friendly_core_filter", "unit_bernoulli",
+    "stability", "proportional_noise_psd", "friendly_core_filter", "unit_bernoulli",
 }  # fmt: skip
 """Releases whose callers state what neighbors differ by."""
 ROWS = {"rows", "table", "part", "points", "X", "inner"}
@@ -255,8 +255,8 @@ PLANTED = [
             "from ..._privacy.mechanisms import filters",
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
             "from ..._privacy.mechanisms.proportional import proportional_noise_psd",
-            "from ..._privacy.mechanisms.shares import shared_gaussian",
-            "from ..._privacy.mechanisms.stability import stability_histogram",
+            "from ..._privacy.mechanisms.shares import shared_noise",
+            "from ..._privacy.mechanisms.stability import stability",
             "from ..._privacy._units import opened",
             "from ..._privacy._units import Claim",
             "from ..._privacy import _units",

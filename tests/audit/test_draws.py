@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
+from kernel_tools import sealed
 from release_tools import RELEASES
 from scipy.stats import chi2
 
@@ -24,7 +25,7 @@ from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp._privacy.mechanisms import pure
 from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.pure import open_step
-from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
+from sklearn_dp._privacy.mechanisms.shares import NoiseShares, release_shared
 from sklearn_dp._privacy.mechanisms.stability import copies
 from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit._laws import KINDS, chances_above, law_of
@@ -117,8 +118,8 @@ LAWS = {
     "gaussian, by coordinate": lambda s: s.gaussian(
         "a", [5, 6], sensitivity=np.array([3.0, 70.0]), rho=0.5
     ),
-    "shares that are told": lambda s: shared_gaussian(
-        s, "a", [5, 6], sensitivity=3.0, n_honest=4, given=None, rho=0.5, unit=1.0
+    "shares that are told": lambda s: release_shared(
+        s, "a", sealed([5, 6], 3.0), n_honest=4, rho=0.5
     ),
     "share": lambda s: NoiseShares(0, "client").draw("a", 1, 300.0, (4,)),
     "proportional": lambda s: proportional_noise_psd(

@@ -91,7 +91,7 @@ def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
     return ShareScale(fine if fine.ndim else float(fine), bits)
 
 
-def release(
+def shared_noise(
     total: Any,
     sensitivity: Any,
     n_honest: int,
@@ -100,7 +100,7 @@ def release(
     unit: Any,
     take_shares: Callable[[Any], Any],
 ) -> Release:
-    """A sum with noise in shares; see :func:`shared_gaussian`. `total` is in fine steps and has the
+    """A sum with noise in shares; see :func:`release_shared`. `total` is in fine steps and has the
     shares of `given` clients; without noise, in steps, for None. ``take_shares(total)`` is the
     exact sum for an audit, and `total` itself otherwise."""
     sensitivity, total = positive_sensitivity(sensitivity), exact_integers(total)
@@ -205,27 +205,25 @@ class NoiseShares:
         )
 
 
-def shared_gaussian(
+def release_shared(
     session: Any,
     entry: str,
-    total: np.ndarray,
+    sealed: Sealed,
     *,
-    sensitivity: Any,
     n_honest: int,
     given: int | None = None,
-    unit: Any = 1.0,
     rho: float | None = None,
 ) -> np.ndarray:
     """Release a sum over clients that gets its noise from them, in shares.
 
-    `total` is with the shares of `given` clients, a public number, in fine steps (see
-    :func:`share_scale`); where it is None, the noise of `n_honest` shares is drawn here.
-    `sensitivity` is in steps of the statistic, of length `unit`. `n_honest` counts shares, besides
-    that of the client whose data differ, that nobody else knows; a RuntimeError if there are not
-    more than that in the sum.
+    The sum is with the shares of `given` clients, a public number, in fine steps (see
+    :func:`share_scale`); where it is None, the noise of `n_honest` shares is drawn here. The claim
+    is in steps of the statistic. `n_honest` counts shares, besides that of the client whose data
+    differ, that nobody else knows; a RuntimeError if there are not more than that in the sum.
 
     sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each use,
     for neighbors with the same clients: the proof is at the top of this module."""
+    total, claim = session._opened(sealed), sealed.claim
     if given is not None and given <= n_honest:
         raise RuntimeError(
             f"only {given} clients have added their share of the noise; "
@@ -237,22 +235,5 @@ def shared_gaussian(
         return total if session._trace is None else total - session._trace.take_shares(entry)
 
     rho = session._cost(entry, rho)
-    law = release(total, sensitivity, n_honest, given, rho, unit, without_shares)
+    law = shared_noise(total, claim.l2, n_honest, given, rho, claim.unit, without_shares)
     return lengths(session._release(entry, law), law.unit)
-
-
-def release_shared(
-    session: Any, entry: str, sealed: Sealed, *, n_honest: int, given: int | None, rho: float
-) -> np.ndarray:
-    """Release a sum over clients that gets its noise from them; see :func:`shared_gaussian`."""
-    exact, claim = session._opened(sealed), sealed.claim
-    return shared_gaussian(
-        session,
-        entry,
-        exact,
-        sensitivity=claim.l2,
-        unit=claim.unit,
-        n_honest=n_honest,
-        given=given,
-        rho=rho,
-    )

@@ -95,30 +95,15 @@ def stability_threshold(sigma: float, delta: float) -> int:
     return low
 
 
-def stability_histogram(
-    session: Any, entry: str, codes: np.ndarray, counts: np.ndarray, **claimed: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one, as
-    :func:`stability` says: (rho, delta)-zCDP, see the top of this module."""
-    codes, values = session._release(entry, stability(codes, counts, **claimed))
-    return codes.copy(), values.astype(np.float64)
-
-
 def release_names(
     session: Any, entry: str, sealed: SealedNames, *, rho: float, delta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release names, and noisy counts, of cells far above one; see :func:`stability_histogram`."""
+    """Release names, sorted, and noisy counts, of the occupied cells of an unbounded domain whose
+    noisy count is far above one: (rho, delta)-zCDP, see the top of this module."""
     names, counts = session._opened(sealed)
-    return stability_histogram(
-        session,
-        entry,
-        names,
-        counts,
-        rho=rho,
-        delta=delta,
-        sensitivity=sealed.claim.l2,
-        cells=sealed.cells,
-    )
+    law = stability(names, counts, rho, delta, sealed.claim.l2, sealed.cells)
+    names, values = session._release(entry, law)
+    return names.copy(), values.astype(np.float64)
 
 
 # -- draws of units --------------------------------------------------------------------------------

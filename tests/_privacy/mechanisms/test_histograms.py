@@ -10,7 +10,7 @@ from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._session import sparse_histogram
 from sklearn_dp._privacy.mechanisms import stability
-from sklearn_dp._privacy.mechanisms.stability import stability_histogram, stability_threshold
+from sklearn_dp._privacy.mechanisms.stability import stability_threshold
 
 
 def sparse_plan():
@@ -116,13 +116,7 @@ def test_a_stability_histogram_without_its_premises_is_refused(change, premise):
     options = {"codes": [3, 1], "counts": [5, 6], "rho": 0.1, "delta": 1e-6, **change}
     session = open_session(PlanEntry("cells", "stability histogram", 0.5, 0.1), delta=0.5)
     with pytest.raises(PlanError, match=premise):
-        stability_histogram(
-            session,
-            "cells",
-            np.array(options.pop("codes")),
-            np.array(options.pop("counts")),
-            **options,
-        )
+        session._release("cells", stability.stability(**options))
     assert session.spent == 0
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from kernel_tools import sealed
 from scipy.stats import kstest, norm
 
 from sklearn_dp._costs.accounting import gaussian_epsilon
@@ -16,8 +17,8 @@ from sklearn_dp._privacy.mechanisms.shares import (
     MOST_SHARES,
     SHARES_DELTA,
     NoiseShares,
+    release_shared,
     share_scale,
-    shared_gaussian,
 )
 from sklearn_dp.audit._replay import Replay
 
@@ -100,16 +101,8 @@ def session_of(uses=1, seed=0, delta=SHARES_DELTA):
 
 
 def released(total, given=None, n_honest=3, **options):
-    return shared_gaussian(
-        session_of(),
-        "a",
-        total,
-        sensitivity=2.0,
-        n_honest=n_honest,
-        given=given,
-        unit=0.5,
-        **options,
-    )
+    answer = sealed(total, 2.0, unit=0.5)
+    return release_shared(session_of(), "a", answer, n_honest=n_honest, given=given, **options)
 
 
 def test_a_release_has_the_noise_that_its_cost_asks_for():
@@ -148,12 +141,10 @@ def test_fewer_shares_than_are_counted_on_release_nothing(given):
 
 def test_delta_is_in_the_plan():
     with pytest.raises(PlanError, match="delta"):
-        shared_gaussian(
-            session_of(delta=0.0), "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
-        )
+        release_shared(session_of(delta=0.0), "a", sealed([0], 1.0), n_honest=1)
     session = session_of(uses=2)
     for _ in range(2):
-        shared_gaussian(session, "a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
+        release_shared(session, "a", sealed([0, 0, 0], 1.0), n_honest=2, rho=RHO)
     report = session.report()
     assert [row["delta"] for row in report.releases] == [SHARES_DELTA] * 2
     assert session.plan.gaussian and session.plan.delta_failure == 2 * SHARES_DELTA
@@ -174,7 +165,7 @@ def test_an_audit_sees_the_exact_sum_behind_the_shares():
             (np.array([value]) << scale.bits) + NoiseShares(seed, j).draw("a", 0, scale.sigma, (1,))
             for j, value in enumerate(values)
         )
-        return shared_gaussian(session_of(), "a", total, sensitivity=2.0, n_honest=2, given=3)
+        return release_shared(session_of(), "a", sealed(total, 2.0), n_honest=2, given=3)
 
     with trace(Trace()) as recorder:
         output = fit([5, 0, 7], 1)
