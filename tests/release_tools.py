@@ -3,7 +3,7 @@
 import numpy as np
 from kernel_tools import sealed_names
 
-from sklearn_dp._privacy._session import sparse_histogram
+from sklearn_dp._privacy._session import sparse
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.pure import (
     above_threshold_release,
@@ -17,9 +17,7 @@ COUNTS = np.arange(40), np.arange(40) % 9
 # Where a sensitivity may be anything, it is `scale`; costs are at most 0.5.
 RELEASES = {
     "gaussian": lambda s, a, scale: s.gaussian(a, np.arange(100), sensitivity=scale, rho=0.5),
-    "sparse": lambda s, a, scale: sparse_histogram(
-        s, a, *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
-    ),
+    "sparse": lambda s, a, scale: s._release(a, sparse(*COUNTS, 60, 2 * scale, scale, 0.5)),
     "stability": lambda s, a, scale: release_names(
         s, a, sealed_names(COUNTS[0], COUNTS[1] + 1), rho=0.5, delta=0.1
     ),

@@ -299,44 +299,29 @@ def sparse(
     )
 
 
-def sparse_histogram(
-    session: Any,
-    entry: str,
-    codes: np.ndarray,
-    counts: np.ndarray,
-    *,
-    rho: float | None = None,
-    **claimed: Any,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Release the cells, sorted, and their noisy counts, of a public histogram that exceed a
-    threshold, as :func:`sparse` says: rho-zCDP, and exactly sqrt(2 rho)-GDP."""
-    release = sparse(codes, counts, rho=session._cost(entry, rho), **claimed)
-    cells, values = session._release(entry, release)
-    return cells.copy(), values * float(release.unit)
-
-
 def release_cells(
     session: Any, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Release the cells that exceed a threshold, in units, and those shown anyway, with counts."""
+    """Release the cells that exceed a threshold, in units, and those shown anyway, with counts, as
+    :func:`sparse` says: rho-zCDP, and exactly sqrt(2 rho)-GDP."""
     (cells, counts), claim = session._opened(sealed), sealed.claim
     n_hidden = sealed.n_cells - sealed.n_shown
     first = np.searchsorted(cells, n_hidden)
     # Public, and taken off again: these cells always pass.
     shown = np.full(sealed.n_shown, _SHOWN, dtype=np.int64)
     shown[cells[first:] - n_hidden] += counts[first:]
-    released, values = sparse_histogram(
-        session,
-        entry,
+    release = sparse(
         np.append(cells[:first], np.arange(n_hidden, sealed.n_cells)),
         np.append(counts[:first], shown),
         n_candidates=sealed.n_cells,
         threshold=threshold / claim.unit,
         sensitivity=claim.l2,
+        rho=session._cost(entry, rho),
         unit=claim.unit,
-        rho=rho,
     )
-    return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
+    released, values = session._release(entry, release)
+    values = values * float(claim.unit)
+    return released.copy(), values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
 
 
 # -- the session -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from kernel_tools import open_session, sealed_names
 
 from sklearn_dp._costs.plan import PlanEntry, PlanError
-from sklearn_dp._privacy._session import PrivacySession, release_cells, sparse_histogram
+from sklearn_dp._privacy._session import PrivacySession, release_cells
 from sklearn_dp._privacy._units import Claim, Sealed, SealedCells, SealedNames, UnitFacts
 from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp._privacy.mechanisms.pure import choose, first_above, leader, release_laplace
@@ -29,9 +29,6 @@ CALLS = {
     "first_above": lambda s: first_above(s, "a", SEALED_SCORES, 10**6, epsilon=0.1),
     "leader": lambda s: leader(s, "a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
     "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
-    "sparse_histogram": lambda s: sparse_histogram(
-        s, "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
-    )[1],
     "proportional_noise_psd": None,  # its matrices are those of a test of their own
     "friendly_core_filter": lambda s: friendly_core_filter(
         s, "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
@@ -43,7 +40,6 @@ CALLS = {
 ELSEWHERE = {
     "release_cells",
     "release_names",
-    "sparse_histogram",
     "choose",
     "first_above",
     "leader",
@@ -60,7 +56,6 @@ ABOUT = {
     "release_cells",
     "release_names",
     "gaussian",
-    "sparse_histogram",
 }
 
 

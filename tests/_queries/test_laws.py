@@ -125,7 +125,7 @@ SUMS_OF_ROWS = {
 """Of `_privacy._grid` and `_products`: exact statistics."""
 STATED = {
     "gaussian", "gaussian_release", "gaussian_inner", "shared_noise", "sparse",
-    "sparse_histogram", "laplace_release", "exponential_release", "above_threshold_release", "lead",
+    "laplace_release", "exponential_release", "above_threshold_release", "lead",
     "stability", "proportional_noise_psd", "friendly_core_filter", "unit_bernoulli",
 }  # fmt: skip
 """Releases whose callers state what neighbors differ by."""

@@ -56,12 +56,12 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # The same for histograms, whose comparison is another one.
-@mutant("cells: sensitivity too small by 1.25", "check_replay", _session, "sparse_histogram")
+@mutant("cells: sensitivity too small by 1.25", "check_replay", _session, "sparse")
 def _(original: Callable[..., Any]) -> Any:
-    def sparse_histogram(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
-        return original(self, *args, sensitivity=sensitivity / 1.25, **options)
+    def sparse(*args: Any, sensitivity: Any, **options: Any) -> Any:
+        return original(*args, sensitivity=sensitivity / 1.25, **options)
 
-    return sparse_histogram
+    return sparse
 
 
 # Every row of a large group counts fully: its unit moves sums by more than one unit may.
@@ -110,22 +110,13 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # The noisy histogram is drawn, and the exact one goes on.
-@mutant("cells without noise", "check_replay", _session, "sparse_histogram")
+@mutant("cells without noise", "check_replay", PrivacySession, "_release")
 def _(original: Callable[..., Any]) -> Any:
-    def sparse_histogram(
-        self: Any,
-        entry: str,
-        codes: np.ndarray,
-        counts: np.ndarray,
-        *,
-        unit: float = 1.0,
-        **options: Any,
-    ) -> Any:
-        original(self, entry, codes, counts, unit=unit, **options)
-        order = np.argsort(codes)
-        return codes[order], counts[order] * float(unit)
+    def released(self: Any, entry: str, release: Any) -> Any:
+        output = original(self, entry, release)
+        return release.value if release.kind == "sparse" else output
 
-    return sparse_histogram
+    return released
 
 
 # A unit that is removed moves all others into other blocks.

@@ -67,9 +67,9 @@ def tail_cells(
 # stores the nodes of its rows; they are unreleased, and only feed the next noisy sums.
 #
 # A cell is *believed* when its count exceeds a threshold that grows with the number of cells, so
-# that few false ones are expected. Empty cells are never stored: `sparse_histogram` draws which of
-# them exceed the threshold exactly, whatever their number (see
-# `doc/development/kmeans_engine.md`, "Sparse histograms").
+# that few false ones are expected. Empty cells are never stored: `release_cells` draws noise for
+# each, and keeps those that exceed the threshold (see `doc/development/kmeans_engine.md`, "Sparse
+# histograms").
 
 
 CELLS = "cells"

@@ -8,7 +8,6 @@ from scipy.stats import norm
 from sklearn_dp._costs.plan import PlanEntry, PlanError
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
-from sklearn_dp._privacy._session import sparse_histogram
 from sklearn_dp._privacy.mechanisms import stability
 from sklearn_dp._privacy.mechanisms.stability import stability_threshold
 
@@ -79,10 +78,8 @@ SPARSE = {
 def test_a_sparse_histogram_without_its_premises_is_refused(change, premise):
     """Two counts of one code, say, would be two cells for a unit that is in one."""
     session = open_session(sparse_plan())
-    options = {**SPARSE, **change}
-    codes, counts = np.array(options.pop("codes")), np.array(options.pop("counts"))
     with pytest.raises(PlanError, match=premise):
-        sparse_histogram(session, "cells", codes, counts, **options)
+        session._release("cells", _session.sparse(**{**SPARSE, **change}))
     assert session.spent == 0
 
 
