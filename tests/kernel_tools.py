@@ -6,7 +6,7 @@ from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Claim, Sealed, SealedNames, UnitFacts
-from sklearn_dp._privacy.mechanisms.pure import laplace_release
+from sklearn_dp._privacy.mechanisms import pure
 
 __all__ = ["laplace", "make_plan", "open_session", "sealed", "sealed_names", "spending"]
 
@@ -30,7 +30,7 @@ def spending(*entries, seed=0, delta=0.9):
 
 def laplace(session, entry, value, *, sensitivity, epsilon):
     """Release integers with Laplace noise for an l1 sensitivity that the test states."""
-    return session._release(entry, laplace_release(value, sensitivity, epsilon))
+    return session._release(entry, pure.laplace_release(value, sensitivity, epsilon))
 
 
 def sealed(value, l2, unit=1.0):
