@@ -51,16 +51,15 @@ PUBLIC = {
     },
     "_queries.averages": {"Average", "basic_average_budget"},
     "_queries.blocks": {"BlockFits", "block_rows", "fit_blocks"},
-    "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core", "boxes_fit"},
+    "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core", "extremes"},
     "_queries.matrix_cores": {"covariance_of_core", "noise_of_core"},
     "_queries.separated_balls": {
         "Constants",
         "LEAST_SEPARATION",
         "answer_budget",
-        "default_separation",
         "far_centers",
         "inner_constants",
-        "least_tuples",
+        "log_ratio",
     },
     "_queries.balls": {
         "BallCounts",
