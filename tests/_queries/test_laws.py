@@ -51,6 +51,7 @@ PUBLIC = {
     },
     "_queries.averages": {"Average", "basic_average_budget"},
     "_queries.blocks": {"BlockFits", "block_rows", "fit_blocks"},
+    "_queries.cells": {"WideBoxes", "box_of"},
     "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core", "extremes"},
     "_queries.matrix_cores": {"covariance_of_core", "noise_of_core"},
     "_queries.separated_balls": {
