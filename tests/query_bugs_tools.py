@@ -556,7 +556,7 @@ SOME = {
         halves.Divided, "on", state_of_others(halves.NODES), active.Active,
     ),
     "others taken away": (
-        halves.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
+        balls.Beyond, "on", state_of_others(active.ACTIVE), active.Active,
     ),
     "halves of other points": (
         halves, "in_second", lambda f: lambda draws: np.roll(f(draws), 1), active.Active,

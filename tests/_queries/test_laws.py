@@ -97,7 +97,6 @@ PUBLIC = {
         "LargestScores",
         "LeafLabels",
         "POINTS",
-        "TakenAway",
         "View",
         "alone",
         "chosen_points",
