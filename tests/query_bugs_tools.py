@@ -16,6 +16,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries import (
     balls,
     boxes,
+    cells,
     client_rounds,
     clusters,
     columns,
@@ -57,7 +58,7 @@ QUESTIONS = {
     grids.LineRanks: ["line_ranks"],
     grids.LengthRanks: ["length_ranks"],
     point_pairs.BallMoments: ["ball_moments_"],
-    boxes.WideBoxes: ["wide_boxes"],
+    cells.WideBoxes: ["wide_boxes"],
     labels.LabelDistances: ["label_distances"],
     halves.BallScores: ["ball_scores"],
     halves.LargestScores: ["largest_scores"],
@@ -555,7 +556,7 @@ SOME = {
         halves.Divided, "on", state_of_others(halves.NODES), active.Active,
     ),
     "others taken away": (
-        halves.TakenAway, "on", state_of_others(active.ACTIVE), active.Active,
+        balls.Beyond, "on", state_of_others(active.ACTIVE), active.Active,
     ),
     "halves of other points": (
         halves, "in_second", lambda f: lambda draws: np.roll(f(draws), 1), active.Active,
@@ -582,11 +583,11 @@ SOME = {
         point_pairs.BallMoments,
     ),
     "a grid that begins at the first point (wide)": (
-        boxes.WideBoxes, "on",
+        cells.WideBoxes, "on",
         lambda f: lambda self, part: f(
             replace(self, shift=part.source.read()[:][:, 0].min(initial=0.0) + self.shift), part
         ),
-        boxes.WideBoxes,
+        cells.WideBoxes,
     ),
     "far pairs over less": (
         point_pairs, "non_friend_pairs", lambda f: lambda *a: 2 * f(*a), point_pairs.PointPairs,

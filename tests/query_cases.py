@@ -25,6 +25,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import (
     balls,
     boxes,
+    cells,
     client_rounds,
     clusters,
     columns,
@@ -579,7 +580,7 @@ def largest_scores(rng):
 
 def wide_boxes(rng):
     d = features(rng)
-    query = boxes.WideBoxes(float(rng.choice([1e-300, 0.4, 3.0])), rng.uniform(0, 0.4, d))
+    query = cells.WideBoxes(float(rng.choice([1e-300, 0.4, 3.0])), rng.uniform(0, 0.4, d))
     return Case(query, d, units=False)
 
 

@@ -8,7 +8,7 @@ from query_tools import PLAN, WIDE, Case
 from sklearn_dp._parameters import domain_of
 from sklearn_dp._privacy._grid import Domain, Grid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._queries import grids, halves, samples
+from sklearn_dp._queries import balls, grids, halves, samples
 from sklearn_dp._queries.grids import GridRows
 
 
@@ -118,7 +118,7 @@ class Ground:
             a_basis(rng, self.d) if rng.random() < 0.7 else None,
         )
         center = rng.uniform(-0.3, 0.3, self.d if axes is None else axes.shape[1])
-        taken = halves.TakenAway(np.trunc(center * self.ball), self.ball**2 / 9)
+        taken = balls.Beyond(np.trunc(center * self.ball), self.ball**2 / 9)
 
         def prepare(table):
             points, numbers = self.rows(table), samples.numbered(table)

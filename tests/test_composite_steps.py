@@ -95,7 +95,7 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     """Half for the status, by sampling without replacement, and half for the answer."""
     monkeypatch.setattr(tuples, "_RESOLUTION", 0.01)
     one = TupleStage(20.0, 0.1, 2, 2, aggregator, "auto", sampling, separation=7.0)
-    one = replace(one, n_tuples=separated_balls.least_tuples(*one.inner))
+    one = replace(one, n_tuples=tuples.least_tuples(*one.inner))
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
 
     def make():

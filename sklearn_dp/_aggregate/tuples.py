@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from .._costs import accounting
@@ -21,14 +22,14 @@ from .._privacy.mechanisms.pure import nested
 from .._queries._query import TableRows
 from .._queries.averages import Average
 from .._queries.separated_balls import (
+    LEAST_SEPARATION,
     Constants,
     answer_budget,
-    default_separation,
     far_centers,
     inner_constants,
-    least_tuples,
+    log_ratio,
 )
-from .._queries.tuples import MATCH_LIMIT, TuplePairs, average_of_core, boxes_fit
+from .._queries.tuples import MATCH_LIMIT, TuplePairs, average_of_core, extremes
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -40,6 +41,7 @@ _MOST_TUPLES = 2**22
 _RESERVE = 1.05  # times the least number of tuples
 _AVERAGES_SEPARATION = 7.0  # a little more than the least that far balls allow
 _RESOLUTION = 1e-4  # of the radius: ends of the boxes of k averages
+_GOAL = 0.15  # noise of a center over its distance to the next one
 _MOST_EPSILON = 50.0  # more would change nothing but the size of the exponents
 _ENTRY = "tuples"
 
@@ -65,6 +67,50 @@ def before_sampling(epsilon: float, delta: float, rate: float) -> tuple[float, f
     """Inverse of :func:`amplified`, rounded down."""
     inner = math.log1p(epsilon / rate) * (1 - 1e-8)
     return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
+
+
+def least_tuples(
+    epsilon: float, delta: float, beta: float = 0.05, *, most: int = 2**24
+) -> int | None:
+    """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
+
+    Epsilon and delta are those of the test and the answer together, for replacing a tuple; `beta`
+    is the chance of no answer on good tuples. Numbers beyond `most` are not tried."""
+    high = 4
+    while high < most and inner_constants(high, epsilon, delta, beta) is None:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = inner_constants(middle, epsilon, delta, beta) is not None
+        low, high = (low, middle) if enough else (middle, high)
+    return high if inner_constants(high, epsilon, delta, beta) is not None else None
+
+
+def relative_noise(separation: float, k: int, epsilon: float, delta: float) -> float:
+    """Typical noise of a center, over its distance to the next one: public.
+
+    The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M, moved
+    up as far as noisy centers do. Epsilon and delta are those of the whole aggregation."""
+    _, epsilon, delta = answer_budget(epsilon, delta)
+    sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
+    width = 2 * k / epsilon * log_ratio(separation)
+    factor = (2 + 4 / (separation - 2)) / separation
+    return sigma * factor * math.exp(min(width * math.log(k / delta), 700.0))
+
+
+def default_separation(k: int, epsilon: float, delta: float) -> float:
+    """The separation at which the noise is about a seventh of the distance between centers.
+
+    >>> [round(default_separation(k, 1.0, 1e-6)) for k in (2, 3, 8)]
+    [658, 891, 1907]
+    """
+    low, high = math.log(LEAST_SEPARATION + 1), math.log(1e9)
+    return math.exp(
+        brentq(
+            lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -158,10 +204,12 @@ class TupleStage:
         constants = self._constants(t)
         if constants is None:
             return False
-        _, epsilon, _ = answer_budget(*self.inner)
-        return boxes_fit(
-            t, self.n_clusters, self.n_features, constants.most, _RESOLUTION, epsilon, _BETA / 2
-        )
+        # The smallest and the largest of t values must be disjoint. Half of epsilon is for 2 k d
+        # ends of boxes.
+        changes, width = 2 * (math.floor(constants.most) + 1), self.n_clusters * self.n_features
+        epsilon, beta = answer_budget(*self.inner)[1] / (4 * width), _BETA / 2 / width
+        ends = extremes(_RESOLUTION, 1.0, changes=changes, epsilon=epsilon, beta=beta)
+        return 2 * ends <= t
 
     @property
     def far(self) -> float:

@@ -58,7 +58,7 @@ from .._costs.plan import Mechanism, PlanEntry
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.pure import choose, first_above
-from .._queries.balls import Points, RingCounts
+from .._queries.balls import Beyond, Points, RingCounts
 from .._queries.grids import BASIS_BITS, GridRows
 from .._queries.halves import (
     CHOSEN,
@@ -67,7 +67,6 @@ from .._queries.halves import (
     BallScores,
     Dropped,
     LargestScores,
-    TakenAway,
     chosen_points,
     half_of_points,
 )
@@ -370,7 +369,7 @@ def _balls(context: MixtureContext, rows: GridRows) -> list[Ball]:
     for number in range(k):
         prefix = f"{context.prefix}ball {number}/"
         ball = fit_one_cluster(context.session, rows, target, _SEARCH, prefix=prefix)
-        rows.apply(TakenAway(ball.center, _reach(ball)))
+        rows.apply(Beyond(ball.center, _reach(ball)))
         balls.append(ball)
     return balls
 

@@ -203,7 +203,7 @@ class BallSum(PointQuery):
 class Beyond(Step):
     """The active points that are not within a square of a center stay active."""
 
-    center: np.ndarray
+    center: IntegerPoints
     square: float
 
     def on(self, part: Part) -> Part:
@@ -535,9 +535,7 @@ class MiddleScores(PointQuery):
         return part, (counts_within(values, self.grid),)
 
     def exact(self, sums: tuple) -> tuple:
-        (within,) = sums
-        before = self.half - np.append(0, within[:-1])
-        return (np.minimum(np.minimum(within - self.half, before), 0),)
+        return (np.minimum(Crossing(self.half, 0).scores(sums[0]), 0),)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """Another output in the place of one moves each number by at most 1, and so each score."""

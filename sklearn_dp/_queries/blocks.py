@@ -81,13 +81,11 @@ def drawn_rows(
         places = np.arange(n, dtype=np.int32 if n < 2**31 else np.int64)
         return places, np.zeros(n, dtype=np.int8), blocks_of
     number = unit_copies(draws, rate)
-    rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
-    blocks: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
-    for copy in range(int(number.max(initial=0))):
-        # The upper 32 bits times the number of blocks, over 2**32: uniform up to n_blocks / 2**32.
-        rows.append(np.flatnonzero(number > copy))
-        blocks.append(blocks_of_draws(mixed_words(draws[rows[-1]], copy), n_blocks))
-    copies = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+    numbers = range(max(1, int(number.max(initial=0))))
+    rows = [np.flatnonzero(number > copy) for copy in numbers]
+    # The upper 32 bits times the number of blocks, over 2**32: uniform up to n_blocks / 2**32.
+    blocks = [blocks_of_draws(mixed_words(draws[rows[copy]], copy), n_blocks) for copy in numbers]
+    copies = np.repeat(numbers, [len(part) for part in rows])
     return np.concatenate(rows), copies, np.concatenate(blocks)
 
 

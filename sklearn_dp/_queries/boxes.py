@@ -7,17 +7,17 @@ On a line: how many numbers lie on either side of a place; the middle; and sums 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .._privacy._entries import bounded_integers, exact_integers
-from .._privacy._units import Claim, Sealed, SealedNames, UnitFacts, Units
+from .._privacy._entries import exact_integers
+from .._privacy._units import Claim, Units
 from .._rows.rows import Rows
-from .._rows.single_rows import row_slices
 from .._rows.table import ROWS, CellCounts, Part
 from ._query import Facts, PointQuery, Public, Query, Several, Step
+from .cells import NamedCells, added, counts_of_names
 from .grids import ACTIVE, GridRows
 from .samples import ByPart, Coins, chosen_rows
 
@@ -26,7 +26,6 @@ INSIDE = "inside"
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
 _MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
-_FARTHEST = 2.0**62  # the same of a grid without end
 _AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
 
 
@@ -64,18 +63,6 @@ def _keys_of(cells: np.ndarray) -> np.ndarray:
     hash count as one: a partition too, whose fullest cell moves by at most one."""
     odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
     return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
-
-
-def _names_of(cells: np.ndarray) -> np.ndarray:
-    """A name for each row of cells, whatever else is in the data: big-endian bytes."""
-    cells = np.ascontiguousarray(cells.astype(">i8", casting="safe"))
-    return cells.view(f"S{8 * cells.shape[1]}").ravel()
-
-
-def box_of(name: Any, width: int) -> np.ndarray:
-    """The coordinates of a box that has been released by its name."""
-    # NumPy drops zero bytes at the end of a name.
-    return exact_integers(np.frombuffer(name.ljust(8 * width, b"\0"), dtype=">i8"))
 
 
 def _counts_of_keys(keys: np.ndarray, only_fullest: bool) -> CellCounts:
@@ -126,14 +113,7 @@ class FullestBoxes(PointQuery):
         return (Claim.of_entries(1.0, len(self.shifts)),)
 
 
-class _Named(PointQuery):
-    """Numbers of points in cells, by the names of these."""
-
-    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
-        return SealedNames((value.cells, value.counts), claim, units, type(self).__name__)
-
-
-class NamedBoxes(_Named):
+class NamedBoxes(NamedCells):
     """The numbers of points in boxes, by names; `by_axis`: an answer for each axis."""
 
     grid: Boxes
@@ -154,51 +134,18 @@ class NamedBoxes(_Named):
         rows, chosen = part[ROWS], chosen_rows(part, self.among, self.coins)
         columns = self._columns(rows.n_features)
         nobody = np.empty((0, self.grid.width(rows.n_features)), dtype=np.int64)
-        histograms = [[_counts_of_names(nobody[:, each])] for each in columns]
+        histograms = [[counts_of_names(nobody[:, each])] for each in columns]
         for place, images in self.grid.images(rows):
             images = images if chosen is None else images[chosen[place]]
             cells = self.grid.of(images, self.shift)
             for each, column in zip(histograms, columns, strict=True):
-                each.append(_counts_of_names(cells[:, column]))
-        return part, tuple(_added(each) for each in histograms)
+                each.append(counts_of_names(cells[:, column]))
+        return part, tuple(added(each) for each in histograms)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A point is in one box; one that is replaced leaves one box and enters another."""
         l2 = math.sqrt(2) if self.replace else 1.0
         return (Claim(l2, most=1.0),) * len(self._columns(facts.n_features))
-
-
-class WideBoxes(_Named):
-    """The numbers of points, as they came, in the boxes of a grid without end, by their names."""
-
-    side: float
-    shift: np.ndarray  # (d,)
-
-    def on(self, part: Part) -> tuple[Part, tuple]:
-        X = part.source.read()
-        histograms = [_counts_of_names(np.empty((0, X.shape[1]), dtype=np.int64))]
-        for place in row_slices(*X.shape):
-            # Elementwise: the box of a point depends on nothing else.
-            cells = np.floor((X[place] - self.shift) / self.side)
-            cells = bounded_integers(np.clip(cells, -_FARTHEST, _FARTHEST), np.int64)
-            histograms.append(_counts_of_names(cells))
-        return part, (_added(histograms),)
-
-    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A point is in one box."""
-        return (Claim(1.0, most=1.0),)
-
-
-def _counts_of_names(cells: np.ndarray) -> CellCounts:
-    return CellCounts(*np.unique(_names_of(cells), return_counts=True))
-
-
-def _added(counts: Sequence[CellCounts]) -> CellCounts:
-    """Counts of boxes of several sets of rows, together."""
-    cells, index = np.unique(np.concatenate([each.cells for each in counts]), return_inverse=True)
-    total = np.zeros(len(cells), dtype=np.int64)
-    np.add.at(total, index, np.concatenate([each.counts for each in counts]))
-    return CellCounts(cells, total)
 
 
 class InBox(Step):

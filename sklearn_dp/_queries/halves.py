@@ -45,7 +45,6 @@ __all__ = [
     "Divided",
     "LeafLabels",
     "NODES",
-    "TakenAway",
     "View",
     "chosen_points",
     "labels_of_points",
@@ -349,7 +348,7 @@ class Cut(Public):
     """The releases of a node that has been cut, and of those below it."""
 
     view: View
-    center: np.ndarray
+    center: IntegerPoints
     square: float
     inside: Self | None  # None: a leaf
     outside: Self | None  # None: a leaf
@@ -400,17 +399,6 @@ class BallLabels(Step):
             near = squared_distances(rows, self.centers[number]) <= self.squares[number]
             labels[near] = number
         return part.having(**{LABELS: labels})
-
-
-class TakenAway(Step):
-    """Points within a square of a center are looked at no more."""
-
-    center: IntegerPoints
-    square: float
-
-    def on(self, part: Part) -> Part:
-        far = squared_distances(part[ROWS], self.center) > self.square
-        return part.having(**{ACTIVE: part[ACTIVE] & far})
 
 
 class Divided(Step):

@@ -7,11 +7,12 @@ import numpy as np
 
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._units import Claim, Sealed, SealedNames, UnitFacts, Units
+from .._privacy._units import Claim, Units
 from .._privacy.mechanisms.stability import unit_draws
 from .._rows.categories import code_of, keys_of
 from .._rows.table import CellCounts, Part
-from ._query import Facts, PointQuery, Several, TableRows
+from ._query import Facts, Several, TableRows
+from .cells import NamedCells
 
 
 def row_of_each_unit(X: np.ndarray, units: Units, session: PrivacySession) -> TableRows:
@@ -34,7 +35,7 @@ def _one_of_each(units: Units, session: PrivacySession) -> np.ndarray | None:
     return np.argsort(units.index, kind="stable")[place]
 
 
-class CategoryCounts(PointQuery):
+class CategoryCounts(NamedCells):
     """The numbers of rows by the names of their categories, an answer for each column."""
 
     Answer = Several
@@ -43,13 +44,8 @@ class CategoryCounts(PointQuery):
         return part, tuple(_counts_of(values) for values in part.source.read().T)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A row is in one category of each column (what is no category is one), or in none, by
-        itself: one more is one more in one count, and a category that only one of two neighbors has
-        is of one row."""
-        return (Claim(1.0, most=1.0),) * facts.n_features
-
-    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
-        return SealedNames((value.cells, value.counts), claim, units, type(self).__name__)
+        """A row is in one category of each column (what is no category is one), or in none."""
+        return super()._claims(facts) * facts.n_features
 
 
 def _counts_of(values: Any) -> CellCounts:

@@ -30,7 +30,7 @@ that is the sensitivity.
 Neither has been seen to win over friendly cores (``doc/benchmarks/tuples.md``, section "rivals"),
 which find an answer for clusters that are a few times farther apart than tuples differ, and far
 balls for hundreds of times: the logarithm of a distance has noise of about 16 k log(k / delta) /
-(epsilon D), which is a factor of the noise of the center (:func:`default_separation`).
+(epsilon D), which is a factor of the noise of the center.
 """
 
 import math
@@ -38,10 +38,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
 
-from .._costs import accounting
 from .._privacy._entries import bounded_integers, exact_integers
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
@@ -155,24 +153,6 @@ def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Consta
     return constants if constants is not None and t >= 2 * constants.most + 2 else None
 
 
-def least_tuples(
-    epsilon: float, delta: float, beta: float = 0.05, *, most: int = 2**24
-) -> int | None:
-    """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
-
-    Epsilon and delta are those of the test and the answer together, for replacing a tuple; `beta`
-    is the chance of no answer on good tuples. Numbers beyond `most` are not tried."""
-    high = 4
-    while high < most and inner_constants(high, epsilon, delta, beta) is None:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = inner_constants(middle, epsilon, delta, beta) is not None
-        low, high = (low, middle) if enough else (middle, high)
-    return high if inner_constants(high, epsilon, delta, beta) is not None else None
-
-
 # -- the test ---------------------------------------------------------------------------------
 
 
@@ -268,7 +248,6 @@ def release_if_private(
 
 _FINE_CENTERS = 2**20  # steps of a logarithm: noise on it is as good as continuous
 _NOISE_BITS, _LEAST_STEP = 20, 2.0**-36
-_GOAL = 0.15  # noise of a center over its distance to the next one
 
 
 def noisy_centers(
@@ -317,7 +296,7 @@ def _noisy_scale(
     k = len(reach)
     steps = np.floor(np.log(reach) * _FINE_CENTERS)
     # ln M_i moves by at most ln((D + 2) / (D - 2)); two more steps for rounding. k of them.
-    within = math.ceil(_log_ratio(separation) * _FINE_CENTERS) + 2
+    within = math.ceil(log_ratio(separation) * _FINE_CENTERS) + 2
     noisy = step.laplace(exact_integers(steps), sensitivity=k * within, epsilon=epsilon)
     # P[noise <= -offset] <= exp(-(offset - 1/2) / b) / 2, with b = k within / epsilon.
     offset = k * within / epsilon * math.log(k / (2 * delta)) + 1
@@ -327,35 +306,9 @@ def _noisy_scale(
     return scale
 
 
-def _log_ratio(separation: float) -> float:
+def log_ratio(separation: float) -> float:
     """ln((D + 2) / (D - 2)): how far ln M may move between neighbors."""
     return math.log1p(4 / (separation - 2))
-
-
-def relative_noise(separation: float, k: int, epsilon: float, delta: float) -> float:
-    """Typical noise of a center, over its distance to the next one: public.
-
-    The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M, moved
-    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation."""
-    _, epsilon, delta = answer_budget(epsilon, delta)
-    sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
-    width = 2 * k / epsilon * _log_ratio(separation)
-    factor = (2 + 4 / (separation - 2)) / separation
-    return sigma * factor * math.exp(min(width * math.log(k / delta), 700.0))
-
-
-def default_separation(k: int, epsilon: float, delta: float) -> float:
-    """The separation at which the noise is about a seventh of the distance between centers.
-
-    >>> [round(default_separation(k, 1.0, 1e-6)) for k in (2, 3, 8)]
-    [658, 891, 1907]
-    """
-    low, high = math.log(LEAST_SEPARATION + 1), math.log(1e9)
-    return math.exp(
-        brentq(
-            lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high
-        )
-    )
 
 
 def far_centers(

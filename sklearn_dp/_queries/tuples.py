@@ -38,7 +38,7 @@ from scipy.spatial.distance import cdist
 
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
-from .._privacy._units import Claim, Sealed, UnitFacts, exact_of
+from .._privacy._units import Claim, Sealed, exact_of
 from .._privacy.mechanisms.pure import CompositeMechanism
 from .._privacy.mechanisms.stability import random_order
 from .._rows.table import Part
@@ -132,37 +132,34 @@ def average_of_core(
     need not compose, and the alignment could differ between neighbors in more than one tuple."""
     _, distances, tuples = (exact_of(each) for each in answer)
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
-    units = answer[0].units
-    fixed = pairs.n_tuples is not None
-    keep = _fixed_core(session, friends) if fixed else _private_core(session, friends, units)
+    units, core, number = answer[0].units, session.plan["tuples/core"], "tuples/number"
+    rho = session.remaining(core.name)
+    if pairs.n_tuples is not None:
+        keep = core_fixed_size(session, core.name, friends, rho=rho, delta=core.delta)
+    else:
+        # The number is released first: the noise of the filter needs an upper bound of it that
+        # holds but for delta / 2. A tuple more or less changes it by one.
+        sd = 1 / math.sqrt(2 * session.remaining(number))
+        sealed = Sealed(len(friends), Claim(1.0), units, "TuplePairs")
+        noisy = float(session.release(number, sealed))
+        keep = core_add_remove(session, core.name, friends, noisy, sd, rho=rho, delta=core.delta)
     # A null tuple has no friends, so it survives the filter only within delta. Without this line
     # its NaN would then show in the average.
     keep &= np.isfinite(tuples).all(axis=(1, 2))
-    core = _aligned(tuples[keep], session)
-    size, mean = "tuples/size", "tuples/average"
-    flat, delta = core.reshape(len(core), math.prod(tuples.shape[1:])), session.plan[size].delta
-    rho, rho_mean = session.remaining(size), session.remaining(mean)
+    kept = _aligned(tuples[keep], session)
+    size, mean = session.plan["tuples/size"], "tuples/average"
+    flat = kept.reshape(len(kept), math.prod(tuples.shape[1:]))
     return friendly_average(
-        session, size, mean, flat, reach, rho_size=rho, rho_mean=rho_mean, delta=delta, units=units
+        session,
+        size.name,
+        mean,
+        flat,
+        reach,
+        rho_size=session.remaining(size.name),
+        rho_mean=session.remaining(mean),
+        delta=size.delta,
+        units=units,
     )
-
-
-def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
-    """Which of a public number of tuples are in the core."""
-    entry = session.plan["tuples/core"]
-    rho = session.remaining(entry.name)
-    return core_fixed_size(session, entry.name, friends, rho=rho, delta=entry.delta)
-
-
-def _private_core(session: PrivacySession, friends: np.ndarray, units: UnitFacts) -> np.ndarray:
-    """Which of a private number of tuples are in the core. The number is released first: the noise
-    of the filter needs an upper bound of it that holds but for delta / 2."""
-    entry, number = session.plan["tuples/core"], "tuples/number"
-    sd = 1 / math.sqrt(2 * session.remaining(number))
-    # A tuple more or less changes their number by one.
-    noisy = float(session.release(number, Sealed(len(friends), Claim(1.0), units, "TuplePairs")))
-    rho = session.remaining(entry.name)
-    return core_add_remove(session, entry.name, friends, noisy, sd, rho=rho, delta=entry.delta)
 
 
 def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
@@ -383,18 +380,6 @@ def box_means(
     )
     share = noisy / fine / np.maximum(sizes / _COUNT_STEPS, 1.0)[:, None]
     return middle + width * np.clip(share, -0.5, 0.5)
-
-
-def boxes_fit(
-    t: int, k: int, d: int, most: float, cell: float, epsilon: float, beta: float
-) -> bool:
-    """True if :func:`tuples` on t tuples of k points finds useful boxes, by public numbers: the
-    m smallest and the m largest of t values are disjoint. Half of epsilon goes to 2 k d ends."""
-    changes = 2 * (math.floor(most) + 1)
-    return (
-        2 * extremes(cell, 1.0, changes=changes, epsilon=epsilon / (4 * k * d), beta=beta / (k * d))
-        <= t
-    )
 
 
 def k_averages(

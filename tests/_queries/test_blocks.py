@@ -264,15 +264,33 @@ def test_neighbors_differ_in_one_block(bug, rate, monkeypatch):
     assert (np.count_nonzero(~same.all(axis=1)) > 1) == bug
 
 
-def test_copies_of_a_unit_go_to_blocks_of_their_own():
-    """Poisson numbers of mean one, and a second copy is with the first one in 20 times. Seven
-    standard deviations."""
+def clear(share, probability, n):
+    """Whether a share of n independent events is within seven standard deviations."""
+    return abs(share - probability) < 7 * np.sqrt(probability * (1 - probability) / n)
+
+
+@pytest.mark.parametrize("bug", [None, "one block", "two blocks", "block tells number"])
+def test_copies_of_a_unit_go_to_blocks_of_their_own(bug, monkeypatch):
+    """Poisson numbers of mean one. Any two copies of a unit are together once in 20 times, and the
+    block of a copy does not tell how many there are."""
+    mixed, unmixed = blocks.mixed_words, lambda words, copy: words
+    planted = {
+        None: mixed,
+        "one block": lambda words, copy: mixed(words, 0),
+        "two blocks": lambda words, copy: mixed(words, copy % 2),
+        "block tells number": lambda words, copy: (mixed if copy else unmixed)(words, copy),
+    }
+    monkeypatch.setattr(blocks, "mixed_words", planted[bug])
     draws = np.random.default_rng(0).integers(2**64, size=20_000, dtype=np.uint64)
     rows, copies, found = blocks.drawn_rows(draws, 20, 1.0)
     number = np.bincount(rows, minlength=len(draws))
     assert abs(number.mean() - 1) < 0.05 and abs(number.var() - 1) < 0.09
-    second = copies == 1
-    first = np.zeros(len(draws), dtype=int)
-    first[rows[copies == 0]] = found[copies == 0]
-    together = found[second] == first[rows[second]]
-    assert abs(together.mean() - 0.05) < 7 * np.sqrt(0.05 * 0.95 / len(together))
+    block = np.full((len(draws), 3), -1)
+    block[rows[copies < 3], copies[copies < 3]] = found[copies < 3]
+    good = []
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        both = block[number > other]
+        good.append(clear(np.mean(both[:, one] == both[:, other]), 0.05, len(both)))
+    for units in (number == 1, number > 1):
+        good += [clear(np.mean(block[units, 0] == each), 0.05, units.sum()) for each in range(20)]
+    assert all(good) == (bug is None)

@@ -57,7 +57,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.stability import release_names
 from ..._published.friendly_core import fc_average_entries
 from ..._queries.averages import basic_average_budget
-from ..._queries.boxes import WideBoxes, box_of
+from ..._queries.cells import WideBoxes, box_of
 from ..._queries.point_pairs import Share, average_of_basic_core
 from ..._status import Message, Status
 from ..columns.look import column_entries

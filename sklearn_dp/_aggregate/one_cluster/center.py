@@ -58,7 +58,8 @@ from ..._queries.balls import (
     Radii,
     RadiusScores,
 )
-from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes, box_of
+from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes
+from ..._queries.cells import box_of
 from ..._queries.grids import ACTIVE, Active, GridRows
 from ..._queries.places import SecondMoment, symmetric
 from ..._queries.samples import Coins

@@ -37,7 +37,7 @@ def stage_of(aggregator, sampling="disjoint", relation="replace", k=2):
     stage = TupleStage(rho, delta, k, 2, aggregator, "auto", sampling, separation=7.0)
     if aggregator == "friendly_core":
         return dataclasses.replace(stage, n_tuples=stage.size)
-    return dataclasses.replace(stage, n_tuples=_partition.least_tuples(*stage.inner))
+    return dataclasses.replace(stage, n_tuples=_tuple_stage.least_tuples(*stage.inner))
 
 
 def run(stage, tuples, seed, recorder=None):

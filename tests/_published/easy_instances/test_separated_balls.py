@@ -7,6 +7,7 @@ import pytest
 from k_tuple_tools import rich_session, step_of
 from scipy import stats
 
+from sklearn_dp._aggregate.tuples import least_tuples
 from sklearn_dp._costs import accounting
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms.pure import open_step
@@ -15,7 +16,6 @@ from sklearn_dp._queries.separated_balls import (
     answer_budget,
     close_tuples,
     constants_of,
-    least_tuples,
     release_if_private,
     unpartitioned,
 )
