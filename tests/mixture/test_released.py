@@ -67,6 +67,21 @@ def test_a_column_of_one_value_does_not_decide_where_rows_belong(form, value, wi
             assert adjusted_rand_score(truth, each.predict(X.astype(dtype))) > 0.99
 
 
+@pytest.mark.parametrize("form", ["diag", "full"])
+def test_a_column_that_shows_one_value_in_bounds_is_as_wide_as_they_can_tell(form):
+    """Zero was a mean of -1e-12, of which 1e-5 was the deviation: the other rows, 1% of them, had
+    log-densities of -1e25."""
+    rng = np.random.default_rng(5)
+    rare = np.where(rng.random(20_000) < 0.01, rng.exponential(10, 20_000), 0.0)
+    X = np.column_stack(
+        [rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)), rare]
+    )
+    bounds = np.array([-20.0, -20.0, -1.0]), np.array([30.0, 30.0, 3000.0])
+    model = DPGaussianMixture(2, covariance_type=form, bounds=bounds, random_state=0).fit(X)
+    assert model.column_status_[2] == "constant"
+    assert -1e4 < model.score(X) < 0
+
+
 def test_more_samples_than_memory_holds_are_refused_by_name(monkeypatch):
     def too_many(self, n_samples):
         raise MemoryError("Unable to allocate 44.7 GiB")

@@ -437,7 +437,9 @@ def _resolved(
     apart = np.ptp(means, axis=0)
     reach = apart + np.sqrt(own.max(axis=0))
     alone = single.all(axis=0) & (apart <= _STEPS * np.sqrt(own.max(axis=0)))
-    least = _SINGLE * np.where(alone, np.where(value > 0, value, 1.0), reach)
+    box = here.columns.box  # where it is known, zero is a value that the grid rounds
+    unit = value if box is None else np.maximum(value, box.ends[1] - box.ends[0])
+    least = _SINGLE * np.where(alone, np.where(unit > 0, unit, 1.0), reach)
     least = np.where(single, np.maximum(least, here.resolution), 0.0)
     coarse = _DOUBLES * np.spacing(value)
     lost = (own < np.square(coarse)).any(axis=0) & ~alone

@@ -42,9 +42,7 @@ Centers and rows are whole steps. A scale of less would whiten rows that are a s
 center to far away, and clip all of their coordinates for it.
 """
 
-DOUBTED = 0.2
-"""Part of a variance that tails may take, and all is well."""
-
+_DOUBTED = 0.2  # part of a variance that tails may take, and all is well
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
 
 
@@ -145,7 +143,7 @@ class Ellipsoid:
             what, error, 1.0, budget, self.weight, self.least_weight, total=size
         )
         unseen = float(np.max(self.errors.unseen_second))
-        if not status and unseen > DOUBTED:
+        if not status and unseen > _DOUBTED:
             text = (
                 "the noise may hide long tails: standard errors allow for a bias of "
                 f"{plain(100 * unseen, 1)}% of a variance, but it may be larger"
@@ -280,7 +278,7 @@ def _of_tails(text: str, bias: float) -> Message:
 
 _CODES = ("ok", "constant", "covariance", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
-_VARIANCE = math.sqrt(2) * _HIDDEN  # of the least of a variance: a square has that spread
+_VARIANCE = 0.6  # of a variance that its error is at most: as of scales, .3 of a deviation
 _SURELY = 1.0  # standard deviations
 _PART = 0.2  # of a column, along directions that are hidden, above which it is
 
@@ -307,12 +305,11 @@ def worst_codes(codes: np.ndarray, axis: int) -> np.ndarray:
 def codes_of(ellipsoid: Ellipsoid, known: np.ndarray | bool = False) -> np.ndarray:
     """Those of one component, of shape (d,), bounds aside. `known`: columns whose spread has been
     seen in all rows."""
-    mean, second, taken = ellipsoid.noise_errors()
+    assert ellipsoid.errors is not None
+    mean, second, _ = ellipsoid.noise_errors()
+    codes = np.where(ellipsoid.errors.second > _VARIANCE, "variance", "ok").astype("<U8")
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
-    # So is a variance that the noise has made too large, with an error that looks small beside it.
-    hidden = second > _VARIANCE * least**2
-    codes = np.where(hidden | (taken > DOUBTED), "variance", "ok").astype("<U8")
     least = np.where(known, 1.0, least)
     codes[~(mean <= _HIDDEN * least) | (ellipsoid.least_weight <= 0)] = "noise"
     codes[ellipsoid.constant & np.isfinite(mean)] = "constant"

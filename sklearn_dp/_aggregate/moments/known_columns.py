@@ -338,9 +338,8 @@ class KnownColumns:
         known = ~self.unseen & np.isfinite(joint.second) & np.isfinite(noise)
         noise = np.where(known, noise, 0.0)
         hidden = np.maximum(np.square(np.where(known, joint.second, 0.0)) - noise**2, 0.0)
-        seen = self.error < _SEEN
-        unseen = np.sqrt(np.where(seen, 0.0, np.maximum(hidden - drawn, 0.0)))
-        hidden = np.maximum(np.where(seen, np.minimum(hidden, self.error**2), hidden), drawn)
+        hidden = np.maximum(np.minimum(hidden, self.error**2), drawn)
+        unseen = np.where(self.error < _SEEN, 0.0, np.sqrt(hidden - drawn))
         second = np.where(known, np.hypot(noise, np.sqrt(hidden)), joint.second)
         return joint._replace(second=second, unseen=np.where(known, unseen, joint.unseen))
 
