@@ -11,9 +11,9 @@ import numpy as np
 from configurations import ESTIMATORS, configurations
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp.audit import drawn_audit, replay_audit
+from benchmarks.certify.drawn import drawn_audit, drawn_cases
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._checks import hard_groups
-from sklearn_dp.audit._noise_law import drawn_cases
 from sklearn_dp.audit._replay import STORAGES, ReplayResult
 
 __all__ = ["mixed_neighbors_of", "neighbors_of"]

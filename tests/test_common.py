@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
+from benchmarks.certify.drawn import check_drawn_data
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import CHECKS, check_groups
@@ -202,7 +203,10 @@ def privacy_cases():
         for setting in configurations(use):
             first = setting.name not in firsts
             firsts.add(setting.name)
-            for _, check in check_dp_estimator(setting.estimator, generate_only=True):
+            contract = [
+                check for _, check in check_dp_estimator(setting.estimator, generate_only=True)
+            ]
+            for check in [*contract, check_drawn_data]:
                 name = check.__name__
                 if name in OWN_BUDGET and not first and {*setting.options} <= {"epsilon", "rho"}:
                     continue

@@ -27,7 +27,7 @@ from .._rows.table import PARTS
 from .._silence import overheard, own_streams
 from ..exceptions import BudgetExceededError, SeededNoiseWarning, UtilityWarning
 from ._laws import law_of
-from ._noise_law import drawn_audit, kernel_problems, noise_audit
+from ._noise_law import kernel_problems, noise_audit
 from ._observe import (
     Explosion,
     Outcome,
@@ -499,11 +499,6 @@ def _replayed(estimator: Any, X: Any, **options: Any) -> list[str]:
     return result.violations or ([] if result.passed else ["all pairs are voided"])
 
 
-def check_drawn_data(estimator: Any) -> None:
-    """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random, for triggers."""
-    assert_none(drawn_audit(estimator, stop_at_first=True).violations)
-
-
 def check_refit(estimator: Any) -> None:
     """A used estimator answers as a fresh one, under replay: nothing of an earlier fit is left, of
     rows of other shapes, or the same, or parameters, or of one that was pickled."""
@@ -604,7 +599,6 @@ CHECKS = (
     check_replay_of_hard_groups,
     check_replay_of_methods,
     check_missing_groups_are_refused,
-    check_drawn_data,
     check_refit,
     check_noise_law,
     check_noise_is_fresh,

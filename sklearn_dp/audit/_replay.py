@@ -472,10 +472,9 @@ def replay_audit(
     warnings are violations. The audit is exact: it has no false alarms.
 
     It detects any difference between the pairs that it tries; a difference that needs another n, d,
-    parameter or data set is found by chance only (:func:`drawn_audit` draws them). It does not
-    detect: noise with another distribution than claimed (:func:`noise_audit`), a wrong total (the
-    recount), time and memory use, and errors in the theorems that callers prove for steps charged
-    as a whole.
+    parameter or data set is found by chance only. It does not detect: noise with another
+    distribution than claimed (:func:`noise_audit`), a wrong total (the recount), time and memory
+    use, and errors in the theorems that callers prove for steps charged as a whole.
     """
     X = np.asarray(X, dtype=np.float64)
     given = None if neighbors is None else list(neighbors)

@@ -14,6 +14,7 @@ from configurations import ESTIMATORS
 from release_tools import RELEASES
 from scipy.stats import chi2
 
+from benchmarks.certify.claims import Rates
 from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
@@ -26,7 +27,6 @@ from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, shared_gaussian
 from sklearn_dp._privacy.mechanisms.stability import copies
-from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.model_selection import DPGridSearch

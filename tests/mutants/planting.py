@@ -19,6 +19,7 @@ from typing import Any
 from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
+from benchmarks.certify.drawn import check_drawn_data
 from sklearn_dp._privacy._trace import altered, altering
 from sklearn_dp.audit import _checks
 from sklearn_dp.audit._checks import (
@@ -40,7 +41,7 @@ from sklearn_dp.audit._observe import (
 
 MUTANTS: list["Mutant"] = []
 
-CHECKS = (*_checks.CHECKS, check_noise_has_entropy)
+CHECKS = (*_checks.CHECKS, check_drawn_data, check_noise_has_entropy)
 
 
 class Planted(list):

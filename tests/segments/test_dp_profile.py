@@ -166,7 +166,7 @@ def test_the_page_has_the_table_the_status_and_the_guarantee(found, tmp_path):
 # -- privacy ---------------------------------------------------------------------------------------
 
 
-ANY_WIDTH = {"check_replay", "check_drawn_data", "check_noise_law"}
+ANY_WIDTH = {"check_replay", "check_noise_law"}
 UNCHECKED = {"check_small_data", "check_noise_is_fresh"}
 LONG = {"check_replay_of_hard_groups", "check_refit", "check_no_leaks"}
 """What needs any number of columns, and what needs parts of the base class. The fits are

@@ -20,13 +20,14 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 
-from .._base import BaseDPEstimator
-from .._privacy._noise import NoiseSource
-from .._privacy._trace import altering
-from ..mean import FriendlyMean
-from ._distinguishers import Table, best_column, log_likelihood_ratio, scores, separation, shown
-from ._epsilon_bounds import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
-from ._observe import n_features_of, run_fit
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._trace import altering
+from sklearn_dp.audit._observe import n_features_of, run_fit
+from sklearn_dp.mean import FriendlyMean
+
+from .claims import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
+from .distinguishers import Table, best_column, log_likelihood_ratio, scores, separation, shown
 
 # -- cases -----------------------------------------------------------------------------------------
 
@@ -180,7 +181,7 @@ def pairs_of(estimator: Any, pairs: Any, seed: int) -> list[Pair]:
     if pairs is not None:
         return [pairs] if isinstance(pairs, Pair) else list(pairs)
     case = CASES.get(type(estimator).__name__)
-    if case is not None and type(estimator).__module__.split(".")[0] == __package__.split(".")[0]:
+    if case is not None and type(estimator).__module__.startswith("sklearn_dp."):
         return list(case.pairs)
     return [
         equal_rows(1),
