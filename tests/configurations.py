@@ -7,8 +7,9 @@ listed. `USES` says what a setting is for.
 
 from dataclasses import dataclass, field
 
+from estimators import all_estimators
+
 from sklearn_dp import DPKMeans, FriendlyMean
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 

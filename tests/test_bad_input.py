@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from estimators import all_estimators
 from scipy.sparse import coo_array, csc_matrix, csr_array
 from sklearn import config_context
 from sklearn.base import clone
@@ -16,7 +17,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils import get_tags
 
 from sklearn_dp._base import OpenBounds
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.federated import FederatedOptions

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import sklearn_dp
 from benchmarks.certify.drawn import check_drawn_data
+from benchmarks.certify.recount import check_total_is_right
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import CHECKS, check_groups
@@ -206,7 +207,7 @@ def privacy_cases():
             contract = [
                 check for _, check in check_dp_estimator(setting.estimator, generate_only=True)
             ]
-            for check in [*contract, check_drawn_data]:
+            for check in [*contract, check_total_is_right, check_drawn_data]:
                 name = check.__name__
                 if name in OWN_BUDGET and not first and {*setting.options} <= {"epsilon", "rho"}:
                     continue

@@ -13,13 +13,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from estimators import all_estimators
 from sklearn.base import clone
 from test_extreme_rows import strict
 from weight_tools import LastColumn
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import all_estimators, neighboring_pairs
+from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._checks import Watched
 from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
 from sklearn_dp.model_selection import DPGridSearch

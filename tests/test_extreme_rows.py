@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from estimators import all_estimators
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import all_estimators, neighboring_pairs
+from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._replay import STORAGES, Replay, stored
 from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
 

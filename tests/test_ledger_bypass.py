@@ -10,11 +10,11 @@ import joblib
 import numpy as np
 import pytest
 from day_tools import evening, rows_of
+from estimators import all_estimators
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.audit._checks import Watched
 from sklearn_dp.cluster import DPKMeans
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError

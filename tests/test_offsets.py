@@ -6,6 +6,7 @@ Outputs of `SampleAndAggregate` are measured in magnitudes: coefficients have an
 
 import numpy as np
 import pytest
+from estimators import all_estimators
 
 from sklearn_dp import (
     DPQuantiles,
@@ -14,7 +15,6 @@ from sklearn_dp import (
     FriendlyMean,
     SampleAndAggregate,
 )
-from sklearn_dp.audit import all_estimators
 
 KINDS = {
     name: kind

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from estimators import all_estimators
 from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
 
 from sklearn_dp import DPKMeans
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

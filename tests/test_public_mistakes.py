@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from estimators import all_estimators
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -37,7 +38,6 @@ from sklearn_dp import (
     SampleAndAggregate,
     privatize,
 )
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 

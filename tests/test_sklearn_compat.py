@@ -8,6 +8,7 @@ from typing import ClassVar
 import joblib
 import numpy as np
 import pytest
+from estimators import all_estimators
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import InconsistentVersionWarning
@@ -24,7 +25,6 @@ from sklearn_dp import (
     privatize,
 )
 from sklearn_dp._sklearn_compat import Progress, fits_around, with_callbacks
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
 
 

@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
+from estimators import all_estimators
 
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.audit._checks import check_data
 from sklearn_dp.audit._observe import prepared, run_fit
 

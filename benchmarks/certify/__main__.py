@@ -19,7 +19,7 @@ import json
 import sys
 from typing import Any
 
-from sklearn_dp.audit import all_estimators
+import sklearn_dp
 
 from . import CASES, ERROR, certify
 
@@ -89,15 +89,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _estimator(name: str, options: argparse.Namespace) -> Any:
     """An instance with the parameters of its case, and those that were asked for, which win."""
-    known, params = dict(all_estimators()), dict(map(_parameter, options.set))
+    params = dict(map(_parameter, options.set))
     if options.epsilon is not None:
         params["epsilon"] = options.epsilon
     if name in CASES:
         case = CASES[name]
         budget = {} if "rho" in params else {"epsilon": case.epsilon}
-        return known[name](**{**case.params, **budget, **params})
-    if name in known:
-        return known[name](**params)
+        return getattr(sklearn_dp, name)(**{**case.params, **budget, **params})
+    if name in sklearn_dp.__all__:
+        return getattr(sklearn_dp, name)(**params)
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SystemExit(

@@ -1,4 +1,4 @@
-"""What a privacy claim allows a test.
+"""What a privacy claim allows a test, and what costs are worth as an epsilon.
 
 A test has a rate of true alarms, on the data set with the record, and of false ones. Every claim
 limits how far apart the two can be, so two rates, or their confidence limits, give a lower bound of
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import binom
 
-from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
+from sklearn_dp.audit._epsilon_bounds import gaussian_delta
 
 GAUSSIAN, ZCDP, APPROXIMATE = "Gaussian DP", "zCDP", "(epsilon, delta)-DP"
 PARAMETER = {GAUSSIAN: "mu", ZCDP: "rho", APPROXIMATE: "epsilon"}
@@ -162,3 +163,44 @@ def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
     # Searched for in about 9 steps: the larger the deficit, the surer it is found.
     place = bisect_left(_DEFICITS, True, key=is_found)
     return float(_DEFICITS[place]) if place < len(_DEFICITS) else math.inf
+
+
+# -- conversions -----------------------------------------------------------------------------------
+# By code that shares no line with the kernel's accounting: errors would cancel.
+
+
+def epsilon_of_gaussian(rho: float, delta: float) -> float:
+    """Smallest epsilon at a delta of Gaussian releases of `rho` together: ``mu^2 = 2 rho``."""
+    mu = math.sqrt(2 * rho)
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(mu, high) > delta:
+        high *= 2
+    return float(
+        brentq(lambda epsilon: gaussian_delta(mu, epsilon) / delta - 1, 0.0, high, rtol=1e-12)
+    )
+
+
+def epsilon_of_zcdp(rho: float, delta: float) -> float:
+    """Epsilon at a delta of any releases that are rho-zCDP together.
+
+    From the Renyi divergence of order a, which is at most ``a rho``, follows (Canonne, Kamath and
+    Steinke 2020, proposition 12)
+
+        epsilon = rho a + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
+
+    for every a > 1. The function has one minimum only."""
+
+    def at(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # a - 1: orders near 1 would lose their digits
+        return (
+            rho * (1 + excess)
+            - math.log1p(excess) / excess * (1 + excess)
+            + math.log(excess)
+            - math.log(delta) / excess
+        )
+
+    options = {"xatol": 1e-12}
+    minimum = minimize_scalar(at, bounds=(-12.0, 25.0), method="bounded", options=options)
+    return max(0.0, float(minimum.fun))

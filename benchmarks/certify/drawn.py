@@ -4,6 +4,7 @@ Such a trigger may be one n or d. Everything follows from a seed, so a violation
 shows it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,16 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
+from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._checks import assert_none
-from sklearn_dp.audit._noise_law import FALSE_ALARM, scale_problems
+from sklearn_dp.audit._noise_law import (
+    COARSE,
+    FALSE_ALARM,
+    SHAPED,
+    law_tests,
+    standardized,
+    unlikely,
+)
 from sklearn_dp.audit._observe import KINDS, accepts_groups, neighboring_pairs, prepared
 from sklearn_dp.audit._replay import STORAGES, ReplayResult, record_for_replay, replay_recording
 
@@ -25,6 +34,7 @@ PERIOD = SMALL + len(LARGE)  # cases after which all of this is drawn anew
 
 # Of the largest case, which takes as long as all others where a fit is quadratic in the rows.
 _FEW_COLUMNS, _FEW_CLUSTERS = 3, 2
+_FINE_NUMBERS = "fine numbers of "
 _ADDED = tuple(kind for kind in KINDS if not kind.startswith("remove"))
 _REMOVED = tuple(kind for kind in KINDS if kind.startswith("remove"))
 _SIZES = ("n_clusters", "n_components")
@@ -115,6 +125,29 @@ def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
         columns = columns or (1 + rng.permutation(MOST_COLUMNS)).tolist()
         d = columns.pop() if sizes else int(rng.integers(1, _FEW_COLUMNS + 1))
         yield Case(n, d, int(rng.integers(2**31)))
+
+
+def scale_problems(
+    events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
+) -> list[str]:
+    """Scales only, of one recording: for a few fits of many different data sets. Each entry has a
+    test of its own, and its fine numbers where others are coarse: these are mostly rounding."""
+    rng = np.random.default_rng(random_state)
+    entries = defaultdict(list)
+    for event in events:
+        numbers = standardized(event, rng)
+        entries[event.entry].append(np.ravel(numbers))
+        if event.kind in SHAPED:  # one scale for each number: some may be of many steps
+            scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
+            fine = numbers[scale > COARSE]
+            if 0 < fine.size < numbers.size:
+                entries[_FINE_NUMBERS + event.entry].append(fine)
+    parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
+    whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE_NUMBERS)]
+    tests = law_tests("all of the fit", np.concatenate([np.empty(0), *whole]))
+    for entry, numbers in parts.items():
+        tests += law_tests(entry, numbers)
+    return unlikely(tests, false_alarm)
 
 
 def drawn_audit(

@@ -24,7 +24,7 @@ kernel's sessions and traces, never its formulas.
 
 from .._privacy._trace import Draw, Event
 from ._checks import check_dp_estimator
-from ._noise_law import all_estimators, noise_audit
+from ._noise_law import noise_audit
 from ._observe import Neighbor, neighboring_pairs, scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
@@ -33,7 +33,6 @@ __all__ = [
     "Event",
     "Neighbor",
     "ReplayResult",
-    "all_estimators",
     "check_dp_estimator",
     "neighboring_pairs",
     "noise_audit",

@@ -36,7 +36,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 from scipy.special import chdtr, ndtri
 
 # -- conversions -----------------------------------------------------------------------------------
@@ -67,43 +67,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     inside = -np.expm1(epsilon - mu * z - mu**2 / 2) * np.exp(-(z**2) / 2)
     total = float(np.sum(_WEIGHTS / 2 * inside))
     return total / math.sqrt(2 * math.pi)
-
-
-def epsilon_of_gaussian(rho: float, delta: float) -> float:
-    """Smallest epsilon at a delta of Gaussian releases of `rho` together: ``mu^2 = 2 rho``."""
-    mu = math.sqrt(2 * rho)
-    if gaussian_delta(mu, 0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while gaussian_delta(mu, high) > delta:
-        high *= 2
-    return float(
-        brentq(lambda epsilon: gaussian_delta(mu, epsilon) / delta - 1, 0.0, high, rtol=1e-12)
-    )
-
-
-def epsilon_of_zcdp(rho: float, delta: float) -> float:
-    """Epsilon at a delta of any releases that are rho-zCDP together.
-
-    From the Renyi divergence of order a, which is at most ``a rho``, follows (Canonne, Kamath and
-    Steinke 2020, proposition 12)
-
-        epsilon = rho a + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
-
-    for every a > 1. The function has one minimum only."""
-
-    def at(log_excess: float) -> float:
-        excess = math.exp(log_excess)  # a - 1: orders near 1 would lose their digits
-        return (
-            rho * (1 + excess)
-            - math.log1p(excess) / excess * (1 + excess)
-            + math.log(excess)
-            - math.log(delta) / excess
-        )
-
-    options = {"xatol": 1e-12}
-    minimum = minimize_scalar(at, bounds=(-12.0, 25.0), method="bounded", options=options)
-    return max(0.0, float(minimum.fun))
 
 
 def rho_of_pure(epsilon: float) -> float:

@@ -5,12 +5,8 @@ independent N(0, 1) *exactly* if the claim holds (:mod:`._laws`). With m numbers
 a factor of 1 - h is found when about m h^2 > 20.
 """
 
-import importlib
-import inspect
-import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -21,7 +17,6 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator
 
-from .._base import BaseDPEstimator
 from .._costs.budget import PrivacyBudget
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -189,10 +184,9 @@ def _fine_numbers(event: Event) -> np.ndarray:
 FALSE_ALARM = 1e-6  # chance that all the tests together blame a correct estimator
 _LAGS = range(1, 25)  # releases apart
 _FITS = range(1, 7)  # fits apart
-_COARSE = 2.0  # noise below this many steps says too little about its bits
+COARSE = 2.0  # noise below this many steps says too little about its bits
 _BEYOND = 40.0  # an impossible outcome, as a number of sigmas
-_FINE_NUMBERS = "fine numbers of "
-_SHAPED = ("gaussian", "laplace", "inner_gaussian", "inner_laplace", "share")
+SHAPED = ("gaussian", "laplace", "inner_gaussian", "inner_laplace", "share")
 
 
 def noise_audit(
@@ -247,32 +241,9 @@ def noise_audit(
 def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:
     """Test the noise of recordings; the seed is for the auditor's own numbers."""
     rng = np.random.default_rng(random_state)
-    fits = [[(event, _standardized(event, rng)) for event in events] for events in traces]
+    fits = [[(event, standardized(event, rng)) for event in events] for events in traces]
     tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(traces)]
-    return _unlikely(tests)
-
-
-def scale_problems(
-    events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
-) -> list[str]:
-    """Scales only, of one recording: for a few fits of many different data sets. Each entry has a
-    test of its own, and its fine numbers where others are coarse: these are mostly rounding."""
-    rng = np.random.default_rng(random_state)
-    entries = defaultdict(list)
-    for event in events:
-        numbers = _standardized(event, rng)
-        entries[event.entry].append(np.ravel(numbers))
-        if event.kind in _SHAPED:  # one scale for each number: some may be of many steps
-            scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
-            fine = numbers[scale > _COARSE]
-            if 0 < fine.size < numbers.size:
-                entries[_FINE_NUMBERS + event.entry].append(fine)
-    parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
-    whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE_NUMBERS)]
-    tests = law_tests("all of the fit", np.concatenate([np.empty(0), *whole]))
-    for entry, numbers in parts.items():
-        tests += law_tests(entry, numbers)
-    return _unlikely(tests, false_alarm)
+    return unlikely(tests)
 
 
 def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
@@ -295,7 +266,7 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
     return noise_problems([recorder.events])
 
 
-def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
+def unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
     """The tests that fail: less likely than the false alarm over their number (Bonferroni)."""
     limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
@@ -317,7 +288,7 @@ def _entry_tests(fits: Any) -> Iterator[tuple[str, float]]:
 
 def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     """Numbers that should have nothing to do with each other, nor with the sign of statistics."""
-    shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
+    shaped = [pair for fit in fits for pair in fit if pair[0].kind in SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
     noise = np.concatenate([np.empty(0), *(np.ravel(numbers) for _, numbers in shaped)])
     signs = [np.sign(np.ravel(event.value)).astype(np.float64) for event, _ in shaped]
@@ -328,7 +299,7 @@ def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     # Noise of so many steps that nearly all of a number is the kernel's bits.
     kinds = ("gaussian", "inner_gaussian")
     fine = [
-        [np.ravel(v) for event, v in fit if event.kind in kinds and np.min(event.scale) > _COARSE]
+        [np.ravel(v) for event, v in fit if event.kind in kinds and np.min(event.scale) > COARSE]
         for fit in fits
     ]
     yield from between_tests(fine, _LAGS, "between releases")
@@ -337,7 +308,7 @@ def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     yield from between_tests(columns, _FITS, "between fits")
 
 
-def _standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
+def standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
     """Numbers that are N(0, 1) if the event's noise follows its claim."""
     law = law_of(event)
     low, high = map(np.atleast_1d, law.numbers(event))
@@ -345,40 +316,3 @@ def _standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
     if law.folded:
         numbers = numbers * np.where(rng.random(low.shape) < 0.5, -1.0, 1.0)
     return np.clip(numbers, -_BEYOND, _BEYOND)
-
-
-def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
-    """Find all public estimators of sklearn_dp.
-
-    Returns
-    -------
-    estimators : list of (str, class)
-        Ordered by name.
-
-    Notes
-    -----
-    An estimator is public if it derives from the base class, is defined in the package and is not
-    itself called a base. All modules are searched, so an estimator that was not exported by mistake
-    is also found.
-    """
-    return list(_found())
-
-
-@cache
-def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
-    root = importlib.import_module(__package__.split(".")[0])
-    estimators: dict[str, type[BaseDPEstimator]] = {}
-    modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
-    # Public ones first: a private module may need the package that it serves to be complete.
-    for item in sorted(modules, key=lambda item: "._" in item.name):
-        if item.name.endswith("__main__"):
-            continue
-        module = importlib.import_module(item.name)
-        estimators |= {
-            name: each
-            for name, each in inspect.getmembers(module, inspect.isclass)
-            if each.__module__ == module.__name__
-            and issubclass(each, BaseDPEstimator)
-            and not name.startswith(("_", "Base"))
-        }
-    return tuple(sorted(estimators.items()))

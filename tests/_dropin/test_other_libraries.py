@@ -10,6 +10,7 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from estimators import all_estimators
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
@@ -27,7 +28,6 @@ from sklearn_dp import (
     SampleAndAggregate,
 )
 from sklearn_dp.accounting import deployment_entry
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

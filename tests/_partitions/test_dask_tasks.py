@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import all_estimators
 from partition_tools import ROWS, again_and_first, passes, quotes_nothing, shuffled, sums, table_of
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

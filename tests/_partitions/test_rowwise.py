@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from estimators import all_estimators
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import _pieces, engine_of
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

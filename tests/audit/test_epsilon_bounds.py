@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.certify import claims
 from sklearn_dp._costs import accounting
 from sklearn_dp._costs import numbers as _parts
 from sklearn_dp.audit import _epsilon_bounds as ours
@@ -21,9 +22,9 @@ ORDERS = 1 + np.geomspace(1e-5, 1e4, 3000)
 def test_conversions_to_epsilon_agree_with_the_kernel(rho, delta):
     """Two programs without a common line; the kernel rounds up."""
     theirs = accounting.gaussian_epsilon(accounting.mu_from_rho(rho), delta)
-    assert ours.epsilon_of_gaussian(rho, delta) == pytest.approx(theirs, rel=1e-8, abs=1e-12)
+    assert claims.epsilon_of_gaussian(rho, delta) == pytest.approx(theirs, rel=1e-8, abs=1e-12)
     theirs = accounting.zcdp_epsilon(rho, delta)
-    assert ours.epsilon_of_zcdp(rho, delta) == pytest.approx(theirs, rel=1e-8, abs=1e-12)
+    assert claims.epsilon_of_zcdp(rho, delta) == pytest.approx(theirs, rel=1e-8, abs=1e-12)
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.0), (0.1, 0.4), (1.0, 3.0), (12.0, 60.0)])

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from benchmarks.certify import distinguishers
+from benchmarks.certify import claims, distinguishers, recount
 from sklearn_dp._privacy import _session, mechanisms
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp._privacy.mechanisms import proportional as kernel
@@ -66,7 +66,7 @@ def kernel_imports(module):
     ]
 
 
-INDEPENDENT = [_laws, _epsilon_bounds, _recount, _epsilon_bounds]
+INDEPENDENT = [_laws, _epsilon_bounds, _recount, claims, recount]
 
 
 @pytest.mark.parametrize("module", INDEPENDENT, ids=lambda module: module.__name__)

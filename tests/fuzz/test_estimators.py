@@ -7,12 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from estimators import all_estimators
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from test_bad_input import BAD_DATA, BAD_GROUPS
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PrivacyWarning, SeededNoiseWarning, UtilityWarning
 
 from .arguments import fresh, options

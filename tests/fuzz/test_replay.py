@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from estimators import all_estimators
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._observe import KINDS
 
 from .arguments import fresh, good_options

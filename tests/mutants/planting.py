@@ -20,6 +20,7 @@ from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
 from benchmarks.certify.drawn import check_drawn_data
+from benchmarks.certify.recount import check_total_is_right
 from sklearn_dp._privacy._trace import altered, altering
 from sklearn_dp.audit import _checks
 from sklearn_dp.audit._checks import (
@@ -41,7 +42,7 @@ from sklearn_dp.audit._observe import (
 
 MUTANTS: list["Mutant"] = []
 
-CHECKS = (*_checks.CHECKS, check_drawn_data, check_noise_has_entropy)
+CHECKS = (*_checks.CHECKS, check_total_is_right, check_drawn_data, check_noise_has_entropy)
 
 
 class Planted(list):
