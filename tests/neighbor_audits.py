@@ -12,8 +12,8 @@ from configurations import ESTIMATORS, configurations
 from threadpoolctl import threadpool_limits
 
 from benchmarks.certify.drawn import drawn_audit, drawn_cases
+from benchmarks.certify.inherited import hard_groups
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._checks import hard_groups
 from sklearn_dp.audit._replay import STORAGES, ReplayResult
 
 __all__ = ["mixed_neighbors_of", "neighbors_of"]

@@ -15,11 +15,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
-from benchmarks.certify.drawn import check_drawn_data
-from benchmarks.certify.recount import check_total_is_right
+from benchmarks.certify import inherited, recount
+from benchmarks.certify.checks import EVERY_CHECK, OF_THIS_PACKAGE
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
-from sklearn_dp.audit._checks import CHECKS, check_groups
+from sklearn_dp.audit._checks import check_groups
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
@@ -204,10 +204,8 @@ def privacy_cases():
         for setting in configurations(use):
             first = setting.name not in firsts
             firsts.add(setting.name)
-            contract = [
-                check for _, check in check_dp_estimator(setting.estimator, generate_only=True)
-            ]
-            for check in [*contract, check_total_is_right, check_drawn_data]:
+            contract = check_dp_estimator(setting.estimator, generate_only=True)
+            for check in [*(check for _, check in contract), *OF_THIS_PACKAGE]:
                 name = check.__name__
                 if name in OWN_BUDGET and not first and {*setting.options} <= {"epsilon", "rho"}:
                     continue
@@ -235,21 +233,19 @@ def large_groups(n):
 
 # The rounds of the normal suite. Replays: few rows with groups and without, many rows, and none;
 # ids that floats would merge, and ids that cannot be sorted. Noise: a third of the fits.
-FEW_ROUNDS = {
-    "REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)),
-    "HARD_GROUPS": slice(0, 2),
-    "NOISE_FITS": (10, 1, 3),
-}
+FEW_ROUNDS = {"REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)), "NOISE_FITS": (10, 1, 3)}
 
 
 @pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
 def test_privacy_checks(setting, check, monkeypatch, request):
     monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
-        monkeypatch.setattr(_checks, "check_groups", large_groups)
+        for module in (_checks, inherited, recount):
+            monkeypatch.setattr(module, "check_groups", large_groups)
     if request.node.get_closest_marker("slow") is None and setting.name != REPLAYED_TWICE:
         for name, rounds in FEW_ROUNDS.items():
             monkeypatch.setattr(_checks, name, rounds)
+        monkeypatch.setattr(inherited, "HARD_GROUPS", slice(0, 2))
     check(setting.estimator)
 
 
@@ -306,7 +302,7 @@ def test_no_estimator_is_left_out(name):
 
 def test_all_checks_run_for_every_estimator():
     quick = {(case.values[0].name, case.values[1]) for case in PRIVACY_CASES if not case.marks}
-    for name, check in product(ESTIMATORS, CHECKS):
+    for name, check in product(ESTIMATORS, EVERY_CHECK):
         assert (name, check) in quick or name not in AUDIT.get(check.__name__, ESTIMATORS)
 
 

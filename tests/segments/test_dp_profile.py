@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.certify.checks import EVERY_CHECK
 from sklearn_dp import DPProfile, PrivacyBudget, PrivacyLedger, profile
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._checks import CHECKS, N_FEATURES
+from sklearn_dp.audit._checks import N_FEATURES
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments import _dp_profile
 from sklearn_dp.segments._profile_answer import Balance
@@ -166,7 +167,7 @@ def test_the_page_has_the_table_the_status_and_the_guarantee(found, tmp_path):
 # -- privacy ---------------------------------------------------------------------------------------
 
 
-ANY_WIDTH = {"check_replay", "check_noise_law"}
+ANY_WIDTH = {"check_replay", "check_drawn_data", "check_noise_law"}
 UNCHECKED = {"check_small_data", "check_noise_is_fresh"}
 LONG = {"check_replay_of_hard_groups", "check_refit", "check_no_leaks"}
 """What needs any number of columns, and what needs parts of the base class. The fits are
@@ -177,7 +178,7 @@ those of estimators that pass all of them."""
     "check",
     [
         pytest.param(check, marks=[pytest.mark.slow] if check.__name__ in LONG else [])
-        for check in CHECKS
+        for check in EVERY_CHECK
         if check.__name__ not in ANY_WIDTH | UNCHECKED
     ],
     ids=lambda check: check.__name__,
