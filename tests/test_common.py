@@ -20,7 +20,6 @@ from benchmarks.certify.checks import EVERY_CHECK, OF_THIS_PACKAGE
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
 from sklearn_dp.audit._checks import check_groups
-from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
 # Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
@@ -218,8 +217,8 @@ def privacy_cases():
 
 
 PRIVACY_CASES = list(privacy_cases())
-# What `check_noise_law` asks about the kernel has one answer, whatever the estimator.
-KERNEL_PROBLEMS = cache(kernel_problems)
+# What `check_kernel_noise` asks has one answer, whatever the estimator.
+KERNEL_PROBLEMS = cache(inherited.kernel_problems)
 
 
 # Those that fit a model for each unit. 40 units of 400 rows lead them the same way as 160.
@@ -238,7 +237,7 @@ FEW_ROUNDS = {"REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)), "NOIS
 
 @pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
 def test_privacy_checks(setting, check, monkeypatch, request):
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(inherited, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
         for module in (_checks, inherited, recount):
             monkeypatch.setattr(module, "check_groups", large_groups)
@@ -415,7 +414,7 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     is in the sampler, which is asked before any of them is planted.
     """
     KERNEL_PROBLEMS()
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(inherited, "kernel_problems", KERNEL_PROBLEMS)
     (setting,) = configurations("mutants", name)
     replayed = setting in configurations("neighbors", name)
     homes = {"mutants.building_blocks", "mutants.kernel"}

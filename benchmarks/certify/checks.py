@@ -4,6 +4,7 @@ from sklearn_dp.audit._checks import CHECKS
 
 from .drawn import check_drawn_data
 from .inherited import (
+    check_kernel_noise,
     check_missing_groups_are_refused,
     check_replay_of_hard_groups,
     check_replay_of_methods,
@@ -15,6 +16,7 @@ OF_THIS_PACKAGE = (
     check_replay_of_hard_groups,
     check_replay_of_methods,
     check_missing_groups_are_refused,
+    check_kernel_noise,
     check_drawn_data,
 )
 EVERY_CHECK = (*CHECKS, *OF_THIS_PACKAGE)

@@ -1,4 +1,4 @@
-"""Checks of what estimators have from the base class: the coding of groups, and methods that pay.
+"""Checks of what estimators have from the package: the sampler, groups, and methods that pay.
 
 An estimator of one's own changes none of it, so these are no checks of `check_dp_estimator`.
 """
@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Claim, Sealed, UnitFacts
+from sklearn_dp._privacy.mechanisms.pure import release_laplace
 from sklearn_dp.audit._checks import (
     assert_none,
     check_data,
@@ -19,6 +24,7 @@ from sklearn_dp.audit._checks import (
     succeed,
 )
 from sklearn_dp.audit._laws import law_of
+from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._observe import accepts_groups, neighboring_pairs, prepared, run_fit
 from sklearn_dp.audit._replay import Replay
 
@@ -99,3 +105,28 @@ def check_missing_groups_are_refused(estimator: Any) -> None:
         outcome = run_fit(prepared(estimator), check_data(20), groups)
         named = isinstance(outcome.error, ValueError) and "groups" in str(outcome.error)
         assert named, f"{missing!r} among the groups is not refused by name: {outcome.error!r}"
+
+
+def check_kernel_noise(estimator: Any) -> None:
+    """The sampler, whatever the estimator: half a million numbers of a bare session."""
+    assert_none(kernel_problems())
+
+
+def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
+    """Test a bare session: `size` numbers of Gaussian noise, and a quarter of Laplace."""
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=8.0, delta=0.5),
+        (
+            PlanEntry("gaussian", Mechanism.SEVERAL, 4.0, uses=None),
+            PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
+        ),
+    )
+    shape, claim = (size // 1000, 250), Claim(2.0**20, l1=2.0**20)
+    with trace(Trace()) as recorder:
+        session = PrivacySession(plan, random_state=random_state)
+        for _ in range(4):
+            zeros = np.zeros(shape, np.int64), np.zeros((shape[0], 62), np.int64)
+            of_both = (Sealed(each, claim, UnitFacts(), "zeros") for each in zeros)
+            session.release("gaussian", next(of_both), rho=0.5)
+            release_laplace(session, "laplace", next(of_both), epsilon=0.5)
+    return noise_problems([recorder.events])

@@ -17,12 +17,7 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator
 
-from .._costs.budget import PrivacyBudget
-from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-from .._privacy._session import PrivacySession
-from .._privacy._trace import Event, Trace, trace
-from .._privacy._units import Claim, Sealed, UnitFacts
-from .._privacy.mechanisms.pure import release_laplace
+from .._privacy._trace import Event
 from ._laws import law_of
 from ._replay import record
 
@@ -227,9 +222,9 @@ def noise_audit(
     by a factor of 1 - h is found when about m h^2 > 20.
 
     Not tested: tails beyond 4 sigma, or beyond 3 if fits release fewer than some 9000 numbers
-    (:func:`kernel_problems` tests the kernel's own sampler with more of them); a wrong distribution
-    of a single entry that releases one number, if the difference is too small for the number of
-    fits; noise with too few bits behind it (``tests/entropy.py``); wrong sensitivities (replay).
+    (tests of this package try the sampler with half a million); a wrong distribution of a single
+    entry that releases one number, if the difference is too small for the number of fits; noise
+    with too few bits behind it; wrong sensitivities (replay).
     """
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
@@ -244,26 +239,6 @@ def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str
     fits = [[(event, standardized(event, rng)) for event in events] for events in traces]
     tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(traces)]
     return unlikely(tests)
-
-
-def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
-    """Test a bare session: `size` numbers of Gaussian noise, and a quarter of Laplace."""
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=8.0, delta=0.5),
-        (
-            PlanEntry("gaussian", Mechanism.SEVERAL, 4.0, uses=None),
-            PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
-        ),
-    )
-    shape, claim = (size // 1000, 250), Claim(2.0**20, l1=2.0**20)
-    with trace(Trace()) as recorder:
-        session = PrivacySession(plan, random_state=random_state)
-        for _ in range(4):
-            zeros = np.zeros(shape, np.int64), np.zeros((shape[0], 62), np.int64)
-            of_both = (Sealed(each, claim, UnitFacts(), "zeros") for each in zeros)
-            session.release("gaussian", next(of_both), rho=0.5)
-            release_laplace(session, "laplace", next(of_both), epsilon=0.5)
-    return noise_problems([recorder.events])
 
 
 def unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:

@@ -20,10 +20,9 @@ from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
 from benchmarks.certify.checks import EVERY_CHECK
-from benchmarks.certify.inherited import hard_groups, paying_methods
+from benchmarks.certify.inherited import hard_groups, kernel_problems, paying_methods
 from sklearn_dp._privacy._trace import altered, altering
 from sklearn_dp.audit._checks import check_data, check_groups, rich_ledger
-from sklearn_dp.audit._noise_law import kernel_problems
 from sklearn_dp.audit._observe import (
     accepts_groups,
     is_library,
