@@ -24,7 +24,7 @@ from sklearn_dp.audit._noise_law import (
     unlikely,
 )
 from sklearn_dp.audit._observe import KINDS, accepts_groups, neighboring_pairs, prepared
-from sklearn_dp.audit._replay import STORAGES, ReplayResult, record_for_replay, replay_recording
+from sklearn_dp.audit._replay import STORAGES, ReplayResult, record, replay_recording
 
 SMALL = 49  # numbers of rows 0, ..., 48 that as many cases in a row have once each
 MOST_COLUMNS = 24  # numbers of columns 1, ..., 24 that as many cases in a row have once each
@@ -215,7 +215,8 @@ def _audit_case(
     pairs, first = (pairs, 0) if case.n <= LARGE[-1] else ((pairs + 1) // 2, case.seed)
     kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(first, first + pairs)]
     neighbors = list(neighboring_pairs(X, rng, kinds=kinds, groups=groups))
-    original = record_for_replay(fitted, X, groups, case.seed % 2**20, case.storage())
+    seed, storage = case.seed % 2**20, case.storage()
+    original = record(fitted, X, groups=groups, random_state=seed, storage=storage)
     result = replay_recording(original, neighbors)
     problems = [*result.violations, *scale_problems(original.events, random_state, false_alarm)]
     result.violations = [f"{case}: {text}" for text in problems]

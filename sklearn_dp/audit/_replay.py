@@ -18,7 +18,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -379,19 +379,17 @@ class Recording:
     estimator: Any  # what was fitted is a clone of it,
     random_state: int | None  # with this seed,
     internal: bool  # with or without scikit-learn's validation,
-    storage: str = "C"  # to rows that were stored like this
+    storage: str  # to rows that were stored like this
 
 
 def record(
-    estimator: Any,
-    X: Any,
-    *,
-    groups: Any = None,
-    random_state: int | None = 0,
-    internal: bool = False,
+    estimator: Any, X: Any, *, groups: Any = None, random_state: int | None = 0, storage: str = "C"
 ) -> Recording:
-    """Fit a clone under a trace and check what it released against what it says."""
-    recorder = Recorder()
+    """Fit a clone under a trace and check what it released against what it says.
+
+    Rows of one unit are fitted without scikit-learn's validation, like the empty neighbor."""
+    recorder, internal = Recorder(), len(X if groups is None else set(ids(groups))) <= 1
+    X = stored(X, storage)
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
     outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)
@@ -400,7 +398,9 @@ def record(
     else:
         problems = check_claims(recorder.events, plan, copy.privacy_report_)
     problems += _miscoded(copy, X, groups)
-    return Recording(outcome, recorder.events, plan, problems, estimator, random_state, internal)
+    return Recording(
+        outcome, recorder.events, plan, problems, estimator, random_state, internal, storage
+    )
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
@@ -481,7 +481,7 @@ def replay_audit(
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed, storage = random_state + number, storages[number % len(storages)]
-        original = record_for_replay(estimator, X, groups, seed, storage)
+        original = record(estimator, X, groups=groups, random_state=seed, storage=storage)
         # The default neighbors also need points that the recording has released.
         points = _released_points(original.outcome, X.shape[1])
         pairs: Iterable[Neighbor] | None = given
@@ -494,16 +494,6 @@ def replay_audit(
         if stop_at_first and result.violations:
             break
     return result
-
-
-def record_for_replay(
-    estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C"
-) -> Recording:
-    """A recording of rows in this storage for neighbors of any size, also empty ones."""
-    internal = len(X if groups is None else set(ids(groups))) <= 1
-    rows = stored(X, storage)
-    made = record(estimator, rows, groups=groups, random_state=seed, internal=internal)
-    return replace(made, storage=storage)
 
 
 def replay_recording(
