@@ -56,7 +56,7 @@ def audits(estimators, seed, both=True, **options):
         Of `replay_audit`.
     """
     for number, X in enumerate(data_sets()):
-        options["storages"] = STORAGES[(seed // 2 + number) % len(STORAGES) :]
+        options["storage"] = STORAGES[(seed // 2 + number) % len(STORAGES)]
         yield replay_audit(next(estimators), X, random_state=seed, **options)
         if len(X) > 2:
             kinds = list(groupings(len(X), seed))

@@ -421,10 +421,9 @@ def replay_audit(
     *,
     groups: ArrayLike | None = None,
     random_state: int = 0,
-    recordings: int = 1,
     repeats: int = 1,
     html: bool = False,
-    storages: Sequence[str] = ("C",),
+    storage: str = "C",
     strangers: bool = True,
     stop_at_first: bool = False,
 ) -> ReplayResult:
@@ -442,15 +441,13 @@ def replay_audit(
         The unit of each row.
     random_state : int, default=0
         Seed of the first fit, of the default neighbors and of strangers.
-    recordings : int, default=1
-        Fits of `X`, each with fresh noise; each meets all neighbors.
     repeats : int, default=1
         Number of times to go through the default kinds.
     html : bool, default=False
         Compare HTML displays too (slow).
-    storages : sequence of str, default=("C",)
-        Storage of the rows of both neighbors, one after the other for each recording: ``"C"``,
-        ``"F"``, ``"float32"``, ``"memmap"`` or ``"read-only"``.
+    storage : str, default="C"
+        How the rows of both neighbors are stored: ``"C"``, ``"F"``, ``"float32"``, ``"memmap"`` or
+        ``"read-only"``.
     strangers : bool, default=True
         Also try data sets that are not neighbors.
     stop_at_first : bool, default=False
@@ -459,7 +456,8 @@ def replay_audit(
     Returns
     -------
     result : ReplayResult
-        Violations in words, and how close each release came to its claim.
+        Violations in words, and how close each release came to its claim. Results of several
+        audits add up.
 
     Notes
     -----
@@ -477,23 +475,16 @@ def replay_audit(
     use, and errors in the theorems that callers prove for steps charged as a whole.
     """
     X = np.asarray(X, dtype=np.float64)
-    given = None if neighbors is None else list(neighbors)
-    result = ReplayResult(type(estimator).__name__)
-    for number in range(recordings):
-        seed, storage = random_state + number, storages[number % len(storages)]
-        original = record(estimator, X, groups=groups, random_state=seed, storage=storage)
-        # The default neighbors also need points that the recording has released.
+    original = record(estimator, X, groups=groups, random_state=random_state, storage=storage)
+    if neighbors is None:
         points = _released_points(original.outcome, X.shape[1])
-        pairs: Iterable[Neighbor] | None = given
-        if pairs is None:
-            pairs = neighboring_pairs(X, seed, groups=groups, points=points, repeats=repeats)
-        if strangers:
-            others = unrelated(X, np.random.default_rng(seed), groups=groups)
-            pairs = itertools.chain(pairs, others)
-        result += replay_recording(original, pairs, html=html, stop_at_first=stop_at_first)
-        if stop_at_first and result.violations:
-            break
-    return result
+        neighbors = neighboring_pairs(
+            X, random_state, groups=groups, points=points, repeats=repeats
+        )
+    if strangers:
+        others = unrelated(X, np.random.default_rng(random_state), groups=groups)
+        neighbors = itertools.chain(neighbors, others)
+    return replay_recording(original, neighbors, html=html, stop_at_first=stop_at_first)
 
 
 def replay_recording(
