@@ -160,28 +160,11 @@ def drawn_audit(
 ) -> ReplayResult:
     """Audit fits to drawn data with drawn parameters by replay, and test their noise scales.
 
-    Parameters
-    ----------
-    estimator : estimator of this package
-        Its budget, bounds, and numbers of clusters or components and of blocks or tuples are
-        replaced by drawn ones.
-    cases : iterable of Case, optional
-        54 of `drawn_cases` by default.
-    pairs : int, default=2
-        Neighbors of each case, alternately added and removed; beyond 2^16 rows, half as many.
-    random_state : int, default=0
-        Seed of the default cases, and of the auditor's own random numbers.
-    stop_at_first : bool, default=False
-        Stop at the first case that shows a violation. The largest case comes last, and takes most
-        of the time if a fit is quadratic in the rows.
+    Budget, bounds, and numbers of clusters or components and of blocks or tuples are replaced by
+    drawn ones. `cases` are 54 of `drawn_cases` by default, with `pairs` of neighbors each,
+    alternately added and removed; beyond 2^16 rows, half as many. The largest case comes last, and
+    takes most of the time if a fit is quadratic in the rows.
 
-    Returns
-    -------
-    result : ReplayResult
-        Of all cases together.
-
-    Notes
-    -----
     What the default 54 cases meet: for certain, a leak at one n up to 48 or at one d up to 24, and
     one at all n from 1,574 to 5,000 or beyond 2^16 (with up to 3 columns and 2 clusters); with a
     probability of 2.6 / n, one at a single n between 49 and 5,000; with 0.12, one that needs a
