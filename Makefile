@@ -14,7 +14,7 @@
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
-# CERTIFY_ARGS="--jobs 8"  goes to python -m sklearn_dp.audit certify all
+# CERTIFY_ARGS="--jobs 8"  goes to python -m benchmarks.certify all
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
@@ -44,7 +44,7 @@ audit: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(PARALLEL) -m slow --timeout=3600 $(PYTEST_ARGS)
 
 certify: $(VENV)/.has-test
-	$(BIN)/python -m sklearn_dp.audit certify all $(CERTIFY_ARGS)
+	$(BIN)/python -m benchmarks.certify all $(CERTIFY_ARGS)
 
 # In one process: each cluster starts two.
 partitions: $(VENV)/.has-test-partitions

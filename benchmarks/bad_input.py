@@ -29,8 +29,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csc_matrix, csr_array, dok_array
 
+import sklearn_dp
 from sklearn_dp import PrivacyLedger
-from sklearn_dp.audit import all_estimators
+from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.ledger import LedgerCharge, PrivacyBudget
 
@@ -520,8 +521,10 @@ def main(argv=None):
     parser.add_argument("estimators", nargs="*", help="all of them by default")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args(argv)
-    classes = dict(all_estimators())
-    classes = {name: classes[name] for name in options.estimators or classes}
+    public = {getattr(sklearn_dp, name) for name in sklearn_dp.__all__}
+    public_classes = [kind for kind in public if isinstance(kind, type)]
+    classes = {kind.__name__: kind for kind in public_classes if issubclass(kind, BaseDPEstimator)}
+    classes = {name: classes[name] for name in options.estimators or sorted(classes)}
     every = kinds()
     ends = run(classes, every)
     text = TEXT.format(n=len(every), m=len(classes)) + "\n".join(

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import _run  # first: one thread
+from certify import CASES, certify
 
-from sklearn_dp.audit import all_estimators, certify
-from sklearn_dp.audit._certify import CASES
+import sklearn_dp
 
 FITS, MORE_FITS = 1500, 8000
 PLANTED = {"DPKMeans": 1.25, "FriendlyMean": 1.25}
@@ -27,7 +27,7 @@ PAGE = _run.PAGES / "certificate.md"
 def row(name, jobs, fits=None):
     """The certificate of one estimator, and that of a broken kernel."""
     case = CASES[name]
-    estimator = dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
+    estimator = getattr(sklearn_dp, name)(epsilon=case.epsilon, **case.params)
     fits = fits or (MORE_FITS if name in PLANTED else FITS)
     start = time.perf_counter()
     found = certify(estimator, fits=fits, jobs=jobs).to_dict()
@@ -51,7 +51,7 @@ def table(rows):
             f"| {name} | {claim(found)} | {bound(found, shown)} | "
             f"{bound(found, *released) if released else '-'} | {best['epsilon']:.2f} | "
             f"{found['fits']:,} | {deficit(found)} | "
-            f"`certify {name} --fits {found['fits']}` |"
+            f"`{name} --fits {found['fits']}` |"
         )
     return "\n".join(lines)
 
@@ -116,9 +116,9 @@ the privacy parameter, which can be held against the claim. Made by
 
 One row of it, the same with a planted mistake, or a certificate of your own estimator, is
 
-    python -m sklearn_dp.audit certify DPKMeans --fits {MORE_FITS}
-    python -m sklearn_dp.audit certify DPKMeans --fits {MORE_FITS} --deficit 1.25
-    python -m sklearn_dp.audit certify mypackage.module:MyEstimator
+    python -m benchmarks.certify DPKMeans --fits {MORE_FITS}
+    python -m benchmarks.certify DPKMeans --fits {MORE_FITS} --deficit 1.25
+    python -m benchmarks.certify mypackage.module:MyEstimator
 
 and `make certify` runs all of them with the default of 20,000 fits each. The noise is that of the
 operating system, so the numbers of another run differ a little.
@@ -130,7 +130,7 @@ operating system, so the numbers of another run differ a little.
 
 {table(rows)}
 
-Each command follows `python -m sklearn_dp.audit`. "As epsilon" is the better bound, converted at
+Each command follows `python -m benchmarks.certify`. "As epsilon" is the better bound, converted at
 the delta of the claim (1e-6) as the claim itself is.
 
 ## Would it have found a mistake?

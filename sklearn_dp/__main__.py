@@ -6,7 +6,6 @@ from importlib import import_module
 __all__ = ["main"]
 
 _COMMANDS = {
-    "audit": (".audit.__main__", "test the claims of an estimator with thousands of fits"),
     "ledger": (".ledger", "create, show and verify privacy ledgers"),
     "profile": (".segments._command", "describe a CSV file by segments, and write the pages"),
 }

@@ -11,9 +11,9 @@ import numpy as np
 from configurations import ESTIMATORS, configurations
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp.audit import drawn_audit, replay_audit
-from sklearn_dp.audit._checks import hard_groups
-from sklearn_dp.audit._noise_law import drawn_cases
+from benchmarks.certify.drawn import drawn_audit, drawn_cases
+from benchmarks.certify.inherited import hard_groups
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._replay import STORAGES, ReplayResult
 
 __all__ = ["mixed_neighbors_of", "neighbors_of"]
@@ -56,7 +56,7 @@ def audits(estimators, seed, both=True, **options):
         Of `replay_audit`.
     """
     for number, X in enumerate(data_sets()):
-        options["storages"] = STORAGES[(seed // 2 + number) % len(STORAGES) :]
+        options["storage"] = STORAGES[(seed // 2 + number) % len(STORAGES)]
         yield replay_audit(next(estimators), X, random_state=seed, **options)
         if len(X) > 2:
             kinds = list(groupings(len(X), seed))

@@ -15,10 +15,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
+from benchmarks.certify import inherited, recount
+from benchmarks.certify.checks import EVERY_CHECK, OF_THIS_PACKAGE
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _checks, check_dp_estimator, replay_audit
-from sklearn_dp.audit._checks import CHECKS, check_groups
-from sklearn_dp.audit._noise_law import kernel_problems
+from sklearn_dp.audit._checks import check_groups
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
 # Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
@@ -202,7 +203,8 @@ def privacy_cases():
         for setting in configurations(use):
             first = setting.name not in firsts
             firsts.add(setting.name)
-            for _, check in check_dp_estimator(setting.estimator, generate_only=True):
+            contract = check_dp_estimator(setting.estimator, generate_only=True)
+            for check in [*(check for _, check in contract), *OF_THIS_PACKAGE]:
                 name = check.__name__
                 if name in OWN_BUDGET and not first and {*setting.options} <= {"epsilon", "rho"}:
                     continue
@@ -215,8 +217,8 @@ def privacy_cases():
 
 
 PRIVACY_CASES = list(privacy_cases())
-# What `check_noise_law` asks about the kernel has one answer, whatever the estimator.
-KERNEL_PROBLEMS = cache(kernel_problems)
+# What `check_kernel_noise` asks has one answer, whatever the estimator.
+KERNEL_PROBLEMS = cache(inherited.kernel_problems)
 
 
 # Those that fit a model for each unit. 40 units of 400 rows lead them the same way as 160.
@@ -230,21 +232,19 @@ def large_groups(n):
 
 # The rounds of the normal suite. Replays: few rows with groups and without, many rows, and none;
 # ids that floats would merge, and ids that cannot be sorted. Noise: a third of the fits.
-FEW_ROUNDS = {
-    "REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)),
-    "HARD_GROUPS": slice(0, 2),
-    "NOISE_FITS": (10, 1, 3),
-}
+FEW_ROUNDS = {"REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)), "NOISE_FITS": (10, 1, 3)}
 
 
 @pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
 def test_privacy_checks(setting, check, monkeypatch, request):
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(inherited, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
-        monkeypatch.setattr(_checks, "check_groups", large_groups)
+        for module in (_checks, inherited, recount):
+            monkeypatch.setattr(module, "check_groups", large_groups)
     if request.node.get_closest_marker("slow") is None and setting.name != REPLAYED_TWICE:
         for name, rounds in FEW_ROUNDS.items():
             monkeypatch.setattr(_checks, name, rounds)
+        monkeypatch.setattr(inherited, "HARD_GROUPS", slice(0, 2))
     check(setting.estimator)
 
 
@@ -301,7 +301,7 @@ def test_no_estimator_is_left_out(name):
 
 def test_all_checks_run_for_every_estimator():
     quick = {(case.values[0].name, case.values[1]) for case in PRIVACY_CASES if not case.marks}
-    for name, check in product(ESTIMATORS, CHECKS):
+    for name, check in product(ESTIMATORS, EVERY_CHECK):
         assert (name, check) in quick or name not in AUDIT.get(check.__name__, ESTIMATORS)
 
 
@@ -414,7 +414,7 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     is in the sampler, which is asked before any of them is planted.
     """
     KERNEL_PROBLEMS()
-    monkeypatch.setattr(_checks, "kernel_problems", KERNEL_PROBLEMS)
+    monkeypatch.setattr(inherited, "kernel_problems", KERNEL_PROBLEMS)
     (setting,) = configurations("mutants", name)
     replayed = setting in configurations("neighbors", name)
     homes = {"mutants.building_blocks", "mutants.kernel"}

@@ -19,6 +19,7 @@ from scipy.stats import poisson
 from search_tools import spending
 
 import sklearn_dp
+from benchmarks.certify.claims import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp import DPKMeans, DPOneCluster, SampleAndAggregate
 from sklearn_dp._aggregate import tuples
 from sklearn_dp._aggregate.tuples import TupleStage
@@ -30,7 +31,6 @@ from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._queries import separated_balls
 from sklearn_dp._queries import separated_balls as noisy_centers
 from sklearn_dp._queries.tuples import box_means
-from sklearn_dp.audit._epsilon_bounds import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit._laws import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
 from sklearn_dp.model_selection import DPGridSearch

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, DPProfile
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._recount import paid
-from sklearn_dp.audit._replay import ReplayResult, record_for_replay, replay_recording
+from sklearn_dp.audit._replay import ReplayResult, record, replay_recording
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -145,7 +145,7 @@ def replayed(name):
         another = [each for each in others if laws_of(model, each[0].shape[1]) != usual]
         for X, groups, kinds in (narrow, grouped, *another):
             laws = laws_of(model, X.shape[1], unit="row" if groups is None else "group")
-            original = record_for_replay(model, X, groups, 0)
+            original = record(model, X, groups=groups)
             pairs = neighboring_pairs(X, 0, kinds=kinds, groups=groups)
             total += replay_recording(original, pairs)
             found |= {release(event.entry, laws[event.entry]) for event in paid(original.events)}

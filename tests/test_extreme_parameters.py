@@ -21,7 +21,7 @@ from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, Privac
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighboring_pairs
 from sklearn_dp.audit._checks import Watched
-from sklearn_dp.audit._replay import Replay, record_for_replay, replay_recording
+from sklearn_dp.audit._replay import Replay, record, replay_recording
 from sklearn_dp.model_selection import DPGridSearch
 
 ESTIMATORS = dict(all_estimators())
@@ -131,7 +131,7 @@ def rows_of(size, n=N):
 def check(model, size):
     """Two neighbors under replay, and what is released against what there is at most."""
     X = rows_of(size)
-    original = record_for_replay(model, X, None, 0)
+    original = record(model, X)
     result = replay_recording(original, neighboring_pairs(X, 0, kinds=["farthest", "remove_last"]))
     assert result.violations == [], (model, size)
     in_range(original.events, len(X))

@@ -22,7 +22,7 @@ def test_a_command_gets_the_rest_of_the_line(tmp_path, capsys):
     assert "does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["audit", "ledger", "profile"])
+@pytest.mark.parametrize("command", ["ledger", "profile"])
 def test_every_command_is_listed_and_has_help(command, capsys):
     assert main(["--help"]) == 0 and f"  {command}" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:

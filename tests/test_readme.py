@@ -48,7 +48,7 @@ MADE = (
 DOCS = [name for path in PATHS if not (name := path.relative_to(ROOT).as_posix()).startswith(MADE)]
 LEDGER, COMMAND = "$ python -m sklearn_dp.ledger ", "$ sklearn-dp "
 # Commands that other tests run, with fewer fits.
-ELSEWHERE = ("$ python -m sklearn_dp.audit certify ",)
+ELSEWHERE = ("$ python -m benchmarks.certify ",)
 # Blocks without code: directives of the site, and what programs print.
 NO_CODE = ("{eval-rst}", "{toctree}", "{admonition}", "text")
 # Pages with code that does not run here, by the first line of the block.

@@ -10,7 +10,6 @@ in the memory of the client) are computed once and stay in the memory of the wor
 ends, as do those that the user has persisted.
 """
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
@@ -19,26 +18,22 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from .._rows.table import Part, PassFunction, SplitFunction
+from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, EngineInput, check_list, columns_of, quietly
+from ._sources import CheckedSource, Columns, InputInParts, check_list, columns_of, quietly
 from ._steps import (
     FAN_IN,
+    ClusterEngine,
     Given,
     Message,
     Split,
     Step,
-    all_raised,
     asked,
     columns_or_words,
-    joined,
     name_of,
     pieces_of,
-    raised,
-    rows_of,
     run,
     total,
-    used,
 )
 
 
@@ -236,7 +231,7 @@ def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda:
         return asked("Dask", others, call, failed)
 
 
-class DaskEngine:
+class DaskEngine(ClusterEngine):
     """Parts held by Dask; see :class:`sklearn_dp._rows.table.Engine`. Each element of `rows`,
     `groups` and `weights` is a Delayed. `lengths` are numbers of rows, of no use with weights."""
 
@@ -260,45 +255,31 @@ class DaskEngine:
             for i, own in enumerate(readers)
         ]
 
-    def update(self, function: PassFunction, *broadcast: Any) -> None:
-        """Give every part its new state, when it is asked for."""
-        self._steps = self._next(run, function, broadcast)
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        return _on_dask(call, self._failed)
 
-    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Run a pass now, keep the new states, and return the totals of the sums."""
+    def _total(self, function: PassFunction, broadcast: tuple) -> Any:
         import dask
 
         # What steps before have made is held by these alone from now on, and by their lineage.
-        steps = self._next(run, function, broadcast)
-        self._steps = list(_on_dask(lambda: dask.persist(*steps), self._failed))
-        sums = _in_tree(self._steps, shown(function, broadcast))
-        sums = _on_dask(sums.compute, self._failed)
+        self._steps = list(dask.persist(*self._next(run, function, broadcast)))
+        sums = _in_tree(self._steps, shown(function, broadcast)).compute()
         first, self._first_workers = self._first_workers, set()
-        _on_dask(lambda: check_workers(first, self._given))
-        return raised(sums)
+        check_workers(first, self._given)
+        return sums
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
         """A `dask.array` of the values of all rows, like `function.example`; not computed here."""
-        results = self._next(rows_of, function, broadcast)
+        results = super().collect_rows(function, *broadcast)
         return _stacked(results, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
-    def exchange(
-        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
-    ) -> list:
-        """Run tasks on rows that all parts give them: a shuffle from worker to worker."""
+    def _results(self, tasks: list[Any], name: str) -> list:
         import dask
 
-        results = self._brought(used, split, use, n_tasks, broadcast)
-        return all_raised(_on_dask(lambda: dask.compute(*results), self._failed))
+        return list(dask.compute(*tasks))
 
-    def shuffle(
-        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
-    ) -> "DaskEngine":
-        """New parts, whose rows stay in the states: nothing is computed here."""
-        other = copy.copy(self)
-        other.n_parts, other._lengths, other._pieces = n_parts, None, [()] * n_parts
-        other._steps = self._brought(joined, split, join, n_parts, broadcast)
-        return other
+    def _hold_no_rows(self) -> None:
+        self._lengths, self._pieces = None, [()] * self.n_parts
 
     def _brought(
         self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
@@ -392,7 +373,7 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
     """A table from a Dask array or data frame; groups and weights are in the parts of `X`."""
     check_clients("X", [X])
     if hasattr(X, "to_dask_array"):
@@ -422,7 +403,7 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 
 def from_delayed(
     parts: Sequence[Any], groups: Any = None, sample_weight: Any = None
-) -> EngineInput:
+) -> InputInParts:
     """A table from a list of delayed parts; a worker looks at the columns of the first."""
     import dask
 
@@ -468,7 +449,7 @@ def _is_delayed(value: Any) -> bool:
 
 def _input(
     columns: Columns, parts: Callable, lengths: Any, groups: Any, sample_weight: Any
-) -> EngineInput:
+) -> InputInParts:
     """The input of a fit from a collection: nothing is computed until it asks for the engine."""
 
     def start(n_jobs: int | None) -> DaskEngine:
@@ -493,7 +474,7 @@ def _input(
         ]
         return _stacked(answers, lengths, example)
 
-    return EngineInput("dask", columns, start, rowwise)
+    return InputInParts("dask", columns, start, rowwise)
 
 
 def _answer(piece: Any, number: int, columns: Columns, message: Message) -> np.ndarray:

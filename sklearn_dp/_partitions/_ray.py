@@ -1,40 +1,35 @@
 """Tables on Ray: data sets, and lists of object references. A pass is a task for each part; what a
 worker that dies has held Ray makes again."""
 
-import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._rows.table import Part, PassFunction, SplitFunction
+from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, EngineInput, check_list, columns_of, quietly
+from ._sources import CheckedSource, Columns, InputInParts, check_list, columns_of, quietly
 from ._steps import (
     FAN_IN,
+    ClusterEngine,
     Given,
     Message,
     Split,
     Step,
-    all_raised,
     asked,
     columns_or_words,
-    joined,
     name_of,
     of_source,
     pieces_of,
-    raised,
-    rows_of,
     run,
     total,
-    used,
 )
 
 _on_ray = partial(asked, "Ray", "an instance that has been shut down")
 
 
-class RayEngine:
+class RayEngine(ClusterEngine):
     """Parts held by Ray; see :class:`sklearn_dp._rows.table.Engine`. A piece is a tuple of
     references: of rows, groups and weights, as far as there are any."""
 
@@ -46,15 +41,15 @@ class RayEngine:
             Step(i, CheckedSource(i, columns, Given(), *others)) for i in range(len(pieces))
         ]
 
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        return _on_ray(call, self._failed)
+
     def update(self, function: PassFunction, *broadcast: Any) -> None:
         """Give every part its new state; the workers begin at once."""
-        self._steps = _on_ray(lambda: [step for step, _ in self._next(_run, function, broadcast)])
+        made = self._asked(lambda: self._next(_run, function, broadcast))
+        self._steps = [step for step, _ in made]
 
-    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Run a pass, keep the new states, and return the totals of the sums."""
-        return raised(_on_ray(lambda: self._reduce(function, broadcast), self._failed))
-
-    def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
+    def _total(self, function: PassFunction, broadcast: tuple) -> Any:
         import ray
 
         made = self._next(_run, function, broadcast)
@@ -65,29 +60,13 @@ class RayEngine:
             sums = [add.remote(*sums[i : i + FAN_IN]) for i in range(0, len(sums), FAN_IN)]
         return ray.get(sums[0])
 
-    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> list[Any]:
-        """References of an array for each part; the workers compute them, and keep them."""
-        return _on_ray(lambda: self._next(rows_of, function, broadcast))
-
-    def exchange(
-        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
-    ) -> list:
-        """Run tasks on rows that all parts give them, from worker to worker."""
+    def _results(self, tasks: list[Any], name: str) -> list:
         import ray
 
-        def results() -> list:
-            return ray.get(self._brought(_used, split, use, n_tasks, broadcast))
+        return ray.get(tasks)
 
-        return all_raised(_on_ray(results, self._failed))
-
-    def shuffle(
-        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
-    ) -> "RayEngine":
-        """New parts, whose rows stay in the states; the workers begin at once."""
-        other = copy.copy(self)
-        other.n_parts, other._pieces = n_parts, [()] * n_parts
-        other._steps = _on_ray(lambda: self._brought(_joined, split, join, n_parts, broadcast))
-        return other
+    def _hold_no_rows(self) -> None:
+        self._pieces = [()] * self.n_parts
 
     def _brought(
         self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
@@ -97,10 +76,10 @@ class RayEngine:
 
         parts = self._next(_pieces_of, Split(split, n_tasks), broadcast, n_tasks)
         parts = [part if n_tasks > 1 else [part] for part in parts]
-        remote = ray.remote(task).options(name=f"dp-{name_of(use, broadcast)}")
+        remote = ray.remote(_of_pieces).options(name=f"dp-{name_of(use, broadcast)}")
         message = ray.put(Message(use, broadcast))
         return [
-            remote.remote(number, message, *(part[number] for part in parts))
+            remote.remote(task, number, message, *(part[number] for part in parts))
             for number in range(n_tasks)
         ]
 
@@ -146,12 +125,8 @@ def _pieces_of(before: Step, message: Message, *pieces: Any) -> Any:
     return read if len(read) > 1 else read[0]
 
 
-def _used(number: int, message: Message, *pieces: Any) -> Any:
-    return used(number, message, pieces)
-
-
-def _joined(number: int, message: Message, *pieces: Any) -> Step:
-    return joined(number, message, pieces)
+def _of_pieces(task: Callable, number: int, message: Message, *pieces: Any) -> Any:
+    return task(number, message, pieces)
 
 
 def _total(*sums: Any) -> Any:
@@ -165,7 +140,7 @@ def _nothing(*pieces: Any) -> None:
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
     """A table from a data set of Ray, without groups and weights: rows have no common order."""
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
@@ -195,7 +170,9 @@ def _empty(schema: Any) -> Any:
     return pandas.DataFrame(columns)
 
 
-def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_references(
+    X: Sequence[Any], groups: Any = None, sample_weight: Any = None
+) -> InputInParts:
     """A table from references of its parts; a worker looks at the columns of the first."""
     import ray
 
@@ -210,7 +187,7 @@ def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = N
 
 def _input(
     columns: Columns, parts: Callable[[], Any], groups: Any = None, sample_weight: Any = None
-) -> EngineInput:
+) -> InputInParts:
     others = [values for values in (groups, sample_weight) if values is not None]
     places = (None if groups is None else 1, None if sample_weight is None else len(others))
 
@@ -220,4 +197,6 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> list[Any]:
         return RayEngine(columns, pieces()).collect_rows(of_source, function)
 
-    return EngineInput("ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise)
+    return InputInParts(
+        "ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise
+    )

@@ -4,7 +4,6 @@ The states are a persisted RDD with one element for each part, made of the one b
 rows, which Spark reads again in each pass unless the user has cached them.
 """
 
-import copy
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -13,26 +12,23 @@ from typing import Any
 import numpy as np
 
 from .._door import schema
-from .._rows.table import Part, PassFunction, SplitFunction
+from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, EngineInput, Reason, columns_of, quietly
+from ._sources import CheckedSource, Columns, InputInParts, Reason, columns_of, quietly
 from ._steps import (
+    ClusterEngine,
     Given,
     Message,
     Split,
     Step,
-    all_raised,
     asked,
     columns_or_words,
-    joined,
     name_of,
     of_source,
     pieces_of,
-    raised,
     rows_of,
     run,
     total,
-    used,
 )
 
 _on_spark = partial(asked, "Spark", "a stopped session")
@@ -44,7 +40,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class SparkEngine:
+class SparkEngine(ClusterEngine):
     """Parts held by Spark, an element of the RDD (rows, or a `Reason`) for each partition."""
 
     def __init__(self, columns: Columns, rows: Any) -> None:
@@ -52,15 +48,10 @@ class SparkEngine:
         self._held: Any = None
         self._steps = rows.mapPartitionsWithIndex(partial(_first_step, columns))
 
-    def update(self, function: PassFunction, *broadcast: Any) -> None:
-        """Give every part its new state, when it is asked for."""
-        self._steps = _on_spark(lambda: self._next(run, function, broadcast))
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        return _on_spark(call)
 
-    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Run a pass now, keep the new states, and return the totals of the sums."""
-        return raised(_on_spark(lambda: self._reduce(function, broadcast)))
-
-    def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
+    def _total(self, function: PassFunction, broadcast: tuple) -> Any:
         from pyspark import StorageLevel
 
         before = self._held
@@ -74,36 +65,16 @@ class SparkEngine:
             if before is not None:
                 before.unpersist()
 
-    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """An RDD with an array for each partition of the input; nothing is computed here."""
-        return _on_spark(lambda: self._next(rows_of, function, broadcast))
-
-    def exchange(
-        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
-    ) -> list:
-        """Run tasks on rows that all parts give them: a shuffle of Spark."""
-        return all_raised(_on_spark(lambda: self._exchange(split, use, n_tasks, broadcast)))
-
-    def shuffle(
-        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
-    ) -> "SparkEngine":
-        """New parts, whose rows stay in the states; nothing is computed here."""
-        other = copy.copy(self)
-        other.n_parts, other._rows, other._held = n_parts, None, None
-        made = _on_spark(lambda: self._brought(joined, split, join, n_parts, broadcast))
-        other._steps = made.values()
-        return other
-
-    def _exchange(
-        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, broadcast: tuple
-    ) -> list:
-        tasks = self._brought(used, split, use, n_tasks, broadcast)
-        self._context.setJobDescription(f"dp-{name_of(use, broadcast)}")
+    def _results(self, tasks: Any, name: str) -> list:
+        self._context.setJobDescription(f"dp-{name}")
         try:
             results = tasks.collect()
         finally:
             self._context.setJobDescription(None)
         return [result for _, result in sorted(results, key=_number)]
+
+    def _hold_no_rows(self) -> None:
+        self._steps, self._rows, self._held = self._steps.values(), None, None
 
     def _brought(
         self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
@@ -167,7 +138,7 @@ def _two(one: Any, other: Any) -> Any:
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
     """A table from a data frame of Spark; no groups and weights: frames have no common order."""
     _refuse(groups, sample_weight)
     if ".connect." in type(X).__module__:
@@ -192,7 +163,7 @@ def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineI
     return _input(columns, rows)
 
 
-def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
     """A table from an RDD whose elements are rows, or tables; an executor looks at one."""
     _refuse(groups, sample_weight)
     columns = _on_spark(lambda: X.map(_columns_of_rows).take(1))
@@ -203,12 +174,12 @@ def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInp
     return _input(columns[0], lambda: X.mapPartitions(partial(_joined, columns[0])))
 
 
-def _input(columns: Columns, rows: Callable[[], Any]) -> EngineInput:
+def _input(columns: Columns, rows: Callable[[], Any]) -> InputInParts:
     def rowwise(function: Callable, example: np.ndarray) -> Any:
         answered = partial(_answers, columns, function)
         return _on_spark(lambda: rows().mapPartitionsWithIndex(answered))
 
-    return EngineInput(
+    return InputInParts(
         "spark", columns, lambda n_jobs: SparkEngine(columns, _on_spark(rows)), rowwise
     )
 

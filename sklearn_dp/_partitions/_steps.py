@@ -6,18 +6,19 @@ them and try again. A step that fails ends with a :class:`Failure`, which is rai
 is. What the cluster does again, because a worker died, is the same pure function on the same state.
 """
 
+import copy
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .._rows.single_rows import row_guard
-from .._rows.table import add_sums
+from .._rows.table import Part, PassFunction, SplitFunction, add_sums
 from ..exceptions import PartError
 from ._sources import CheckedSource, Columns, Reason, _kept, columns_of, quietly
 
@@ -136,14 +137,6 @@ def joined(number: int, message: Message, pieces: Sequence[Any]) -> Step:
     return Step(number, None, made) if isinstance(made, Failure) else Step(number, made)
 
 
-def all_raised(results: Sequence[Any]) -> list:
-    """Return the results of tasks; the first failure is raised."""
-    failures = [one for one in results if isinstance(one, Failure)]
-    if failures:
-        raise PartError(min(failures).words)
-    return list(results)
-
-
 @row_guard
 def _guarded(before: Step, message: Message, pieces: tuple) -> Any:
     """Apply a function to a part, or return its first failure: nothing else is shown or logged."""
@@ -170,6 +163,61 @@ def raised(sums: Any) -> tuple:
     if isinstance(sums, Failure):
         raise PartError(sums.words)
     return sums
+
+
+class ClusterEngine:
+    """Parts that a cluster holds; see :class:`sklearn_dp._rows.table.Engine`.
+
+    The class of each cluster says how it runs tasks: `_next` makes one for each part, `_brought`
+    makes tasks that get pieces of all parts, `_total` and `_results` wait for what these give, and
+    `_asked` calls the cluster, whose errors become ours."""
+
+    n_parts: int
+    _steps: Any  # the states of the parts, or what will be
+    _next: Callable[..., Any]
+    _brought: Callable[..., Any]
+    _total: Callable[..., Any]
+    _results: Callable[..., list]
+    _asked: Callable[[Callable[[], Any]], Any]
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state, now or when it is asked for."""
+        self._steps = self._asked(lambda: self._next(run, function, broadcast))
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """Run a pass now, keep the new states, and return the totals of the sums."""
+        return raised(self._asked(lambda: self._total(function, broadcast)))
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """An array for each part, in a collection of the cluster's."""
+        return self._asked(lambda: self._next(rows_of, function, broadcast))
+
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """Run tasks on rows that all parts give them, from worker to worker."""
+        name = name_of(use, broadcast)
+        results = self._asked(
+            lambda: self._results(self._brought(used, split, use, n_tasks, broadcast), name)
+        )
+        failures = [one for one in results if isinstance(one, Failure)]
+        if failures:
+            raise PartError(min(failures).words)
+        return results
+
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> Self:
+        """New parts, whose rows stay in the states."""
+        other = copy.copy(self)
+        other.n_parts = n_parts
+        other._steps = self._asked(lambda: self._brought(joined, split, join, n_parts, broadcast))
+        other._hold_no_rows()
+        return other
+
+    def _hold_no_rows(self) -> None:
+        """Forget where the rows are read: they are in the states."""
+        raise TypeError("a cluster must say what it holds")
 
 
 def asked(

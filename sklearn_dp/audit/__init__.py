@@ -7,12 +7,8 @@ the base class and releases through a session):
 * :func:`replay_audit`: fits D and a neighbor D', with the outputs of the first fit forced on the
   second. Exact, no false alarms; finds wrong sensitivities and control flow that depends on
   unreleased values;
-* :func:`drawn_audit`: the same for randomly drawn data and parameters, for bugs that need a
-  trigger;
 * :func:`noise_audit`: tests whether the noise has the claimed distribution;
 * :func:`scan_for_leaks`: searches pickles, texts, warnings and errors for values of the data;
-* :func:`certify`: a black-box test that gives a lower bound of epsilon from thousands of fits, for
-  any estimator;
 * :func:`record_releases` and :func:`replay_releases`: the hooks behind the replays, for auditors
   with their own comparison.
 
@@ -27,24 +23,19 @@ kernel's sessions and traces, never its formulas.
 """
 
 from .._privacy._trace import Draw, Event
-from ._certify import Certificate, Finding, Pair, certify
 from ._checks import check_dp_estimator
-from ._noise_law import all_estimators, drawn_audit, noise_audit
+from ._estimators import all_estimators
+from ._noise_law import noise_audit
 from ._observe import Neighbor, neighboring_pairs, scan_for_leaks
 from ._replay import ReplayResult, record_releases, replay_audit, replay_releases
 
 __all__ = [
-    "Certificate",
     "Draw",
     "Event",
-    "Finding",
     "Neighbor",
-    "Pair",
     "ReplayResult",
     "all_estimators",
-    "certify",
     "check_dp_estimator",
-    "drawn_audit",
     "neighboring_pairs",
     "noise_audit",
     "record_releases",

@@ -1,20 +1,12 @@
-"""Audits of recorded noise, and replay audits of data and parameters drawn at random.
+"""Audits of recorded noise, which has to follow the law that a release claims.
 
-*Noise* has to follow the law that a release claims. Every release is turned into numbers that are
+Every release is turned into numbers that are
 independent N(0, 1) *exactly* if the claim holds (:mod:`._laws`). With m numbers, noise too small by
 a factor of 1 - h is found when about m h^2 > 20.
-
-*Drawn cases* find bugs that wait for a trigger, such as one n or d. Everything follows from a seed,
-so a violation names the case that shows it.
 """
 
-import importlib
-import inspect
-import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -25,16 +17,9 @@ from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator
 
-from .._base import BaseDPEstimator
-from .._costs.budget import PrivacyBudget
-from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
-from .._privacy._session import PrivacySession
-from .._privacy._trace import Event, Trace, trace
-from .._privacy._units import Claim, Sealed, UnitFacts
-from .._privacy.mechanisms.pure import release_laplace
+from .._privacy._trace import Event
 from ._laws import law_of
-from ._observe import KINDS, accepts_groups, neighboring_pairs, prepared
-from ._replay import STORAGES, ReplayResult, record, record_for_replay, replay_recording
+from ._replay import record
 
 _TAILS = (1.75, 2.55, 3.05, 3.55, 4.05)  # a little beyond where noise may have been clamped
 _FEWEST = 20  # numbers below which the shape of a law says nothing
@@ -194,10 +179,9 @@ def _fine_numbers(event: Event) -> np.ndarray:
 FALSE_ALARM = 1e-6  # chance that all the tests together blame a correct estimator
 _LAGS = range(1, 25)  # releases apart
 _FITS = range(1, 7)  # fits apart
-_COARSE = 2.0  # noise below this many steps says too little about its bits
+COARSE = 2.0  # noise below this many steps says too little about its bits
 _BEYOND = 40.0  # an impossible outcome, as a number of sigmas
-_FINE_NUMBERS = "fine numbers of "
-_SHAPED = ("gaussian", "laplace", "inner_gaussian", "inner_laplace", "share")
+SHAPED = ("gaussian", "laplace", "inner_gaussian", "inner_laplace", "share")
 
 
 def noise_audit(
@@ -238,9 +222,9 @@ def noise_audit(
     by a factor of 1 - h is found when about m h^2 > 20.
 
     Not tested: tails beyond 4 sigma, or beyond 3 if fits release fewer than some 9000 numbers
-    (:func:`kernel_problems` tests the kernel's own sampler with more of them); a wrong distribution
-    of a single entry that releases one number, if the difference is too small for the number of
-    fits; noise with too few bits behind it (``tests/entropy.py``); wrong sensitivities (replay).
+    (tests of this package try the sampler with half a million); a wrong distribution of a single
+    entry that releases one number, if the difference is too small for the number of fits; noise
+    with too few bits behind it; wrong sensitivities (replay).
     """
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
@@ -252,55 +236,12 @@ def noise_audit(
 def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:
     """Test the noise of recordings; the seed is for the auditor's own numbers."""
     rng = np.random.default_rng(random_state)
-    fits = [[(event, _standardized(event, rng)) for event in events] for events in traces]
+    fits = [[(event, standardized(event, rng)) for event in events] for events in traces]
     tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(traces)]
-    return _unlikely(tests)
+    return unlikely(tests)
 
 
-def scale_problems(
-    events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
-) -> list[str]:
-    """Scales only, of one recording: for a few fits of many different data sets. Each entry has a
-    test of its own, and its fine numbers where others are coarse: these are mostly rounding."""
-    rng = np.random.default_rng(random_state)
-    entries = defaultdict(list)
-    for event in events:
-        numbers = _standardized(event, rng)
-        entries[event.entry].append(np.ravel(numbers))
-        if event.kind in _SHAPED:  # one scale for each number: some may be of many steps
-            scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
-            fine = numbers[scale > _COARSE]
-            if 0 < fine.size < numbers.size:
-                entries[_FINE_NUMBERS + event.entry].append(fine)
-    parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
-    whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE_NUMBERS)]
-    tests = law_tests("all of the fit", np.concatenate([np.empty(0), *whole]))
-    for entry, numbers in parts.items():
-        tests += law_tests(entry, numbers)
-    return _unlikely(tests, false_alarm)
-
-
-def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
-    """Test a bare session: `size` numbers of Gaussian noise, and a quarter of Laplace."""
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=8.0, delta=0.5),
-        (
-            PlanEntry("gaussian", Mechanism.SEVERAL, 4.0, uses=None),
-            PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
-        ),
-    )
-    shape, claim = (size // 1000, 250), Claim(2.0**20, l1=2.0**20)
-    with trace(Trace()) as recorder:
-        session = PrivacySession(plan, random_state=random_state)
-        for _ in range(4):
-            zeros = np.zeros(shape, np.int64), np.zeros((shape[0], 62), np.int64)
-            of_both = (Sealed(each, claim, UnitFacts(), "zeros") for each in zeros)
-            session.release("gaussian", next(of_both), rho=0.5)
-            release_laplace(session, "laplace", next(of_both), epsilon=0.5)
-    return noise_problems([recorder.events])
-
-
-def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
+def unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
     """The tests that fail: less likely than the false alarm over their number (Bonferroni)."""
     limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
@@ -322,7 +263,7 @@ def _entry_tests(fits: Any) -> Iterator[tuple[str, float]]:
 
 def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     """Numbers that should have nothing to do with each other, nor with the sign of statistics."""
-    shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
+    shaped = [pair for fit in fits for pair in fit if pair[0].kind in SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
     noise = np.concatenate([np.empty(0), *(np.ravel(numbers) for _, numbers in shaped)])
     signs = [np.sign(np.ravel(event.value)).astype(np.float64) for event, _ in shaped]
@@ -333,7 +274,7 @@ def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     # Noise of so many steps that nearly all of a number is the kernel's bits.
     kinds = ("gaussian", "inner_gaussian")
     fine = [
-        [np.ravel(v) for event, v in fit if event.kind in kinds and np.min(event.scale) > _COARSE]
+        [np.ravel(v) for event, v in fit if event.kind in kinds and np.min(event.scale) > COARSE]
         for fit in fits
     ]
     yield from between_tests(fine, _LAGS, "between releases")
@@ -342,7 +283,7 @@ def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     yield from between_tests(columns, _FITS, "between fits")
 
 
-def _standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
+def standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
     """Numbers that are N(0, 1) if the event's noise follows its claim."""
     law = law_of(event)
     low, high = map(np.atleast_1d, law.numbers(event))
@@ -350,229 +291,3 @@ def _standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
     if law.folded:
         numbers = numbers * np.where(rng.random(low.shape) < 0.5, -1.0, 1.0)
     return np.clip(numbers, -_BEYOND, _BEYOND)
-
-
-def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
-    """Find all public estimators of sklearn_dp.
-
-    Returns
-    -------
-    estimators : list of (str, class)
-        Ordered by name.
-
-    Notes
-    -----
-    An estimator is public if it derives from the base class, is defined in the package and is not
-    itself called a base. All modules are searched, so an estimator that was not exported by mistake
-    is also found.
-    """
-    return list(_found())
-
-
-@cache
-def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
-    root = importlib.import_module(__package__.split(".")[0])
-    estimators: dict[str, type[BaseDPEstimator]] = {}
-    modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
-    # Public ones first: a private module may need the package that it serves to be complete.
-    for item in sorted(modules, key=lambda item: "._" in item.name):
-        if item.name.endswith("__main__"):
-            continue
-        module = importlib.import_module(item.name)
-        estimators |= {
-            name: each
-            for name, each in inspect.getmembers(module, inspect.isclass)
-            if each.__module__ == module.__name__
-            and issubclass(each, BaseDPEstimator)
-            and not name.startswith(("_", "Base"))
-        }
-    return tuple(sorted(estimators.items()))
-
-
-# -- drawn -----------------------------------------------------------------------------------------
-
-
-SMALL = 49  # numbers of rows 0, ..., 48 that as many cases in a row have once each
-MOST_COLUMNS = 24  # numbers of columns 1, ..., 24 that as many cases in a row have once each
-LARGE = tuple(np.geomspace(SMALL, 5000, 5).tolist())  # ends of ranges, of which each has one case
-MOST_ROWS = 2**16 + 2**12  # of the largest case: more than any chunk that rows are read in
-PERIOD = SMALL + len(LARGE)  # cases after which all of this is drawn anew
-
-# Of the largest case, which takes as long as all others where a fit is quadratic in the rows.
-_FEW_COLUMNS, _FEW_CLUSTERS = 3, 2
-_ADDED = tuple(kind for kind in KINDS if not kind.startswith("remove"))
-_REMOVED = tuple(kind for kind in KINDS if kind.startswith("remove"))
-_SIZES = ("n_clusters", "n_components")
-_BLOCKS = ("n_blocks", "n_tuples")  # few: of many blocks of few rows each, a row changes nothing
-
-
-@dataclass(frozen=True)
-class Case:
-    """One data set with the parameters of the fit."""
-
-    n: int  # rows
-    d: int  # columns
-    seed: int  # of everything else
-
-    def rows(self) -> np.ndarray:
-        """Clusters, ties, equal rows or distant rows, at a scale between 1e-3 and 1e6."""
-        rng = np.random.default_rng([1, self.n, self.d, self.seed])
-        scale, shift = 10 ** rng.uniform(-3, 6), rng.choice([0.0, 0.0, 1e3])
-        places = rng.uniform(-1, 1, size=(4, self.d))[rng.integers(0, 4, self.n)]
-        near = places + 0.1 * ndtri(rng.random((self.n, self.d)))
-        kind = rng.integers(0, 6)
-        if kind == 0:
-            near = np.rint(2 * near)
-        elif kind == 1:
-            near = np.repeat(near[:1], self.n, axis=0)
-        elif kind == 2 and self.n:
-            near[rng.integers(self.n)] = 1e5
-        return scale * (near + shift)
-
-    def groups(self) -> Any:
-        """None in two of three cases; else ints, strings, or objects that have no order."""
-        rng = np.random.default_rng([2, self.n, self.d, self.seed])
-        kind, numbers = rng.integers(0, 9), rng.integers(0, self.n // 2 + 1, self.n)
-        if kind == 0:
-            return numbers
-        if kind == 1:
-            return np.array([f"unit {number}" for number in numbers], dtype="U9")
-        if kind == 2:
-            mixed = np.empty(self.n, dtype=object)
-            mixed[:] = [
-                (int(k), f"{k}", ("unit", int(k)), frozenset({int(k)}))[k % 4] for k in numbers
-            ]
-            return mixed
-        return None
-
-    def storage(self) -> str:
-        """One of five, equally likely."""
-        return STORAGES[self.seed % len(STORAGES)]
-
-    def parameters(self, estimator: Any) -> dict[str, Any]:
-        """Budget, delta, bounds, number of clusters or components, of blocks or tuples."""
-        rng = np.random.default_rng([3, self.n, self.d, self.seed])
-        drawn: dict[str, Any] = {
-            "epsilon": float(10 ** rng.uniform(-1, 3)),
-            "rho": None,
-            "delta": float(10 ** rng.uniform(-9, -2)),
-        }
-        if rng.random() < 0.25:
-            drawn |= {"epsilon": None, "rho": float(10 ** rng.uniform(-3, 2))}
-        low = -(10 ** rng.uniform(-2, 6, self.d))
-        bounds = (None, float(-low[0]), (float(low[0]), float(-2 * low[0])), (low, -3 * low))
-        place = rng.integers(0, 6) % 4
-        size = int(rng.integers(1, 7 if self.n <= LARGE[-1] else _FEW_CLUSTERS + 1))
-        blocks = int(rng.integers(2, 7))
-        known = estimator.get_params(deep=False)
-        if "bounds" in known:
-            drawn["bounds"] = bounds[place]
-        return drawn | {
-            name: number
-            for names, number in ((_SIZES, size), (_BLOCKS, blocks))
-            for name in names
-            if name in known
-        }
-
-
-def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
-    """Cases in strata. Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the
-    numbers up to 5,000, then one beyond 2^16. Each d from 1 to 24 twice in the first 48."""
-    rng = np.random.default_rng([7, random_state])
-    columns: list[int] = []
-    sizes: list[int] = []
-    for _ in range(count):
-        if not sizes:
-            large = np.rint(np.exp(rng.uniform(*np.log([LARGE[:-1], LARGE[1:]]))))
-            sizes = [*large.astype(int).tolist(), *rng.permutation(SMALL).tolist()]
-            sizes = [int(rng.integers(2**16 + 1, MOST_ROWS)), *sizes]
-        n = sizes.pop()
-        columns = columns or (1 + rng.permutation(MOST_COLUMNS)).tolist()
-        d = columns.pop() if sizes else int(rng.integers(1, _FEW_COLUMNS + 1))
-        yield Case(n, d, int(rng.integers(2**31)))
-
-
-def drawn_audit(
-    estimator: BaseEstimator,
-    cases: Iterable[Case] | None = None,
-    *,
-    pairs: int = 2,
-    random_state: int = 0,
-    stop_at_first: bool = False,
-) -> ReplayResult:
-    """Audit fits to drawn data with drawn parameters by replay, and test their noise scales.
-
-    Parameters
-    ----------
-    estimator : estimator of this package
-        Its budget, bounds, and numbers of clusters or components and of blocks or tuples are
-        replaced by drawn ones.
-    cases : iterable of Case, optional
-        54 of :func:`drawn_cases` by default.
-    pairs : int, default=2
-        Neighbors of each case, alternately added and removed; beyond 2^16 rows, half as many.
-    random_state : int, default=0
-        Seed of the default cases, and of the auditor's own random numbers.
-    stop_at_first : bool, default=False
-        Stop at the first case that shows a violation. The largest case comes last, and takes most
-        of the time if a fit is quadratic in the rows.
-
-    Returns
-    -------
-    result : ReplayResult
-        Of all cases together.
-
-    Notes
-    -----
-    What the default 54 cases meet: for certain, a leak at one n up to 48 or at one d up to 24, and
-    one at all n from 1,574 to 5,000 or beyond 2^16 (with up to 3 columns and 2 clusters); with a
-    probability of 2.6 / n, one at a single n between 49 and 5,000; with 0.12, one that needs a
-    certain n and a certain d; with 0.998 and more, one that needs a certain storage, kind of groups
-    or bounds. All tests of noise scales together have a false alarm with a probability of 1e-6.
-    Noise whose scale is wrong in a single case is found if that fit has some 80 numbers (halved) or
-    500 (by 1.25).
-
-    A wrong *sensitivity* can pass although its trigger is met: a replay sees it only if a pair of
-    neighbors moves the statistic by more than is claimed. In estimators that release functions of
-    *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`, :class:`~sklearn_dp.SampleAndAggregate`) one row
-    among several rarely does that. Audit them with many pairs (``replay_audit(estimator, X,
-    repeats=50)``), or with an inner estimator that looks for a single row.
-    """
-    cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
-    total = ReplayResult(type(estimator).__name__)
-    for case in cases:
-        total += _audit_case(estimator, case, pairs, random_state, FALSE_ALARM / len(cases))
-        if stop_at_first and total.violations:
-            break
-    return total
-
-
-def _audit_case(
-    estimator: Any, case: Case, pairs: int, random_state: int, false_alarm: float
-) -> ReplayResult:
-    """Replays of a few neighbors of one case, and the test of its noise scales."""
-    fitted = _with_parameters(estimator, case)
-    X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
-    rng = np.random.default_rng([4, case.n, case.d, case.seed])
-    pairs, first = (pairs, 0) if case.n <= LARGE[-1] else ((pairs + 1) // 2, case.seed)
-    kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(first, first + pairs)]
-    neighbors = list(neighboring_pairs(X, rng, kinds=kinds, groups=groups))
-    original = record_for_replay(fitted, X, groups, case.seed % 2**20, case.storage())
-    result = replay_recording(original, neighbors)
-    problems = [*result.violations, *scale_problems(original.events, random_state, false_alarm)]
-    result.violations = [f"{case}: {text}" for text in problems]
-    return result
-
-
-def _with_parameters(estimator: Any, case: Case) -> Any:
-    """The drawn parameters, but for numbers of clusters or blocks that the estimator refuses."""
-    drawn = case.parameters(estimator)
-    for leave_out in ((), _BLOCKS, (*_SIZES, *_BLOCKS), (*_SIZES, *_BLOCKS, "bounds")):
-        kept = {name: value for name, value in drawn.items() if name not in leave_out}
-        fitted = prepared(estimator, **kept)
-        try:
-            fitted.privacy_plan(case.d)
-        except ValueError:
-            continue
-        return fitted
-    return prepared(estimator, **{name: drawn[name] for name in ("epsilon", "rho")})

@@ -18,7 +18,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -379,19 +379,17 @@ class Recording:
     estimator: Any  # what was fitted is a clone of it,
     random_state: int | None  # with this seed,
     internal: bool  # with or without scikit-learn's validation,
-    storage: str = "C"  # to rows that were stored like this
+    storage: str  # to rows that were stored like this
 
 
 def record(
-    estimator: Any,
-    X: Any,
-    *,
-    groups: Any = None,
-    random_state: int | None = 0,
-    internal: bool = False,
+    estimator: Any, X: Any, *, groups: Any = None, random_state: int | None = 0, storage: str = "C"
 ) -> Recording:
-    """Fit a clone under a trace and check what it released against what it says."""
-    recorder = Recorder()
+    """Fit a clone under a trace and check what it released against what it says.
+
+    Rows of one unit are fitted without scikit-learn's validation, like the empty neighbor."""
+    recorder, internal = Recorder(), len(X if groups is None else set(ids(groups))) <= 1
+    X = stored(X, storage)
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
     outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)
@@ -400,7 +398,9 @@ def record(
     else:
         problems = check_claims(recorder.events, plan, copy.privacy_report_)
     problems += _miscoded(copy, X, groups)
-    return Recording(outcome, recorder.events, plan, problems, estimator, random_state, internal)
+    return Recording(
+        outcome, recorder.events, plan, problems, estimator, random_state, internal, storage
+    )
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
@@ -421,10 +421,9 @@ def replay_audit(
     *,
     groups: ArrayLike | None = None,
     random_state: int = 0,
-    recordings: int = 1,
     repeats: int = 1,
     html: bool = False,
-    storages: Sequence[str] = ("C",),
+    storage: str = "C",
     strangers: bool = True,
     stop_at_first: bool = False,
 ) -> ReplayResult:
@@ -442,15 +441,13 @@ def replay_audit(
         The unit of each row.
     random_state : int, default=0
         Seed of the first fit, of the default neighbors and of strangers.
-    recordings : int, default=1
-        Fits of `X`, each with fresh noise; each meets all neighbors.
     repeats : int, default=1
         Number of times to go through the default kinds.
     html : bool, default=False
         Compare HTML displays too (slow).
-    storages : sequence of str, default=("C",)
-        Storage of the rows of both neighbors, one after the other for each recording: ``"C"``,
-        ``"F"``, ``"float32"``, ``"memmap"`` or ``"read-only"``.
+    storage : str, default="C"
+        How the rows of both neighbors are stored: ``"C"``, ``"F"``, ``"float32"``, ``"memmap"`` or
+        ``"read-only"``.
     strangers : bool, default=True
         Also try data sets that are not neighbors.
     stop_at_first : bool, default=False
@@ -459,7 +456,8 @@ def replay_audit(
     Returns
     -------
     result : ReplayResult
-        Violations in words, and how close each release came to its claim.
+        Violations in words, and how close each release came to its claim. Results of several
+        audits add up.
 
     Notes
     -----
@@ -472,39 +470,21 @@ def replay_audit(
     warnings are violations. The audit is exact: it has no false alarms.
 
     It detects any difference between the pairs that it tries; a difference that needs another n, d,
-    parameter or data set is found by chance only (:func:`drawn_audit` draws them). It does not
-    detect: noise with another distribution than claimed (:func:`noise_audit`), a wrong total (the
-    recount), time and memory use, and errors in the theorems that callers prove for steps charged
-    as a whole.
+    parameter or data set is found by chance only. It does not detect: noise with another
+    distribution than claimed (:func:`noise_audit`), a wrong total (the recount), time and memory
+    use, and errors in the theorems that callers prove for steps charged as a whole.
     """
     X = np.asarray(X, dtype=np.float64)
-    given = None if neighbors is None else list(neighbors)
-    result = ReplayResult(type(estimator).__name__)
-    for number in range(recordings):
-        seed, storage = random_state + number, storages[number % len(storages)]
-        original = record_for_replay(estimator, X, groups, seed, storage)
-        # The default neighbors also need points that the recording has released.
+    original = record(estimator, X, groups=groups, random_state=random_state, storage=storage)
+    if neighbors is None:
         points = _released_points(original.outcome, X.shape[1])
-        pairs: Iterable[Neighbor] | None = given
-        if pairs is None:
-            pairs = neighboring_pairs(X, seed, groups=groups, points=points, repeats=repeats)
-        if strangers:
-            others = unrelated(X, np.random.default_rng(seed), groups=groups)
-            pairs = itertools.chain(pairs, others)
-        result += replay_recording(original, pairs, html=html, stop_at_first=stop_at_first)
-        if stop_at_first and result.violations:
-            break
-    return result
-
-
-def record_for_replay(
-    estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C"
-) -> Recording:
-    """A recording of rows in this storage for neighbors of any size, also empty ones."""
-    internal = len(X if groups is None else set(ids(groups))) <= 1
-    rows = stored(X, storage)
-    made = record(estimator, rows, groups=groups, random_state=seed, internal=internal)
-    return replace(made, storage=storage)
+        neighbors = neighboring_pairs(
+            X, random_state, groups=groups, points=points, repeats=repeats
+        )
+    if strangers:
+        others = unrelated(X, np.random.default_rng(random_state), groups=groups)
+        neighbors = itertools.chain(neighbors, others)
+    return replay_recording(original, neighbors, html=html, stop_at_first=stop_at_first)
 
 
 def replay_recording(

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import ArrayLike
-
-from .._base import BaseDPEstimator
 from .._costs.pages import cost_of, in_plain_words, per_cent
 from .._costs.plan import PrivacyPlan
 from .._costs.report import PrivacyReport
@@ -24,7 +21,6 @@ from ._curve import (
     PrivacyUtilityCurve,
     legend_above,
     title,
-    utility_curve,
 )
 
 if TYPE_CHECKING:
@@ -222,7 +218,7 @@ _WIDE = 20.0  # largest over smallest value from which on a linear axis hides th
 class PrivacyUtilityDisplay(Display):
     """Plot of how good a private fit is at each epsilon.
 
-    Use :meth:`from_estimator` or :meth:`from_curve`; both draw, and return the display.
+    Use :meth:`from_curve`, which draws, and returns the display.
 
     Parameters
     ----------
@@ -252,49 +248,18 @@ class PrivacyUtilityDisplay(Display):
     Examples
     --------
     >>> from sklearn_dp import DPKMeans
-    >>> from sklearn_dp.inspection import PrivacyUtilityDisplay
-    >>> display = PrivacyUtilityDisplay.from_estimator(
+    >>> from sklearn_dp.inspection import PrivacyUtilityDisplay, utility_curve
+    >>> curve = utility_curve(
     ...     DPKMeans(n_clusters=3), n_units=100_000, n_features=2, epsilons=[0.1, 1], n_repeats=3
-    ... )  # doctest: +SKIP
+    ... )
+    >>> display = PrivacyUtilityDisplay.from_curve(curve)  # doctest: +SKIP
     """
 
     curve: PrivacyUtilityCurve
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseDPEstimator,
-        X_public: ArrayLike | None = None,
-        *,
-        n_units: int,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Self:
-        """Compute a curve on public or synthetic rows, and draw it. Nothing is charged.
-
-        Parameters
-        ----------
-        estimator : BaseDPEstimator
-            Not fitted; see `utility_curve` for this and what follows.
-        X_public : array-like of shape (n_samples, n_features), optional
-            Public rows of the same kind; never private ones.
-        n_units : int
-            Approximate number of private rows.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        **options : dict
-            Other parameters of `utility_curve`, such as `epsilons` and `n_features`.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-            Drawn; its `curve` has the numbers.
-        """
-        return cls.from_curve(utility_curve(estimator, X_public, n_units=n_units, **options), ax=ax)
-
-    @classmethod
     def from_curve(cls, curve: PrivacyUtilityCurve, *, ax: Axes | None = None) -> Self:
-        """Draw an existing curve.
+        """Draw a curve.
 
         Parameters
         ----------

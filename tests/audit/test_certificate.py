@@ -9,19 +9,12 @@ import pytest
 from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
+from benchmarks.certify import CASES, Certificate, Finding, Pair, certify
+from benchmarks.certify.certificate import equal_rows, run_pair
+from benchmarks.certify.claims import GAUSSIAN, Claim, Rates
+from benchmarks.certify.distinguishers import log_likelihood_ratio
 from sklearn_dp import DPKMeans, DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.audit._certify import (
-    CASES,
-    Certificate,
-    Finding,
-    Pair,
-    certify,
-    equal_rows,
-    run_pair,
-)
-from sklearn_dp.audit._distinguishers import log_likelihood_ratio
-from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 

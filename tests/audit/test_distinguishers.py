@@ -5,9 +5,9 @@ import pytest
 from kernel_tools import laplace
 from scipy.special import ndtr
 
+from benchmarks.certify import distinguishers
+from benchmarks.certify.distinguishers import Table, log_likelihood_ratio, scores, separation
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit import _distinguishers as distinguishers
-from sklearn_dp.audit._distinguishers import Table, log_likelihood_ratio, scores, separation
 
 N = 800
 OTHER = np.arange(N) % 2 == 1

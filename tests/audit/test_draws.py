@@ -15,6 +15,7 @@ from kernel_tools import sealed
 from release_tools import RELEASES
 from scipy.stats import chi2
 
+from benchmarks.certify.claims import Rates
 from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
@@ -27,7 +28,6 @@ from sklearn_dp._privacy.mechanisms.proportional import proportional_noise_psd
 from sklearn_dp._privacy.mechanisms.pure import open_step
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares, release_shared
 from sklearn_dp._privacy.mechanisms.stability import copies
-from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit._laws import KINDS, chances_above, law_of
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.model_selection import DPGridSearch

@@ -1,4 +1,4 @@
-"""The command line of the audits."""
+"""The command line of certificates."""
 
 import json
 import sys
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from sklearn_dp.audit.__main__ import main
-from sklearn_dp.audit._certify import CASES
+from benchmarks.certify import CASES
+from benchmarks.certify.__main__ import main
 
 
 class Leaky(BaseEstimator):
@@ -31,10 +31,7 @@ def leaky(monkeypatch):
 
 
 def test_an_estimator_of_this_package(capsys):
-    assert (
-        main(["certify", "FriendlyMean", "--fits", "40", "--epsilon", "2", "--set", "diameter=0.5"])
-        == 0
-    )
+    assert main(["FriendlyMean", "--fits", "40", "--epsilon", "2", "--set", "diameter=0.5"]) == 0
     text = capsys.readouterr().out
     assert "Certificate of FriendlyMean: 40 fits" in text and "(2, 1e-06)-DP" in text
 
@@ -42,21 +39,21 @@ def test_an_estimator_of_this_package(capsys):
 def test_json_is_one_object_for_each(capsys, monkeypatch):
     for name in [name for name in CASES if name not in ("DPKMeans", "DPPCA")]:
         monkeypatch.delitem(CASES, name)
-    assert main(["certify", "all", "--fits", "24", "--json"]) == 0
+    assert main(["all", "--fits", "24", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["estimator"] for line in lines] == ["DPKMeans", "DPPCA"]
     assert lines[0]["claim"]["epsilon"] == pytest.approx(CASES["DPKMeans"].epsilon)
 
 
 def test_a_false_claim_of_any_class_fails(leaky, capsys):
-    assert main(["certify", leaky, "--fits", "400"]) == 1
+    assert main([leaky, "--fits", "400"]) == 1
     assert "THE CLAIM IS FALSE" in capsys.readouterr().out
-    assert main(["certify", leaky, "--fits", "40", "--set", "noise=1e9", "--epsilon", "3"]) == 0
+    assert main([leaky, "--fits", "40", "--set", "noise=1e9", "--epsilon", "3"]) == 0
 
 
 @pytest.mark.slow
 def test_a_planted_deficit_that_is_found_is_a_success():
-    arguments = ["certify", "FriendlyMean", "--fits"]
+    arguments = ["FriendlyMean", "--fits"]
     assert main([*arguments, "200", "--deficit", "16"]) == 0
     assert main([*arguments, "40", "--deficit", "1.01"]) == 1
 
@@ -64,4 +61,4 @@ def test_a_planted_deficit_that_is_found_is_a_success():
 @pytest.mark.parametrize("name", ["Nothing", "no.such.module:Thing", "sklearn_dp:Thing"])
 def test_what_is_no_estimator_is_told(name):
     with pytest.raises(SystemExit, match=name):
-        main(["certify", name])
+        main([name])

@@ -13,6 +13,7 @@ from mutants import MUTANTS
 from mutants.planting import Mutant
 from sklearn.base import BaseEstimator
 
+from benchmarks.certify.certificate import certify, equal_rows, less_noise
 from sklearn_dp import FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._costs.budget import PrivacyBudget
@@ -21,7 +22,6 @@ from sklearn_dp._privacy import _grid, _products, _session
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import altering
-from sklearn_dp.audit._certify import certify, equal_rows, less_noise
 from sklearn_dp.audit._observe import run_fit
 from sklearn_dp.exceptions import UtilityWarning
 

@@ -5,13 +5,14 @@ import pytest
 from release_tools import RELEASES
 from scipy.stats import kstest
 
+from benchmarks.certify.drawn import scale_problems
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import noise_audit
-from sklearn_dp.audit._noise_law import _standardized, noise_problems, scale_problems
+from sklearn_dp.audit._noise_law import noise_problems, standardized
 
 
 def events_of(release, scale, fits):
@@ -34,7 +35,7 @@ def test_correct_noise_becomes_standard_normal(name, scale):
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
     numbers = np.concatenate(
-        [_standardized(event, rng) for events in traces for event in events if event.kind != "seed"]
+        [standardized(event, rng) for events in traces for event in events if event.kind != "seed"]
     )
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100

@@ -7,11 +7,12 @@ import pytest
 from kernel_tools import laplace
 from release_tools import RELEASES
 
+from benchmarks.certify.recount import recount_problems
 from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._recount import check_claims, paid, recount_problems, rho_of
+from sklearn_dp.audit._recount import check_claims, paid, rho_of
 from sklearn_dp.audit._replay import record
 
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from benchmarks.certify.certificate import Detector
 from sklearn_dp import (
     DPPCA,
     DPBySegment,
@@ -27,7 +28,6 @@ from sklearn_dp import (
 from sklearn_dp._aggregate.tuples import amplified
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._certify import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Output

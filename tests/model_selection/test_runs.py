@@ -9,8 +9,8 @@ import pytest
 from kernel_tools import open_session
 from search_tools import GRID, corners, pipeline, search, spending
 
+from benchmarks.certify.recount import recount_problems
 from sklearn_dp._privacy._selection import Geometric, Thin
-from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
 from sklearn_dp.model_selection import BestOf, DPGridSearch, _runs
 

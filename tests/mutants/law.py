@@ -14,9 +14,11 @@ from sklearn_dp._privacy._session import PrivacySession
 
 from .planting import mutant
 
-_law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_gaussian")
+_law = partial(
+    mutant, killed_by="check_kernel_noise", owner=NoiseSource, attribute="rounded_gaussian"
+)
 _laplace = partial(
-    mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_laplace"
+    mutant, killed_by="check_kernel_noise", owner=NoiseSource, attribute="rounded_laplace"
 )
 _entropy = partial(
     mutant, killed_by="check_noise_has_entropy", owner=NoiseSource, attribute="__init__"
@@ -119,10 +121,12 @@ for _name, _place in {
     "noise is its own mirror image": _mirrored,
     "noise in equal pairs": _pairs,
     "noise is a moving average": _averaged,
-    "the first number of noise is nothing": lambda z: z[:1].fill(0),
     "odd places get the noise of even ones": _uneven,
 }.items():
     _law(_name)(_tied(_place))
+_law("the first number of noise is nothing", killed_by="check_noise_law")(
+    _tied(lambda z: z[:1].fill(0))
+)
 
 
 @mutant("noise leans to the value", "check_noise_law", PrivacySession, "_record")
@@ -139,7 +143,7 @@ def _(original):
 # -- noise seen before -----------------------------------------------------------------------------
 
 
-@_law("a stream that repeats every 6 calls")
+@_law("a stream that repeats every 6 calls", killed_by="check_noise_law")
 def _(original):
     calls = count()
     return lambda self, sigma, size=None: original(NoiseSource(next(calls) % 6), sigma, size)

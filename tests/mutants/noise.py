@@ -42,7 +42,7 @@ for _name, _sampler, _change in (
     def _changed(original: Callable[..., Any], change: Callable[..., Any] = _change) -> Any:
         return lambda self, scale, size=None: change(original, self, np.asarray(scale), size)
 
-    mutant(_name, "check_noise_law", NoiseSource, _sampler)(_changed)
+    mutant(_name, "check_kernel_noise", NoiseSource, _sampler)(_changed)
 
 
 # The exponential mechanism without the 2 in its denominator.

@@ -19,16 +19,10 @@ from typing import Any
 from entropy import check_noise_has_entropy
 from sklearn.base import BaseEstimator
 
+from benchmarks.certify.checks import EVERY_CHECK
+from benchmarks.certify.inherited import hard_groups, kernel_problems, paying_methods
 from sklearn_dp._privacy._trace import altered, altering
-from sklearn_dp.audit import _checks
-from sklearn_dp.audit._checks import (
-    check_data,
-    check_groups,
-    hard_groups,
-    paying_methods,
-    rich_ledger,
-)
-from sklearn_dp.audit._noise_law import kernel_problems
+from sklearn_dp.audit._checks import check_data, check_groups, rich_ledger
 from sklearn_dp.audit._observe import (
     accepts_groups,
     is_library,
@@ -40,7 +34,7 @@ from sklearn_dp.audit._observe import (
 
 MUTANTS: list["Mutant"] = []
 
-CHECKS = (*_checks.CHECKS, check_noise_has_entropy)
+CHECKS = (*EVERY_CHECK, check_noise_has_entropy)
 
 
 class Planted(list):

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.certify.checks import EVERY_CHECK
 from sklearn_dp import DPProfile, PrivacyBudget, PrivacyLedger, profile
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._checks import CHECKS, N_FEATURES
+from sklearn_dp.audit._checks import N_FEATURES
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments import _dp_profile
 from sklearn_dp.segments._profile_answer import Balance
@@ -177,7 +178,7 @@ those of estimators that pass all of them."""
     "check",
     [
         pytest.param(check, marks=[pytest.mark.slow] if check.__name__ in LONG else [])
-        for check in CHECKS
+        for check in EVERY_CHECK
         if check.__name__ not in ANY_WIDTH | UNCHECKED
     ],
     ids=lambda check: check.__name__,

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from benchmarks.certify.recount import recount_problems
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.kmeans.noisy_grid import _divided
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._recount import check_claims, recount_problems
+from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import record
 from sklearn_dp.exceptions import BudgetExceededError
 

@@ -20,29 +20,20 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 
-from .._base import BaseDPEstimator
-from .._privacy._noise import NoiseSource
-from .._privacy._trace import altering
-from ..mean import FriendlyMean
-from ._distinguishers import Table, best_column, log_likelihood_ratio, scores, separation, shown
-from ._epsilon_bounds import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
-from ._observe import n_features_of, run_fit
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._trace import altering
+from sklearn_dp.audit._observe import n_features_of, run_fit
+from sklearn_dp.mean import FriendlyMean
+
+from .claims import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
+from .distinguishers import Table, best_column, log_likelihood_ratio, scores, separation, shown
 
 # -- cases -----------------------------------------------------------------------------------------
 
 
 class Pair:
-    """Two data sets, one of which has an additional row.
-
-    Parameters
-    ----------
-    name : str
-        In words.
-    X : array-like of shape (n_samples, n_features)
-        The smaller data set.
-    record : array-like of shape (n_features,)
-        The additional row of the other data set, at its end.
-    """
+    """Two data sets, called `name` in words: `X`, and `other`, with one more row at its end."""
 
     def __init__(self, name: str, X: ArrayLike, record: ArrayLike) -> None:
         self.name = name
@@ -180,7 +171,7 @@ def pairs_of(estimator: Any, pairs: Any, seed: int) -> list[Pair]:
     if pairs is not None:
         return [pairs] if isinstance(pairs, Pair) else list(pairs)
     case = CASES.get(type(estimator).__name__)
-    if case is not None and type(estimator).__module__.split(".")[0] == __package__.split(".")[0]:
+    if case is not None and type(estimator).__module__.startswith("sklearn_dp."):
         return list(case.pairs)
     return [
         equal_rows(1),
@@ -279,65 +270,29 @@ _PILOT = 200
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of the best test of one view, on fits that it had not seen.
+    """The result of the best test of one view, on fits that it had not seen."""
 
-    Parameters
-    ----------
-    view : str
-        "the fitted estimator" or "all releases".
-    distinguisher : str
-        The chosen test, in words.
-    rates : Rates
-        Its alarm rates, counted on fits that were not used to choose it.
-    value : float
-        Lower bound of the parameter of the claim: mu, rho or epsilon.
-    epsilon : float
-        The claim's epsilon, computed from this value.
-    epsilon_of_rates : float
-        Lower bound of epsilon from the two rates alone, for any kind of claim.
-    deficit : float
-        Smallest noise deficit that nine of ten certificates would find; inf if even a factor of 100
-        is not enough.
-    """
-
-    view: str
-    distinguisher: str
-    rates: Rates
-    value: float
-    epsilon: float
-    epsilon_of_rates: float
+    view: str  # "the fitted estimator" or "all releases"
+    distinguisher: str  # the chosen test, in words
+    rates: Rates  # of its alarms, counted on fits that were not used to choose it
+    value: float  # lower bound of the parameter of the claim: mu, rho or epsilon
+    epsilon: float  # the claim's, computed from this value
+    epsilon_of_rates: float  # lower bound from the two rates alone, for any kind of claim
+    # smallest noise deficit that nine of ten certificates would find; inf beyond a factor of 100
     deficit: float
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Result of a certificate.
+    """Lower bounds of the privacy parameter of an estimator, next to its claim."""
 
-    Parameters
-    ----------
-    estimator : str
-        Name of its class.
-    pair : str
-        The two data sets in words.
-    claim : Claim
-        What the estimator promises.
-    fits : int
-        Number of fits to both data sets together.
-    error : float
-        Probability that any of the lower bounds exceeds the true value.
-    findings : tuple of Finding
-        One for each view of a fit.
-    planted : float or None
-        Factor by which the noise was deliberately reduced.
-    """
-
-    estimator: str
-    pair: str
-    claim: Claim
-    fits: int
-    error: float
-    findings: tuple[Finding, ...]
-    planted: float | None = None
+    estimator: str  # name of its class
+    pair: str  # the two data sets in words
+    claim: Claim  # what the estimator promises
+    fits: int  # to both data sets together
+    error: float  # probability that any of the lower bounds exceeds the true value
+    findings: tuple[Finding, ...]  # one for each view of a fit
+    planted: float | None = None  # factor by which the noise was deliberately reduced
 
     @property
     def best(self) -> Finding:
@@ -358,13 +313,7 @@ class Certificate:
         return min(finding.deficit for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain numbers and strings, for JSON.
-
-        Returns
-        -------
-        found : dict
-            Numbers that are not finite are None.
-        """
+        """The results as plain numbers and strings, for JSON: None where a number is infinite."""
         claim = self.claim
         found = asdict(self) | {"kept": self.kept, "deficit": self.deficit}
         found["claim"] = {
@@ -412,33 +361,13 @@ def certify(
 ) -> Certificate:
     """Test an estimator's privacy claim from what its fits show.
 
-    Parameters
-    ----------
-    estimator : estimator
-        An estimator of this package, or any with parameters `epsilon` and `delta` and a ``fit(X)``.
-        Clones are fitted with noise from the operating system: `random_state` and `ledger` are set
-        to None.
-    pairs : Pair or sequence of Pair, optional
-        Neighboring data sets; a pilot run chooses among several. By default, pairs that are hard
-        for most algorithms.
-    fits : int, default=20000
-        Total number of fits: half on each data set, and half used for learning.
-    seed : int, default=0
-        Seed of the choice of pairs and of the learning, never of the noise.
-    jobs : int, default=1
-        Processes.
-    error : float, default=1e-6
-        Probability that any of the lower bounds is too large.
-    deficit : float, optional
-        Deliberately make the noise too small by this factor, to see whether it is found.
+    The estimator is one of this package, or any with parameters `epsilon` and `delta` and a
+    ``fit(X)``. Clones are fitted with noise from the operating system: `random_state` and `ledger`
+    are set to None, and `seed` is for the choice of pairs and the learning only. Of several `pairs`
+    a pilot run chooses one; by default they are hard for most algorithms. Half of the `fits` are to
+    each data set, and half of them are learned from. With probability at most `error` any of the
+    lower bounds is too large. `deficit` makes the noise too small by this factor on purpose.
 
-    Returns
-    -------
-    certificate : Certificate
-        Lower bounds, the claim, and the smallest deficit that would have been found.
-
-    Notes
-    -----
     A certificate can disprove a claim, but never prove it: it covers one pair of data sets, one set
     of parameters, and the distinguishers that it tries. The deficit that it reports is its power.
     """

@@ -1,10 +1,11 @@
-"""Audit estimators from the command line: ``sklearn-dp audit certify ESTIMATOR``.
+"""Certify estimators: a lower bound of epsilon from thousands of fits, next to the claim.
 
-Examples::
+Fits two neighboring data sets many times, and trains a test that tells them apart. In the root of
+the checkout::
 
-    sklearn-dp audit certify DPKMeans --fits 4000
-    sklearn-dp audit certify all --jobs 2 --json
-    sklearn-dp audit certify mymodule:MyEstimator --set n_clusters=3
+    python -m benchmarks.certify DPKMeans --fits 4000
+    python -m benchmarks.certify all --jobs 2 --json
+    python -m benchmarks.certify mymodule:MyEstimator --set n_clusters=3
 
 The exit status is 0 if no claim was refuted, so the command can be part of a build. With
 ``--deficit 1.5`` the noise is made too small on purpose, and the exit status is 0 if this was
@@ -18,14 +19,13 @@ import json
 import sys
 from typing import Any
 
-from . import all_estimators
-from ._certify import CASES, ERROR, certify
+import sklearn_dp
 
-__all__ = ["main"]
+from . import CASES, ERROR, certify
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; 0 if every claim is kept, or with ``--deficit`` refuted, else 1."""
+    """Certify; 0 if every claim is kept, or with ``--deficit`` refuted, else 1."""
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
     certificates = []
@@ -76,39 +76,32 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="sklearn-dp audit",
+        prog="python -m benchmarks.certify",
         description=(__doc__ or "").replace("``", "").replace("::", ":"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = commands.add_parser(
-        "certify",
-        help="compute a lower bound of epsilon from thousands of fits",
-        description="Fit two neighboring data sets many times, train a test that tells them apart, "
-        "and print the resulting lower bound of epsilon next to the claimed value.",
-    )
-    known = "name of an estimator of this package, 'all', or module:Class"
-    command.add_argument("estimator", metavar="ESTIMATOR", help=known)
+    known = "name of an estimator of sklearn_dp, 'all', or module:Class"
+    parser.add_argument("estimator", metavar="ESTIMATOR", help=known)
     for name, option in _OPTIONS.items():
-        command.add_argument(name, **option)
+        parser.add_argument(name, **option)
     return parser
 
 
 def _estimator(name: str, options: argparse.Namespace) -> Any:
     """An instance with the parameters of its case, and those that were asked for, which win."""
-    known, params = dict(all_estimators()), dict(map(_parameter, options.set))
+    params = dict(map(_parameter, options.set))
     if options.epsilon is not None:
         params["epsilon"] = options.epsilon
     if name in CASES:
         case = CASES[name]
         budget = {} if "rho" in params else {"epsilon": case.epsilon}
-        return known[name](**{**case.params, **budget, **params})
-    if name in known:
-        return known[name](**params)
+        return getattr(sklearn_dp, name)(**{**case.params, **budget, **params})
+    if name in sklearn_dp.__all__:
+        return getattr(sklearn_dp, name)(**params)
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SystemExit(
-            f"{name!r} is not an estimator of this package; name others as module:Class."
+            f"{name!r} is not an estimator of sklearn_dp; name others as module:Class."
         )
     try:
         return getattr(importlib.import_module(module), attribute)(**params)

@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from .._privacy._trace import Event, Trace
-from .._silence import suppress_output
-from ._laws import law_of
-from ._observe import Outcome, run_fit
-from ._replay import Replay
+from sklearn_dp._privacy._trace import Event, Trace
+from sklearn_dp._silence import suppress_output
+from sklearn_dp.audit._laws import law_of
+from sklearn_dp.audit._observe import Outcome, run_fit
+from sklearn_dp.audit._replay import Replay
 
 _MOST_NUMBERS = 64  # of one value: more columns than a learner can use
 _MOST_COLUMNS = 60  # that a learner sees, the best ones
