@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_dp._partitions._dask import from_delayed
 from sklearn_dp._partitions._ray import from_references
-from sklearn_dp._partitions._sources import InputInParts, columns_of
+from sklearn_dp._partitions._sources import EngineInput, columns_of
 from sklearn_dp._partitions._spark import SparkEngine
 
 N_PARTS = 4
@@ -167,6 +167,6 @@ def on_spark(monkeypatch, changing, X):
         return [[piece(X, job["order"], i)] for i in range(N_PARTS)]
 
     columns = columns_of(X)
-    return InputInParts(
+    return EngineInput(
         "spark", columns, lambda n_jobs: SparkEngine(columns, Lines(read, job)), None
     )

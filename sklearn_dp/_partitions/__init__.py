@@ -5,9 +5,15 @@ which reads nothing until its first pass. There is one module for each kind of p
 imported for such a table only.
 """
 
-from ._dispatch import engine_of, engine_of_parts, engine_with_targets, in_memory, in_parts
+from ._dispatch import (
+    InputInParts,
+    engine_of,
+    engine_of_parts,
+    engine_with_targets,
+    in_memory,
+    in_parts,
+)
 from ._rowwise import InParts, answers, check_columns, rowwise
-from ._sources import InputInParts
 
 __all__ = [
     "InParts", "InputInParts", "answers", "check_columns", "engine_of", "engine_of_parts",

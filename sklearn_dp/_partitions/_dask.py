@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, InputInParts, check_list, columns_of, quietly
+from ._sources import CheckedSource, Columns, EngineInput, check_list, columns_of, quietly
 from ._steps import (
     FAN_IN,
     ClusterEngine,
@@ -373,7 +373,7 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from a Dask array or data frame; groups and weights are in the parts of `X`."""
     check_clients("X", [X])
     if hasattr(X, "to_dask_array"):
@@ -403,7 +403,7 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInP
 
 def from_delayed(
     parts: Sequence[Any], groups: Any = None, sample_weight: Any = None
-) -> InputInParts:
+) -> EngineInput:
     """A table from a list of delayed parts; a worker looks at the columns of the first."""
     import dask
 
@@ -449,7 +449,7 @@ def _is_delayed(value: Any) -> bool:
 
 def _input(
     columns: Columns, parts: Callable, lengths: Any, groups: Any, sample_weight: Any
-) -> InputInParts:
+) -> EngineInput:
     """The input of a fit from a collection: nothing is computed until it asks for the engine."""
 
     def start(n_jobs: int | None) -> DaskEngine:
@@ -474,7 +474,7 @@ def _input(
         ]
         return _stacked(answers, lengths, example)
 
-    return InputInParts("dask", columns, start, rowwise)
+    return EngineInput("dask", columns, start, rowwise)
 
 
 def _answer(piece: Any, number: int, columns: Columns, message: Message) -> np.ndarray:

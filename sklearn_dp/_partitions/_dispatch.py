@@ -1,7 +1,7 @@
 """From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import chain
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from .._columns import NUMBERS, Schema
 from .._door import in_memory_frame, schema
 from .._privacy._entries import dtype_of, kind_of
-from ._sources import InputInParts
+from .._rows.table import Engine, Table
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
@@ -48,6 +48,48 @@ GROUPS = ("number", "text", "bytes", "date", "interval", "complex", "object")
 """What ids of groups may declare to be."""
 
 _CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
+
+
+@dataclass(frozen=True)
+class InputInParts:
+    """A table in parts: what is public of it, before anything of its rows is read."""
+
+    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
+    columns: Any  # public: `Columns`
+    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
+    # read, so it is for fits that have been charged.
+    start: Callable[[int | None], Engine]
+    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
+    # answers for all rows, lazy where the table is.
+    rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
+    grouped: bool = False  # whether rows have groups
+    weighted: bool = False  # whether they have weights of their own
+    targets: bool = False  # whether they have targets instead of weights
+
+    def opened(self, n_jobs: int | None, max_weight: float = 1.0) -> Table:
+        """The table of a charged fit, read once and good; a whole unit weighs `max_weight`."""
+        raise TypeError("a table in parts is opened by who holds them")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.columns.n_features
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """Names of the columns as scikit-learn keeps them, if they are texts."""
+        names = self.columns.names
+        return None if names is None else np.array(names, dtype=object)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64: that of the rows once they have been checked."""
+        return self.columns.dtype
+
+    @property
+    def shape(self) -> tuple[float, int]:
+        """How many rows there are is private, and unknown."""
+        return float("nan"), self.n_features
 
 
 def engine_of(

@@ -20,7 +20,7 @@ from .._rows.table import LocalEngine, joined, kept
 from ._sources import (
     CheckedSource,
     Columns,
-    InputInParts,
+    EngineInput,
     Reason,
     check_list,
     columns_of,
@@ -45,7 +45,7 @@ def _input(
     groups: Any,
     sample_weight: Any,
     n_parts: int | None = None,
-) -> InputInParts:
+) -> EngineInput:
     """Return the input of a fit from pieces; `readers` is called when it has been charged."""
     beside = ((groups, "groups"), (sample_weight, "sample_weight"))
     for values, name in beside:
@@ -61,7 +61,7 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> np.ndarray:
         return joined(chain([example], (function(source.read()) for source in sources())))
 
-    return InputInParts("pieces", columns, lambda n_jobs: LocalEngine(sources(), n_jobs), rowwise)
+    return EngineInput("pieces", columns, lambda n_jobs: LocalEngine(sources(), n_jobs), rowwise)
 
 
 def _readers_of(values: Any, name: str, n_parts: int) -> list[Any]:
@@ -92,7 +92,7 @@ def _slices(n_rows: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, max(n_rows, 1), step))
 
 
-def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """Parts that are tables in memory, or functions that return one, of which the first (and the
     next ones after lists of no rows) are called for the columns before a fit is charged."""
     readers = [_reader_of(piece) for piece in X]
@@ -104,7 +104,7 @@ def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -
     return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 
-def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """An array that should not be copied as a whole, such as integers in a file."""
     columns = quietly(lambda: columns_of(X[:0]))
     readers: list[Reader] = [partial(X.__getitem__, part) for part in _slices(*X.shape)]
@@ -114,7 +114,7 @@ def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> 
 # -- pyarrow ---------------------------------------------------------------------------------------
 
 
-def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """Parquet files: a path of one, or of a folder."""
     path = Path(X)
     if not (path.is_dir() or (path.is_file() and path.suffix in (".parquet", ".pq"))):
@@ -129,7 +129,7 @@ def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInP
     return from_dataset(found, groups, sample_weight)
 
 
-def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A data set of pyarrow: a part for each row group of Parquet, or file of other formats. What
     files declare of their columns is public, and looked at before a fit is charged."""
     columns = quietly(lambda: columns_of(X.schema.empty_table()))
@@ -191,7 +191,7 @@ def _fragment(fragment: Any, schema: Any) -> Any:
     return fragment.to_table(schema=schema, use_threads=False)
 
 
-def from_stream(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_stream(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """Read an object that exports an Arrow C stream, once; it is kept, in a file where it is large.
     Groups and weights have a piece for each batch; without them small batches are put together."""
     with extra("arrow"):
@@ -222,7 +222,7 @@ def _joined(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
 # -- polars ----------------------------------------------------------------------------------------
 
 
-def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A lazy frame of polars: run once, in a stream, into a temporary file."""
     import polars
 
@@ -260,7 +260,7 @@ def first_of(parts: Iterable[Any]) -> tuple[list[Any], Iterator[Any]]:
 
 def from_iterable(
     X: Iterable[Any], groups: Any = None, sample_weight: Any = None, name: str = "parts"
-) -> InputInParts:
+) -> EngineInput:
     """Pieces that come once; the first (or those after lists of no rows) tell the columns."""
     pieces = iter(X)
     seen = _up_to_columns(pieces)

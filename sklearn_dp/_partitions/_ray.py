@@ -9,7 +9,7 @@ import numpy as np
 
 from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, InputInParts, check_list, columns_of, quietly
+from ._sources import CheckedSource, Columns, EngineInput, check_list, columns_of, quietly
 from ._steps import (
     FAN_IN,
     ClusterEngine,
@@ -140,7 +140,7 @@ def _nothing(*pieces: Any) -> None:
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from a data set of Ray, without groups and weights: rows have no common order."""
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
@@ -170,9 +170,7 @@ def _empty(schema: Any) -> Any:
     return pandas.DataFrame(columns)
 
 
-def from_references(
-    X: Sequence[Any], groups: Any = None, sample_weight: Any = None
-) -> InputInParts:
+def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from references of its parts; a worker looks at the columns of the first."""
     import ray
 
@@ -187,7 +185,7 @@ def from_references(
 
 def _input(
     columns: Columns, parts: Callable[[], Any], groups: Any = None, sample_weight: Any = None
-) -> InputInParts:
+) -> EngineInput:
     others = [values for values in (groups, sample_weight) if values is not None]
     places = (None if groups is None else 1, None if sample_weight is None else len(others))
 
@@ -197,6 +195,4 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> list[Any]:
         return RayEngine(columns, pieces()).collect_rows(of_source, function)
 
-    return InputInParts(
-        "ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise
-    )
+    return EngineInput("ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise)

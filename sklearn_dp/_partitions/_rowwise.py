@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._rows.single_rows import row_guard
 from .._rows.table import PartSource
 from .._sklearn_compat import with_callbacks
-from ._dispatch import engine_of, engine_of_parts
-from ._sources import InputInParts
+from ._dispatch import InputInParts, engine_of, engine_of_parts
 
 # Every class below :class:`InParts` gets it: where a method of :data:`ROWS` finds a table in parts,
 # it gives a collection of the kind of the table, such as a `dask.array`, without computing it;

@@ -24,6 +24,7 @@ from .._privacy._units import UnitFacts, Units, check_one_kind, group_keys
 from .._rows.single_rows import row_guard, saturated
 from .._rows.table import Engine, Part, PartSource, Summed, Table
 from ..exceptions import PartError
+from ._dispatch import InputInParts
 
 _PART_ROWS = 2**40  # more than any part has
 
@@ -383,9 +384,8 @@ def _in_our_words(call: Callable[[], Any]) -> Any:
 # -- input -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class InputInParts:
-    """A table in parts: what is public of it, before anything of its rows is read.
+class EngineInput(InputInParts):
+    """A table in parts that can be opened.
 
     >>> from sklearn_dp._partitions import engine_of
     >>> X = engine_of([np.zeros((3, 2)), np.ones((1, 2))])
@@ -393,46 +393,13 @@ class InputInParts:
     (2, None, 'float64', 2)
     """
 
-    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
-    columns: Columns  # public
-    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
-    # read, so it is for fits that have been charged.
-    start: Callable[[int | None], Engine]
-    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
-    # answers for all rows, lazy where the table is.
-    rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
-    grouped: bool = False  # whether rows have groups
-    weighted: bool = False  # whether they have weights of their own
-    targets: bool = False  # whether they have targets instead of weights
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.columns.n_features
-
-    @property
-    def feature_names(self) -> np.ndarray | None:
-        """Names of the columns as scikit-learn keeps them, if they are texts."""
-        names = self.columns.names
-        return None if names is None else np.array(names, dtype=object)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64: that of the rows once they have been checked."""
-        return self.columns.dtype
-
-    @property
-    def shape(self) -> tuple[float, int]:
-        """How many rows there are is private, and unknown."""
-        return float("nan"), self.n_features
-
     @cached_property
     def engine(self) -> Engine:
         """One for a single pass, or for tests."""
         return self.start(None)
 
     def opened(self, n_jobs: int | None, max_weight: float = 1.0) -> Table:
-        """The table of a charged fit, read once and good; a whole unit weighs `max_weight`."""
+        """The table, read once."""
         engine = self.start(n_jobs)
         largest = max_weight if self.weighted else None
         n_rows, first = engine.reduce(_counted, "y" if self.targets else "sample_weight", largest)

@@ -14,7 +14,7 @@ import numpy as np
 from .._door import schema
 from .._rows.table import PassFunction, SplitFunction
 from ..exceptions import PartError
-from ._sources import CheckedSource, Columns, InputInParts, Reason, columns_of, quietly
+from ._sources import CheckedSource, Columns, EngineInput, Reason, columns_of, quietly
 from ._steps import (
     ClusterEngine,
     Given,
@@ -138,7 +138,7 @@ def _two(one: Any, other: Any) -> Any:
 # -- collections -----------------------------------------------------------------------------------
 
 
-def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from a data frame of Spark; no groups and weights: frames have no common order."""
     _refuse(groups, sample_weight)
     if ".connect." in type(X).__module__:
@@ -163,7 +163,7 @@ def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> InputIn
     return _input(columns, rows)
 
 
-def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInParts:
+def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from an RDD whose elements are rows, or tables; an executor looks at one."""
     _refuse(groups, sample_weight)
     columns = _on_spark(lambda: X.map(_columns_of_rows).take(1))
@@ -174,12 +174,12 @@ def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> InputInPa
     return _input(columns[0], lambda: X.mapPartitions(partial(_joined, columns[0])))
 
 
-def _input(columns: Columns, rows: Callable[[], Any]) -> InputInParts:
+def _input(columns: Columns, rows: Callable[[], Any]) -> EngineInput:
     def rowwise(function: Callable, example: np.ndarray) -> Any:
         answered = partial(_answers, columns, function)
         return _on_spark(lambda: rows().mapPartitionsWithIndex(answered))
 
-    return InputInParts(
+    return EngineInput(
         "spark", columns, lambda n_jobs: SparkEngine(columns, _on_spark(rows)), rowwise
     )
 
