@@ -276,16 +276,6 @@ class CellGrid(Public):
         """Without what is made where it is asked for."""
         return {"half_widths": self.half_widths, "depth": self.depth}
 
-    def boxes(self, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Centers and widths, both of shape (m, q), of cells of one depth."""
-        axes = self.axes[:depth]
-        bits = np.bincount(axes, minlength=len(self.half_widths))
-        index = np.zeros((len(codes), len(self.half_widths)))
-        for t, axis in enumerate(axes):
-            index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
-        widths = 2 * self.half_widths / 2.0**bits
-        return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
-
 
 class GridCounts(CellQuery):
     """Weights in all cells (2**depth,) of a grid, in the order of their codes. With `bounds`, rows
@@ -320,10 +310,6 @@ class TailCells(Public):
         """Which rows are so far out that the tree is not to count them."""
         raise NotImplementedError
 
-    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Centers and widths of cells, both of shape (m, q)."""
-        raise NotImplementedError
-
 
 class Prefixes(TailCells):
     """The first part of the codes of a grid; the tree goes on counting all rows."""
@@ -341,9 +327,6 @@ class Prefixes(TailCells):
     def beyond(self, codes: np.ndarray) -> np.ndarray:
         return np.zeros(len(codes), dtype=bool)
 
-    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.grid.boxes(codes, self.depth)
-
 
 class Rays(TailCells):
     """The axis along which a row is farthest out, the side, the shell: far clusters stay whole."""
@@ -355,42 +338,30 @@ class Rays(TailCells):
     searched: bool  # whether the tree is to look at the place of the shells, too
 
     @cached_property
-    def _n_shells(self) -> int:
+    def n_shells(self) -> int:
+        """How many there are on each side of an axis."""
         least = math.log(max(self.limit / float(self.start.min()), 1.0)) / math.log(self.ratio)
         return min(self.most_shells, 1 + int(least))
 
     @property
-    def _edges(self) -> np.ndarray:
-        return self.ratio ** np.arange(self._n_shells)
+    def edges(self) -> np.ndarray:
+        """Where shells begin, in units of `start`."""
+        return self.ratio ** np.arange(self.n_shells)
 
     @property
     def n_cells(self) -> int:
-        return 2 * len(self.start) * self._n_shells
+        return 2 * len(self.start) * self.n_shells
 
     def codes(self, points: np.ndarray) -> np.ndarray:
         # Elementwise: a function of each point and of released lengths.
         far = np.abs(points) / self.start
         axis, at = far.argmax(axis=1), np.arange(len(points))
-        shell = np.searchsorted(self._edges, far[at, axis], side="right") - 1
+        shell = np.searchsorted(self.edges, far[at, axis], side="right") - 1
         side = 2 * axis + (points[at, axis] > 0)
-        return np.where(shell < 0, -1, side * self._n_shells + shell)
+        return np.where(shell < 0, -1, side * self.n_shells + shell)
 
     def beyond(self, codes: np.ndarray) -> np.ndarray:
         return (codes >= 0) & (not self.searched)
-
-    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # Along its axis a cell reaches from its shell to the next one, and the last shell to the
-        # limit; across it, as wide as the cone of the points nearest to that axis may be.
-        shell, side = codes % self._n_shells, codes // self._n_shells
-        axis, at = side // 2, np.arange(len(codes))
-        inner = np.minimum(self._edges[shell] * self.start[axis], self.limit)
-        outer = np.where(shell == self._n_shells - 1, self.limit, self.ratio * inner)
-        outer = np.maximum(np.minimum(outer, self.limit), 1.001 * inner + 1)
-        widths = np.minimum(2 * self.ratio * self._edges[shell][:, None] * self.start, self.limit)
-        centers = np.zeros_like(widths)
-        centers[at, axis] = np.where(side % 2 == 1, 1.0, -1.0) * (inner + outer) / 2
-        widths[at, axis] = outer - inner
-        return centers, widths
 
 
 def codes_of(rows: Rows, grid: Any, n_bits: int) -> np.ndarray:

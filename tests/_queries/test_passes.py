@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_dp._aggregate.kmeans.coreset import boxes
 from sklearn_dp._aggregate.shared.bounds import plain_axes
 from sklearn_dp._aggregate.shared.centering import geometric_edges
 from sklearn_dp._privacy._units import Units
@@ -30,7 +31,7 @@ NEXT = [*LEVEL, Moved(8, np.array([2, 5]), np.array([2, 3]))]
 LEAVES = [
     *NEXT,
     Settled(np.array([-1, -1, 0, 1])),
-    LeafSums(np.trunc(GRID.boxes(np.array([2, 5]), 3)[0]), np.full(2, 2.0**18)),
+    LeafSums(np.trunc(boxes(GRID, np.array([2, 5]), 3)[0]), np.full(2, 2.0**18)),
 ]
 NEAR = Nearest(CENTERS, np.ones(2), geometric_edges(BALL, 6, 2.0))
 LLOYD = [NEAR, ClusterSums(np.full(2, 2.0**17), np.full(2, 2.0**36))]

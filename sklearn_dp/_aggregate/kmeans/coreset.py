@@ -28,7 +28,6 @@ from ..._queries.clusters import (
     Rays,
     Rooted,
     Settled,
-    TailCells,
 )
 from ..._queries.grids import BASIS_BITS, Axes, LineRanks
 from ..._queries.places import LengthCounts
@@ -41,7 +40,7 @@ from .fit_context import Context, Run, SizedFacts, Tuning, coarse_pays
 
 def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
-) -> TailCells:
+) -> Prefixes | Rays:
     """Where axes are measured, rays from the end of the searched box; else from that of a round
     cluster, if data is small; else coarser cells of the tree's grid."""
     if axes.basis is not None:
@@ -52,6 +51,35 @@ def tail_cells(
     spread = size.median / math.sqrt(len(axes.spread))
     start = np.full(len(axes.spread), tuning.box_reach * spread)
     return Rays(start, axes.limit, tuning.shell_ratio, tuning.shells, searched=True)
+
+
+def boxes(grid: CellGrid, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Centers and widths, both of shape (m, q), of cells of one depth."""
+    axes = grid.axes[:depth]
+    bits = np.bincount(axes, minlength=len(grid.half_widths))
+    index = np.zeros((len(codes), len(grid.half_widths)))
+    for t, axis in enumerate(axes):
+        index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
+    widths = 2 * grid.half_widths / 2.0**bits
+    return (index + 0.5) * widths - grid.half_widths, np.broadcast_to(widths, index.shape)
+
+
+def _boxes_of_rays(rays: Rays, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centers and widths of far cells, both of shape (m, q).
+
+    Along its axis a cell reaches from its shell to the next one, and the last shell to the limit;
+    across it, as wide as the cone of the points nearest to that axis may be.
+    """
+    shell, side = codes % rays.n_shells, codes // rays.n_shells
+    axis, at = side // 2, np.arange(len(codes))
+    inner = np.minimum(rays.edges[shell] * rays.start[axis], rays.limit)
+    outer = np.where(shell == rays.n_shells - 1, rays.limit, rays.ratio * inner)
+    outer = np.maximum(np.minimum(outer, rays.limit), 1.001 * inner + 1)
+    widths = np.minimum(2 * rays.ratio * rays.edges[shell][:, None] * rays.start, rays.limit)
+    centers = np.zeros_like(widths)
+    centers[at, axis] = np.where(side % 2 == 1, 1.0, -1.0) * (inner + outer) / 2
+    widths[at, axis] = outer - inner
+    return centers, widths
 
 
 # -- cell tree -------------------------------------------------------------------------------------
@@ -187,7 +215,7 @@ class Tree:
         widths = np.empty_like(centers)
         for depth in np.unique(self.depths[leaf]):
             at = self.depths[leaf] == depth
-            centers[at], widths[at] = grid.boxes(self.prefix[leaf[at]], depth)
+            centers[at], widths[at] = boxes(grid, self.prefix[leaf[at]], depth)
         index = np.full(len(self.prefix), -1, dtype=np.int32)
         index[leaf] = np.arange(len(leaf))
         return Leaves(np.rint(centers), widths, self.weight[leaf]), index
@@ -313,7 +341,9 @@ def _guess_weight(weights: np.ndarray, facts: SizedFacts) -> float:
     return max(0.001, outside)
 
 
-def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: float) -> Leaves:
+def _with_far_cells(
+    context: Context, leaves: Leaves, shells: Prefixes | Rays, rho: float
+) -> Leaves:
     """The leaves, and far cells of rows that are in none of them."""
     far_counts = context.rows.ask(FarCounts(shells.n_cells))
     threshold = detection_threshold(shells.n_cells, context.tuning) * noise_sd(rho)
@@ -321,7 +351,10 @@ def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: fl
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
     context.rows.apply(FarLeaves(index))
-    centers, widths = shells.boxes(cells)
+    if isinstance(shells, Prefixes):
+        centers, widths = boxes(shells.grid, cells, shells.depth)
+    else:
+        centers, widths = _boxes_of_rays(shells, cells)
     return Leaves(
         np.concatenate([leaves.centers, np.rint(centers)]),
         np.concatenate([leaves.widths, widths]),

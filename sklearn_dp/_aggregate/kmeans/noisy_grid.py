@@ -30,7 +30,7 @@ from ..._queries.grids import GridRows
 from ..._status import Status
 from ..shared.centering import Size, noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
-from .coreset import nearest_centers
+from .coreset import boxes, nearest_centers
 from .fit_context import Context
 from .lloyd_state import LloydState
 from .quality import Quality
@@ -81,7 +81,7 @@ def fit_grid(
     grid = CellGrid(_half_widths(rows, domain), _depth(signal, n_clusters, d))
     noisy = release_laplace(session, GRID, rows.ask(GridCounts(grid)), epsilon=epsilon)
     size = _size(counted, noisy, sd)
-    middles, widths = grid.boxes(np.arange(len(noisy)), grid.depth)
+    middles, widths = boxes(grid, np.arange(len(noisy)), grid.depth)
     points = _inside(middles, rows, domain)
     parts = max(size.n * epsilon / _OF_PART, 1.0)
     weights = _divided(noisy, size.n, min(int(math.log2(parts)), grid.depth))

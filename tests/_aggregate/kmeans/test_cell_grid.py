@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans.coreset import CellGrid
+from sklearn_dp._aggregate.kmeans.coreset import boxes
+from sklearn_dp._queries.clusters import CellGrid
 
 
 def test_a_cell_holds_its_points_and_its_children():
@@ -12,8 +13,8 @@ def test_a_cell_holds_its_points_and_its_children():
     codes = grid.codes(points)
     assert codes.min() >= 0 and codes.max() < 2**23
     for depth in (1, 5, 12, 23):
-        centers, widths = grid.boxes(codes >> (23 - depth), depth)
+        centers, widths = boxes(grid, codes >> (23 - depth), depth)
         assert (np.abs(points - centers) <= widths / 2).all()
         assert np.isclose(widths[0].prod(), (2 * grid.half_widths).prod() / 2**depth)
-    widths = grid.boxes(codes, 23)[1][0]
+    widths = boxes(grid, codes, 23)[1][0]
     assert widths.max() / widths.min() < 4  # the widest side is halved
