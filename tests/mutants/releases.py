@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_dp._aggregate.kmeans import fit_context
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._units import Units, exact_of
 from sklearn_dp._privacy.mechanisms import filters, stability
 from sklearn_dp._privacy.mechanisms.stability import UnitDraws
 from sklearn_dp._status import Message, Status
@@ -110,13 +111,14 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # The noisy histogram is drawn, and the exact one goes on.
-@mutant("cells without noise", "check_replay", PrivacySession, "_release")
+@mutant("cells without noise", "check_replay", fit_context, "release_cells")
 def _(original: Callable[..., Any]) -> Any:
-    def released(self: Any, entry: str, release: Any) -> Any:
-        output = original(self, entry, release)
-        return release.value if release.kind == "sparse" else output
+    def release_cells(session: Any, entry: str, sealed: Any, **options: Any) -> Any:
+        original(session, entry, sealed, **options)
+        cells, counts = exact_of(sealed)
+        return cells, counts * float(sealed.claim.unit)
 
-    return released
+    return release_cells
 
 
 # A unit that is removed moves all others into other blocks.

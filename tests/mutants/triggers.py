@@ -26,7 +26,8 @@ _drawn = partial(
 
 
 def _status(self: Any, X: Any) -> None:
-    self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows"))
+    # As serious as can be: an answer that is unusable leaves out all that is less.
+    self.messages_ = self.messages_.add(Message("n", f"{len(X)} rows", severity="all"))
 
 
 def _attribute(self: Any, X: Any) -> None:
