@@ -135,8 +135,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
       the fitted attributes, ``messages_`` among them.
 
-    Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
-    `ledger`, `n_jobs` and `random_state`.
+    Its constructor only assigns, or hands what all share on to this one; `bounds` are its own.
 
     Notes
     -----
@@ -157,6 +156,22 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     _length_released: tuple[str, ...] = ()
 
     # -- parameters -----------------------------------------------------------------------------
+
+    def __init__(
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _target(self) -> PrivacyBudget:
         """The budget of a fit; a subclass may set some of it aside."""

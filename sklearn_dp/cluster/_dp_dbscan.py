@@ -335,16 +335,11 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.eps = eps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.min_samples = min_samples
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     @property
     def _pure(self) -> bool:

@@ -368,12 +368,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.estimator = estimator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.output = output
         self.aggregator = aggregator
         self.output_bounds = output_bounds
@@ -382,8 +379,6 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         self.sampling = sampling
         self.classes = classes
         self.fix_signs = fix_signs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     # -- parameters and plan --------------------------------------------------------------------
 
