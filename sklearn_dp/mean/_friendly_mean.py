@@ -236,13 +236,18 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
         self.bounds = bounds
+        self.ledger = ledger
         self.diameter = diameter
         self.diameter_range = diameter_range
         self.max_weight = max_weight
         self.refine = refine
         self.locate = locate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         if self.diameter is not None:
