@@ -4,8 +4,8 @@ Charging comes before any value is looked at, on purpose: whether the data are v
 the data, and a program that may ask it for free may ask it again and again. Errors name the
 parameter and never quote data (:mod:`sklearn_dp._door`).
 
-Names of :mod:`sklearn_dp._parameters`, :mod:`sklearn_dp._door` and :mod:`sklearn_dp._door` are
-handed on here, for the modules of the estimators.
+Names of :mod:`sklearn_dp._parameters` and :mod:`sklearn_dp._door` are handed on here, for the
+modules of the estimators.
 """
 
 import os
@@ -107,7 +107,7 @@ class OpenBounds:
 
 
 class WithoutDelta:
-    """Mixin of estimators that need no delta: with 0, all of their noise has Laplace's law."""
+    """Mixin of estimators that need no delta: all of their noise has Laplace's law if `_pure`."""
 
     epsilon: Any
     delta: Any
@@ -115,14 +115,15 @@ class WithoutDelta:
 
     @property
     def _pure(self) -> bool:
-        """True if no probability of failure is allowed."""
+        """True if a fit spends no delta: by default, if none is allowed."""
         return self.rho is None and is_real(self.delta) and self.delta == 0
 
     def _target(self) -> PrivacyBudget:
         if not self._pure:
             return super()._target()  # type: ignore[misc]
-        budget_of(self.epsilon, 0.5, None)  # the checks of epsilon
-        return PrivacyBudget(epsilon=self.epsilon, delta=0.0)
+        unused = is_real(self.delta) and self.delta == 0  # or what has to be a delta all the same
+        target = budget_of(self.epsilon, 0.5 if unused else self.delta, None)
+        return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
 
 class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):
@@ -135,8 +136,7 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
       the fitted attributes, ``messages_`` among them.
 
-    Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
-    `ledger`, `n_jobs` and `random_state`.
+    Its constructor only assigns, or hands what all share on to this one; `bounds` are its own.
 
     Notes
     -----
@@ -157,6 +157,22 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     _length_released: tuple[str, ...] = ()
 
     # -- parameters -----------------------------------------------------------------------------
+
+    def __init__(
+        self,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _target(self) -> PrivacyBudget:
         """The budget of a fit; a subclass may set some of it aside."""

@@ -143,14 +143,9 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)

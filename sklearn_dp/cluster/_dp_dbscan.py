@@ -27,14 +27,13 @@ from scipy.spatial import KDTree
 from sklearn.base import ClusterMixin
 
 from .._aggregate.columns.look import column_entries, look_at_columns
-from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import BaseWeighted, Bounds, LedgerLike, RandomStateLike, WithoutDelta, check_real
 from .._costs import accounting
 from .._costs.budget import PrivacyBudget
-from .._costs.numbers import is_real, sum_down
+from .._costs.numbers import sum_down
 from .._costs.plan import Mechanism, PlanEntry
 from .._dropin import Replacing
 from .._intervals import StandardErrors
-from .._parameters import budget_of
 from .._privacy._entries import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.pure import release_laplace
@@ -209,7 +208,7 @@ _BEYOND = 0.02  # of the rows, outside the bounds: told
 _UNSURE = 0.1  # of the rows in clusters: as many near the limit of the noise, and shapes are unsure
 
 
-class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
+class DPDBSCAN(Replacing, WithoutDelta, StandardErrors, ClusterMixin, BaseWeighted):
     """Density-based clustering (DBSCAN) with differential privacy.
 
     A histogram over a grid is released once, and DBSCAN runs on its noisy counts: cells with enough
@@ -335,16 +334,11 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.eps = eps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.min_samples = min_samples
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     @property
     def _pure(self) -> bool:
@@ -357,13 +351,6 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
             estimator.metric == "minkowski" and estimator.p in (None, 2)
         )
         return None if euclidean else "DPDBSCAN has no metric but the Euclidean one."
-
-    def _target(self) -> PrivacyBudget:
-        if not self._pure:
-            return super()._target()
-        unused = is_real(self.delta) and self.delta == 0  # or what has to be a delta all the same
-        target = budget_of(self.epsilon, 0.5 if unused else self.delta, None)
-        return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
     def _check_parameters(self, n_features: int) -> None:
         check_real(self.eps, "eps", low=1e-150, high=1e150)
@@ -423,7 +410,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
             look = look_at_columns(session, table)
             progress("range of the columns")
         rho = session.remaining(_CELLS)
-        sd = math.sqrt(2) / float(self.epsilon) if self._pure else 1 / math.sqrt(2 * rho)  # type: ignore[arg-type]
+        sd = math.sqrt(2) / float(self.epsilon) if self._pure else 1 / math.sqrt(2 * rho)
         least = self.min_samples / weight
         if look is None:
             grid = self._grid(table.n_features, sd, least)
@@ -432,7 +419,7 @@ class DPDBSCAN(Replacing, StandardErrors, ClusterMixin, BaseWeighted):
             grid = grid_over(low, high, float(self.eps), sd, least)
         answer = table.ask(grid)
         if self._pure:
-            noisy = release_laplace(session, _CELLS, answer, epsilon=float(self.epsilon))  # type: ignore[arg-type]
+            noisy = release_laplace(session, _CELLS, answer, epsilon=float(self.epsilon))
         else:
             noisy = session.release(_CELLS, answer, rho=rho)
         progress("density")

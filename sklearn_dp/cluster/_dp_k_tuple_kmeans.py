@@ -432,12 +432,9 @@ explained_std_error_, status_, messages_, privacy_report_ :
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.criterion = criterion
         self.max_weight = max_weight
         self.n_tuples = n_tuples
@@ -446,8 +443,6 @@ explained_std_error_, status_, messages_, privacy_report_ :
         self.inner = inner
         self.fallback = fallback
         self.options = options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     @row_guard
     def fit_blocks(self, pieces: Iterable[ArrayLike]) -> Self:

@@ -262,20 +262,15 @@ default="auto"
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_points = n_points
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.radius_method = radius_method
         self.center_method = center_method
         self.radius_grid = radius_grid
         self.min_radius = min_radius
         self.sample_size = sample_size
         self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
@@ -459,12 +454,9 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.n_points = n_points
         self.radius_method = radius_method
         self.center_method = center_method
@@ -472,8 +464,6 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
         self.min_radius = min_radius
         self.sample_size = sample_size
         self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)

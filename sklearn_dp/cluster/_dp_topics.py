@@ -274,17 +274,12 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_topics = n_topics
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
         self.vocabulary = vocabulary
         self.stop_words = stop_words
         self.keywords_per_text = keywords_per_text
         self.n_keywords = n_keywords
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     # -- parameters and plan --------------------------------------------------------------------
 

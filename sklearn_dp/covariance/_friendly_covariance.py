@@ -512,18 +512,13 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.bounds = bounds
-        self.ledger = ledger
         self.method = method
         self.n_blocks = n_blocks
         self.assume_centered = assume_centered
         self.store_precision = store_precision
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         check_choice("method", self.method, METHODS)

@@ -424,16 +424,11 @@ class DPPCA(
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.whiten = whiten
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         wanted = self.n_components

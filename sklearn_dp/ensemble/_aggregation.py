@@ -67,9 +67,6 @@ _ONE_UNIT = Message(
     "which hides small outputs",
     action=_MORE,
 )
-_LOST_UNITS = Message(
-    "mostly_noise", "the scales of the outputs are mostly noise", (), _MORE, severity="all"
-)
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
 
@@ -171,7 +168,8 @@ class Aggregation:
             if not columns.scaled:
                 status = Status([_ONE_UNIT])
             elif domain.radius > _TOO_FAR * math.sqrt(d):
-                status = Status([_LOST_UNITS])
+                text = "the scales of the outputs are mostly noise"
+                status = _useless("mostly_noise", text, _MORE)
             elif error is not None:
                 status = hidden_units(error, bool(columns.origin.any()))
         error = None if error is None else error * columns.scale
@@ -339,7 +337,7 @@ def hidden_units(error: np.ndarray, spreads: bool) -> Status:
     what = "spread over the blocks" if spreads else "size"
     text = f"mostly noise: the standard error of an output is about {100 * part:.0f}% of its {what}"
     action = 'use output_bounds, aggregator="mean" or a larger n_blocks'
-    return Status([Message("mostly_noise", text, (), action, "all")])
+    return _useless("mostly_noise", text, action)
 
 
 # -- outputs of an estimator -----------------------------------------------------------------------
@@ -447,7 +445,7 @@ class Output:
         if bounded and (np.abs(vector) < _TOLD * error).all():
             text = "mostly noise: no output can be told from zero"
             action = "use closer output_bounds, more rows or a larger epsilon"
-            return Status([Message("mostly_noise", text, (), action, "all")])
+            return _useless("mostly_noise", text, action)
         sizes = [math.prod(shape) for shape in self.shapes]
         of_coef = np.repeat([name == "coef_" for name in self.names], sizes)
         noisy = np.abs(vector[of_coef]) < _TOLD * error[of_coef]

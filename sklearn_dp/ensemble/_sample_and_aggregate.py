@@ -124,103 +124,6 @@ def _missing_for(estimator, method, rows):
         return attempt_silently(attribute_in_vain)[0]
 
 
-class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
-    """Methods of ``estimator_``; an inner estimator without one leaves it out."""
-
-    estimator_: Any
-
-    @property
-    def _with_errors(self):  # type: ignore[override]
-        output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
-        return {**output, "n_working_": (0.0, math.inf)}
-
-    def _inner(self) -> Any:
-        raise TypeError("a subclass must give the estimator that it fits")
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The public labels of a classifier, sorted: the columns of `predict_proba`."""
-        check_is_fitted(self)  # its error is an AttributeError too
-        return np.asarray(self.estimator_.classes_)
-
-    def _ask(self, method, X, *others):
-        """Return the output of a method of the released estimator, of each row alone."""
-        X = saturated(self._validate_predict(X), _FARTHEST)
-        plain = copy(self.estimator_)
-        vars(plain).pop("feature_names_in_", None)  # rows are in its order by now, without names
-        ask = getattr(plain, method)
-        try:
-            if others or not len(X):
-                return finite(ask(X, *others))
-            return finite(np.concatenate(row_by_row(ask, X)))
-        except AttributeError as error:
-            missing = error.name
-        raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
-
-    predict = _asked("predict", "y : ndarray")
-    predict_proba = _asked(
-        "predict_proba", "probabilities : ndarray of shape (n_samples, n_classes)"
-    )
-    decision_function = _asked("decision_function", "scores : ndarray")
-    score_samples = _asked("score_samples", "scores : ndarray of shape (n_samples,)")
-    transform = _asked("transform", "X_transformed : ndarray")
-
-    @available_if(lambda self: hasattr(self._inner(), "transform"))
-    def fit_transform(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
-    ) -> np.ndarray:
-        """:meth:`fit`, then :meth:`transform` of the same rows, which is no release.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-        y : array-like of shape (n_samples,), optional
-            For classifiers and regressors.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row.
-
-        Returns
-        -------
-        X_transformed : ndarray
-            One row for each row of `X`.
-        """
-        return self.fit(X, y, groups=groups).transform(X)
-
-    @_delegated
-    @row_guard
-    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
-        """The score of the released estimator; of private rows it is not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
-        y : array-like of shape (n_samples,), optional
-            For classifiers and regressors.
-
-        Returns
-        -------
-        score : float
-            Not private where the rows are.
-        """
-        return float(self._ask("score", X, y))
-
-    def to_sklearn(self) -> Any:
-        """A copy of ``estimator_``: an estimator with released attributes only.
-
-        Returns
-        -------
-        copy : estimator
-            Of the class of `estimator`. A method that needs more than was released says what.
-        """
-        check_is_fitted(self)
-        twin = deepcopy(self.estimator_)
-        if hasattr(self, "feature_names_in_"):
-            twin.feature_names_in_ = self.feature_names_in_
-        return twin
-
-
 # -- the estimator ---------------------------------------------------------------------------------
 
 
@@ -231,7 +134,7 @@ COPY_RATE = 1 / 9
 _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for many copies
 
 
-class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
+class SampleAndAggregate(MetaEstimatorMixin, StandardErrors, BaseDPEstimator):
     """Make any estimator private: fit it to random blocks, and aggregate the fits privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator itself need
@@ -368,12 +271,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.estimator = estimator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.output = output
         self.aggregator = aggregator
         self.output_bounds = output_bounds
@@ -382,8 +282,6 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         self.sampling = sampling
         self.classes = classes
         self.fix_signs = fix_signs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     # -- parameters and plan --------------------------------------------------------------------
 
@@ -583,6 +481,96 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if "components_" in output.names:
             fitted.n_components_ = output.shapes[output.names.index("components_")][0]
         return completed(fitted, output.names, n_features)
+
+    # -- methods of `estimator_` ----------------------------------------------------------------
+
+    @property
+    def _with_errors(self):  # type: ignore[override]
+        output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
+        return {**output, "n_working_": (0.0, math.inf)}
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The public labels of a classifier, sorted: the columns of `predict_proba`."""
+        check_is_fitted(self)  # its error is an AttributeError too
+        return np.asarray(self.estimator_.classes_)
+
+    def _ask(self, method, X, *others):
+        """Return the output of a method of the released estimator, of each row alone."""
+        X = saturated(self._validate_predict(X), _FARTHEST)
+        plain = copy(self.estimator_)
+        vars(plain).pop("feature_names_in_", None)  # rows are in its order by now, without names
+        ask = getattr(plain, method)
+        try:
+            if others or not len(X):
+                return finite(ask(X, *others))
+            return finite(np.concatenate(row_by_row(ask, X)))
+        except AttributeError as error:
+            missing = error.name
+        raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
+
+    predict = _asked("predict", "y : ndarray")
+    predict_proba = _asked(
+        "predict_proba", "probabilities : ndarray of shape (n_samples, n_classes)"
+    )
+    decision_function = _asked("decision_function", "scores : ndarray")
+    score_samples = _asked("score_samples", "scores : ndarray of shape (n_samples,)")
+    transform = _asked("transform", "X_transformed : ndarray")
+
+    @available_if(lambda self: hasattr(self._inner(), "transform"))
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> np.ndarray:
+        """:meth:`fit`, then :meth:`transform` of the same rows, which is no release.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite.
+        y : array-like of shape (n_samples,), optional
+            For classifiers and regressors.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row.
+
+        Returns
+        -------
+        X_transformed : ndarray
+            One row for each row of `X`.
+        """
+        return self.fit(X, y, groups=groups).transform(X)
+
+    @_delegated
+    @row_guard
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
+        """The score of the released estimator; of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+        y : array-like of shape (n_samples,), optional
+            For classifiers and regressors.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        return float(self._ask("score", X, y))
+
+    def to_sklearn(self) -> Any:
+        """A copy of ``estimator_``: an estimator with released attributes only.
+
+        Returns
+        -------
+        copy : estimator
+            Of the class of `estimator`. A method that needs more than was released says what.
+        """
+        check_is_fitted(self)
+        twin = deepcopy(self.estimator_)
+        if hasattr(self, "feature_names_in_"):
+            twin.feature_names_in_ = self.feature_names_in_
+        return twin
 
     def __sklearn_tags__(self):
         tags, estimator = super().__sklearn_tags__(), self._inner()

@@ -190,12 +190,9 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.privacy_unit = privacy_unit
         self.relation = relation
         self.method = method
@@ -203,8 +200,6 @@ class FederatedDPKMeans(StandardErrors, BaseDPCenters):
         self.n_lloyd = n_lloyd
         self.max_rows_per_client = max_rows_per_client
         self.n_honest = n_honest
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     @with_callbacks
     @row_guard

@@ -289,19 +289,14 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.criterion = criterion
         self.covariance_type = covariance_type
         self.method = method
         self.max_weight = max_weight
         self.options = options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _no_days(self):
         if isinstance(self.method, str) and self.method not in ("auto", "coreset"):

@@ -403,15 +403,10 @@ class DPQuantiles(WithoutDelta, StandardErrors, BaseWeighted):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.quantiles = quantiles
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _levels(self) -> list[float]:
         """The levels, which have been checked."""

@@ -151,16 +151,11 @@ class DPStandardScaler(Replacing, OpenBounds, StandardErrors, Scaling, BaseWeigh
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.bounds = bounds
-        self.ledger = ledger
         self.with_mean = with_mean
         self.with_std = with_std
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     @property
     def _takes_sparse(self) -> bool:  # type: ignore[override]

@@ -190,17 +190,12 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.estimator = estimator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.ledger = ledger
         self.values = values
         self.by = by
         self.borrow = borrow
         self.min_size = min_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     # -- parameters and plan --------------------------------------------------------------------
 
