@@ -121,8 +121,9 @@ class WithoutDelta:
     def _target(self) -> PrivacyBudget:
         if not self._pure:
             return super()._target()  # type: ignore[misc]
-        unused = is_real(self.delta) and self.delta == 0  # or what has to be a delta all the same
-        target = budget_of(self.epsilon, 0.5 if unused else self.delta, None)
+        # A delta is checked even if none of it is spent; 0.5 stands for a valid one.
+        delta = 0.5 if is_real(self.delta) and self.delta == 0 else self.delta
+        target = budget_of(self.epsilon, delta, None)
         return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
 
@@ -136,7 +137,8 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
       the fitted attributes, ``messages_`` among them.
 
-    Its constructor only assigns, or hands what all share on to this one; `bounds` are its own.
+    Its constructor assigns its own parameters, `bounds` among them, and hands those that all
+    estimators have to the constructor of this class.
 
     Notes
     -----
