@@ -58,6 +58,7 @@ _AT_MOST, _AT_LEAST = 1 / 3, 1 / 24  # of what is left, that one look for that t
 _MOST_ONE_VALUE = (
     0.8  # of the rows, that have a single value for sure: the mean is within half a deviation
 )
+_HALF = 0.5  # of the rows, at one value: where these are more, looks for the others are about it
 
 
 # -- looks -----------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def look_at_columns(
         size = _number(counts, sd) if size is None else size
         for column, own in edges.items():
             both = _together((counts[column], sd), before.pop(column, None))
-            seen = _read(*both, own, clear, size, found[column])
+            seen = _read(*both, own, clear, size, found[column], rest=rest)
             if seen is not None:
                 found[column] = seen
                 if not seen.resolved:
@@ -292,10 +293,18 @@ def _clear(n_columns: int, n_bins: int) -> float:
 
 
 def _read(
-    counts: np.ndarray, sd: float, edges: np.ndarray, clear: float, size: float, before: _Seen
+    counts: np.ndarray,
+    sd: float,
+    edges: np.ndarray,
+    clear: float,
+    size: float,
+    before: _Seen,
+    *,
+    rest: bool = False,
 ) -> _Seen | None:
     """A column, as a histogram shows it; None where rows are spread too thin in its bins, so that
-    what a level before has told stays."""
+    what a level before has told stays. With a look for the `rest` to come, most rows at one value
+    do for a single one."""
     octaves = len(counts) > _BINS
     stand_out = _standing_out(counts, sd, clear)
     places = np.flatnonzero(stand_out)
@@ -308,7 +317,8 @@ def _read(
     at_anchor = octaves and high - low < _NIL
     one = at_anchor or last - first == 1
     narrow = at_anchor or high - low < _DIGITS * max(abs(low), abs(high))
-    single = one and narrow and held > max(_ALL * size - 2 * sd, _MOST_ONE_VALUE * size + 2 * sd)
+    most = _HALF * size if rest else max(_ALL * size - 4 * sd, _MOST_ONE_VALUE * size)
+    single = one and narrow and held > most + 2 * sd
     exact = at_anchor or high - low < _EXACT * max(abs(low), abs(high))
     # Some rows at one value do not tell where the others are.
     still = (_ALL if last - first <= 2 else _STILL) * min(before.held, size)
