@@ -8,6 +8,7 @@ import re
 import pytest
 from ledger_tools import BUDGET, QUARTER, gaussian_fit
 
+from sklearn_dp._costs.budget import PrivacyBudget
 from sklearn_dp._costs.ledger_terms import LedgerCharge
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp.ledger import main
@@ -54,6 +55,14 @@ def test_show_json(tmp_path, capsys):
     assert state["remaining"] == {"rho": 0.375, "delta_failure": 1e-6}
     assert [charge["label"] for charge in state["charges"]] == ["Fit"]
     assert state["charges"][0]["epsilon"] is None
+
+
+def test_json_has_what_each_value_of_a_key_has_spent_and_left():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=0.0))
+    ledger.disjoint("region", ["north", "south"])["north"].charge(LedgerCharge(0.25, 0.0))
+    north, south = ledger.state().content()["keys"]["region"].values()
+    assert north["spent"]["epsilon"] == 0.25 and north["remaining"]["epsilon"] == 0.75
+    assert south["spent"]["epsilon"] == 0.0 and south["remaining"]["epsilon"] == 1.0
 
 
 @pytest.mark.parametrize(

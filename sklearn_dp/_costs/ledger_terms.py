@@ -557,8 +557,9 @@ class LedgerState:
             yield value, self._spent(columns), self._remaining(columns)
 
     def content(self) -> dict[str, Any]:
-        """All that the ledger holds, for JSON: null where a part of the total is not set, or a
-        bound is infinite. Each charge has its costs in all currencies, also those not counted."""
+        """Return the total, what is spent and left (of `payers`, if the ledger is of one value of
+        a key), and the charges, for JSON: null where a part of the total is not set, or a bound is
+        infinite. Each charge has its costs in all currencies, also those not counted."""
         names = (*_COSTS, "time", "label", "gaussian", "relation", "key", "value")
         return {
             "identity": self.identity,
@@ -567,6 +568,7 @@ class LedgerState:
             "unit": self.terms.unit,
             "composition": self.terms.composition,
             "relation": self.terms.relation,
+            "payers": list(self.payers),
             "spent": self.spent,
             "remaining": self.remaining,
             "keys": {

@@ -5,9 +5,11 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._costs.accounting import pure_zcdp_rho
-from sklearn_dp._costs.plan import PlanEntry, PlanError
+from sklearn_dp._costs.budget import PrivacyBudget
+from sklearn_dp._costs.ledger_terms import LOGGER
+from sklearn_dp._costs.plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy.mechanisms.pure import open_step
+from sklearn_dp._privacy.mechanisms.pure import nested, open_step
 
 ENTRY = PlanEntry("a", "approximate DP", 0.5, 1e-3)
 
@@ -28,7 +30,19 @@ def test_draws_cost_nothing_beyond_their_step():
     inner = ["inner_laplace", "inner_gaussian", "inner_choice", "condition", "sample"]
     assert kinds == ["seed", "step", *inner]
     assert all(event.entry == "a" for event in recorder.events[1:])
+    assert not recorder.events[2].public["own"]
     assert len(session.report().releases) == 1
+
+
+def test_releases_inside_are_not_logged(caplog):
+    """How many there are may be secret."""
+    caplog.set_level("DEBUG", LOGGER.name)
+    entry = PlanEntry("b", "gaussian", 0.25)
+    plan = PrivacyPlan(PrivacyBudget(rho=0.5, delta=1e-4), (entry,))
+    inside = nested(open_session(ENTRY, delta=0.1), "a", plan, epsilon=0.25, delta=1e-4)
+    for session in (open_session(entry), inside):
+        session.gaussian("b", [5], sensitivity=1.0)
+    assert len([line for line in caplog.messages if "released b" in line]) == 1
 
 
 def test_a_step_is_paid_for_once():

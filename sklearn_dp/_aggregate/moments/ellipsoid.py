@@ -307,7 +307,7 @@ def codes_of(ellipsoid: Ellipsoid, known: np.ndarray | bool = False) -> np.ndarr
     seen in all rows."""
     assert ellipsoid.errors is not None
     mean, second, _ = ellipsoid.noise_errors()
-    codes = np.where(ellipsoid.errors.second > _VARIANCE, "variance", "ok").astype("<U8")
+    codes = np.where(ellipsoid.errors.second <= _VARIANCE, "ok", "variance").astype("<U8")
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
     least = np.where(known, 1.0, least)

@@ -330,7 +330,8 @@ def on_a_sample(session: Any, entry: str, rate: float) -> Any:
         return session
     rho = cost(inner) * (1 + 1e-9)
     budget = PrivacyBudget(rho=rho, delta=session.plan.target.delta)
-    plan = PrivacyPlan(budget, (replace(paid, rho=rho),), session.plan.unit)
+    entries = (replace(paid, rho=rho),)
+    plan = PrivacyPlan(budget, entries, session.plan.unit, relation=session.plan.relation)
     other = nested(session, entry, plan, epsilon=outer, delta=0.0)
     other._rate = rate
     return other
