@@ -41,7 +41,7 @@ from ._parameters import (
 )
 from ._privacy import _grid
 from ._privacy._grid import Domain
-from ._privacy._ledger import PrivacyLedger
+from ._privacy._ledger import PrivacyLedger, open_ledger
 from ._privacy._session import PrivacySession
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import CallbackSupportMixin, Versioned, fits_around, with_callbacks
@@ -51,7 +51,7 @@ __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
     "OpenBounds", "RandomStateLike", "WithoutDelta",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
-    "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
+    "check_weights", "composition_of", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -89,6 +89,12 @@ def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
         check_values(around)
     seed, ledger = estimator.random_state, estimator.ledger
     return PrivacySession(plan, random_state=seed, ledger=ledger, label=type(estimator).__name__)
+
+
+def composition_of(ledger: LedgerLike | None) -> str:
+    """How a ledger adds up costs; "basic" without one."""
+    book = open_ledger(ledger)
+    return "basic" if book is None else book.state().terms.composition
 
 
 class OpenBounds:
@@ -153,6 +159,8 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     _leaves_out_rows_outside = False  # rows outside of public bounds; others clip them
     _clips_columns = False  # True if a fit without bounds finds a range for each column
     _by_column: tuple[str, ...] = ("bounds",)  # parameters that may name columns
+    # How the ledger adds up that pays for a fit which this one is a part of, or stands for.
+    _outer_composition: str | None = None
     # Arrays whose length is a release; checks of pickles do not weigh them.
     _length_released: tuple[str, ...] = ()
 
@@ -195,6 +203,10 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
             by_name(getattr(self, parameter, None), names, parameter)
 
     # -- plan -----------------------------------------------------------------------------------
+
+    def _composition(self) -> str:
+        """How the ledger that pays adds up costs: public, and asked only to plan."""
+        return self._outer_composition or composition_of(self.ledger)
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
         """Return the plan entries: a function of parameters and public facts, within the target."""

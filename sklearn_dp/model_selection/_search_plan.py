@@ -17,13 +17,12 @@ import numpy as np
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
-from .._base import budget_of
+from .._base import budget_of, composition_of
 from .._costs.accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
 from .._costs.budget import PrivacyBudget
 from .._costs.numbers import check_choice, is_real, round_down, sum_down, sum_up
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._parameters import in_one_order, names_of
-from .._privacy._ledger import open_ledger
 from .._privacy._selection import choose_rule, selection_mu, selection_refit
 from .._privacy._session import lump
 from ._candidates import (
@@ -414,8 +413,7 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     asked = search.selection
     if not isinstance(asked, BestOf):
         check_choice("selection", asked, ("auto", "all", "best"))
-    book = open_ledger(search.ledger)
-    composition = "basic" if book is None else book.state().terms.composition
+    composition = composition_of(search.ledger)
     if asked == "all" or n_candidates == 1:
         return None
     if asked == "auto":
