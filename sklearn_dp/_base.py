@@ -43,15 +43,16 @@ from ._privacy import _grid
 from ._privacy._grid import Domain
 from ._privacy._ledger import PrivacyLedger, open_ledger
 from ._privacy._session import PrivacySession
+from ._privacy._units import Units
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import CallbackSupportMixin, Versioned, fits_around, with_callbacks
 from ._status import Message
 
 __all__ = [
-    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
-    "OpenBounds", "RandomStateLike", "WithoutDelta",
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "Budgeted",
+    "LedgerLike", "OpenBounds", "RandomStateLike", "WithoutDelta",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
-    "check_weights", "composition_of", "fits_inside", "read_table", "session_of", "weighted_mean",
+    "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -91,12 +92,6 @@ def session_of(estimator: Any, plan: PrivacyPlan) -> PrivacySession:
     return PrivacySession(plan, random_state=seed, ledger=ledger, label=type(estimator).__name__)
 
 
-def composition_of(ledger: LedgerLike | None) -> str:
-    """How a ledger adds up costs; "basic" without one."""
-    book = open_ledger(ledger)
-    return "basic" if book is None else book.state().terms.composition
-
-
 class OpenBounds:
     """Mixin of estimators of single columns, whose public bounds may be infinite on a side."""
 
@@ -131,7 +126,45 @@ class WithoutDelta:
         return PrivacyBudget(epsilon=self.epsilon, delta=0.0)
 
 
-class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):
+class Budgeted(Guaranteed):
+    """Base class of what has a budget of its own, and charges it once for all of a fit."""
+
+    epsilon: float | None
+    n_jobs: int | None
+    # How the ledger adds up that pays for a fit which this one is a part of, or stands for.
+    _outer_composition: str | None = None
+
+    def _target(self) -> PrivacyBudget:
+        """The budget of a fit; a subclass may set some of it aside."""
+        return budget_of(self.epsilon, self.delta, self.rho)
+
+    def _check_shared(self) -> PrivacyBudget:
+        """Check the parameters that all of them share, and return the budget."""
+        # Refused here, and not when the threads are made: the ledger has been charged by then.
+        if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
+            raise ValueError("n_jobs must not be 0.")
+        return self._target()
+
+    def _composition(self) -> str:
+        """How the ledger that pays adds up costs: public, and asked only to plan."""
+        if self._outer_composition is not None:
+            return self._outer_composition
+        book = open_ledger(self.ledger)
+        return "basic" if book is None else book.state().terms.composition
+
+    @staticmethod
+    def _units(X: Any, groups: Any) -> Units:
+        """The units of the rows; an error of `groups` names no value."""
+        return Units(len(X), groups)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left, and with it what it has cost."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+        self.__dict__.pop("_provenance", None)
+
+
+class BaseDPEstimator(Versioned, Budgeted, FitsRows, CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -159,26 +192,15 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
     _leaves_out_rows_outside = False  # rows outside of public bounds; others clip them
     _clips_columns = False  # True if a fit without bounds finds a range for each column
     _by_column: tuple[str, ...] = ("bounds",)  # parameters that may name columns
-    # How the ledger adds up that pays for a fit which this one is a part of, or stands for.
-    _outer_composition: str | None = None
     # Arrays whose length is a release; checks of pickles do not weigh them.
     _length_released: tuple[str, ...] = ()
 
     # -- parameters -----------------------------------------------------------------------------
 
-    def _target(self) -> PrivacyBudget:
-        """The budget of a fit; a subclass may set some of it aside."""
-        return budget_of(self.epsilon, self.delta, self.rho)
-
     def _check_shared(self) -> PrivacyBudget:
-        """Check the parameters that all estimators share, and return the budget."""
-        if self.n_jobs is not None:
-            check_integer(self.n_jobs, "n_jobs")
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs must not be 0.")
         if self.max_weight is not None:
             check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
-        return self._target()
+        return super()._check_shared()
 
     def _check_parameters(self, n_features: int) -> None:
         """Raise for bad values of a subclass's parameters, some with one for each feature."""
@@ -203,10 +225,6 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
             by_name(getattr(self, parameter, None), names, parameter)
 
     # -- plan -----------------------------------------------------------------------------------
-
-    def _composition(self) -> str:
-        """How the ledger that pays adds up costs: public, and asked only to plan."""
-        return self._outer_composition or composition_of(self.ledger)
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
         """Return the plan entries: a function of parameters and public facts, within the target."""
@@ -299,12 +317,6 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
         session = session_of(self, plan)
         self._forget()
         return session
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has left, and with it what it has cost."""
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
-        self.__dict__.pop("_provenance", None)
 
     def _finish(self, session: PrivacySession, dtype: Any) -> None:
         """Keep the report, warn by `messages_`."""
