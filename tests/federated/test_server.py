@@ -1,5 +1,6 @@
 """The server between two rounds: states, messages, bounds of clients, releases, claims."""
 
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -110,11 +111,11 @@ def test_residuals_are_clipped_at_a_weighted_quantile_of_the_servers():
 
 def test_a_message_is_a_copy_that_changes_nothing_of_the_state():
     state = first_message(*opened(server=server_points()))
-    one, other = state.message, state.message
+    one, before = state.message, deepcopy(state.message)
     for value in one.values():
         value[...] = 7
     one.clear()
-    assert all(np.array_equal(value, state.message[name]) for name, value in other.items())
+    assert all(np.array_equal(value, state.message[name]) for name, value in before.items())
 
 
 REGION = Domain(np.array([1.0, -2.0, 0.5]), 3.0)
