@@ -108,15 +108,10 @@ def client_update(
         raise TypeError("message must be a dict of arrays, as the server sends it.")
     if not (shares is None or isinstance(shares, NoiseShares)):
         raise TypeError("shares must be None or a NoiseShares.")
+    X = read_rows(message, _rows_of, message, rows)
+    answer = exact_update(kind, message, np.empty((0, len(message["center"]))) if X is None else X)
     if not message["noise"].size:
-        return exact_update(kind, message, _rows_of(message, rows))
-    try:
-        X = _rows_of(message, rows)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # whatever it is that cannot be read, and what it asks for
-        X = np.empty((0, len(message["center"])))
-    answer = exact_update(kind, message, X)
+        return answer
     shares = NoiseShares() if shares is None else shares
     return {
         name: _with_share(name, value, message, shares, line)
@@ -125,9 +120,9 @@ def client_update(
 
 
 def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
-    """The rows of a client's function `read`. Where clients add the noise, an error becomes None,
-    which counts as no rows: others count on the client's share. In other rounds the client counts
-    as empty (`total_of`)."""
+    """What `read` returns: a client's rows. Where clients add the noise, an error becomes None,
+    which counts as no rows, whatever it is that cannot be read: others count on the client's share.
+    In other rounds the client counts as empty (`total_of`)."""
     try:
         return read(*arguments)
     except KeyboardInterrupt:
