@@ -131,6 +131,7 @@ class Budgeted(Guaranteed):
 
     epsilon: float | None
     n_jobs: int | None
+    _make_plan: Callable[..., PrivacyPlan]
     # How the ledger adds up that pays for a fit which this one is a part of, or stands for.
     _outer_composition: str | None = None
 
@@ -151,6 +152,31 @@ class Budgeted(Guaranteed):
             return self._outer_composition
         book = open_ledger(self.ledger)
         return "basic" if book is None else book.state().terms.composition
+
+    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
+        """Return what a fit would release and spend, before any data are seen.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features, public.
+        unit : {"row", "group"}, default="row"
+            "group" is what `fit` uses when it gets `groups`.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame. ``plan.cost(...)`` estimates
+            what a fit of a table in parts takes.
+        """
+        check_choice("unit", unit, ("row", "group"))
+        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        plan = self._make_plan(n_features, unit)
+        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
+
+    def _communication_cost(self, n_features: int, unit: str) -> Callable[..., Any] | None:
+        """The estimate of the passes of a fit from public numbers, for those that have one."""
+        return None
 
     @staticmethod
     def _units(X: Any, groups: Any) -> Units:
@@ -245,27 +271,6 @@ class BaseDPEstimator(Versioned, Budgeted, FitsRows, CallbackSupportMixin, BaseE
         self._check_parameters(n_features)
         entries = tuple(self._plan_entries(target, n_features))
         return PrivacyPlan(target, entries, unit, self._plan_notes(), self._relation(unit))
-
-    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """Return what a fit would release and spend, before any data are seen.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features, public.
-        unit : {"row", "group"}, default="row"
-            "group" is what `fit` uses when it gets `groups`.
-
-        Returns
-        -------
-        plan : PrivacyPlan
-            Prints as a table; ``plan.to_frame()`` gives a DataFrame. ``plan.cost(...)`` estimates
-            what a fit of a table in parts takes.
-        """
-        check_choice("unit", unit, ("row", "group"))
-        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        plan = self._make_plan(n_features, unit)
-        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
 
     # -- fit ------------------------------------------------------------------------------------
 

@@ -11,9 +11,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import MOST_FEATURES, Budgeted, session_of
+from .._base import Budgeted, session_of
 from .._columns import NUMBERS, TARGETS, check_numbers
-from .._costs.numbers import check_choice
 from .._costs.plan import PrivacyPlan
 from .._door import check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
@@ -62,23 +61,7 @@ class BaseDPSearch(Versioned, Budgeted, CallbackSupportMixin, MetaEstimatorMixin
     _space = ""
     """Name of the parameter that holds the candidates."""
 
-    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """Return what a search would release and spend, before any data exist.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features, public.
-        unit : {"row", "group"}, default="row"
-            Use "group" if `fit` will be given `groups`.
-
-        Returns
-        -------
-        plan : PrivacyPlan
-            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
-        """
-        check_choice("unit", unit, ("row", "group"))
-        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+    def _make_plan(self, n_features: int, unit: str) -> PrivacyPlan:
         return self._planned(n_features, unit).plan
 
     def _planned(self, n_features: int, unit: str) -> SearchPlan:
