@@ -41,15 +41,16 @@ from ._parameters import (
 )
 from ._privacy import _grid
 from ._privacy._grid import Domain
-from ._privacy._ledger import PrivacyLedger
+from ._privacy._ledger import PrivacyLedger, open_ledger
 from ._privacy._session import PrivacySession
+from ._privacy._units import Units
 from ._rows.single_rows import narrowed
 from ._sklearn_compat import CallbackSupportMixin, Versioned, fits_around, with_callbacks
 from ._status import Message
 
 __all__ = [
-    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "LedgerLike",
-    "OpenBounds", "RandomStateLike", "WithoutDelta",
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "BaseWeighted", "Bounds", "Budgeted",
+    "LedgerLike", "OpenBounds", "RandomStateLike", "WithoutDelta",
     "budget_of", "check_integer", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_of", "weighted_mean",
 ]  # fmt: skip
@@ -127,7 +128,71 @@ class WithoutDelta:
         return PrivacyBudget(epsilon=target.epsilon, delta=0.0)
 
 
-class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, BaseEstimator):
+class Budgeted(Guaranteed):
+    """Base class of what has a budget of its own, and charges it once for all of a fit."""
+
+    epsilon: float | None
+    n_jobs: int | None
+    _make_plan: Callable[..., PrivacyPlan]
+    # How the ledger adds up that pays for a fit which this one is a part of, or stands for.
+    _outer_composition: str | None = None
+
+    def _target(self) -> PrivacyBudget:
+        """The budget of a fit; a subclass may set some of it aside."""
+        return budget_of(self.epsilon, self.delta, self.rho)
+
+    def _check_shared(self) -> PrivacyBudget:
+        """Check the parameters that all of them share, and return the budget."""
+        # Refused here, and not when the threads are made: the ledger has been charged by then.
+        if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
+            raise ValueError("n_jobs must not be 0.")
+        return self._target()
+
+    def _composition(self) -> str:
+        """How the ledger that pays adds up costs: public, and asked only to plan."""
+        if self._outer_composition is not None:
+            return self._outer_composition
+        book = open_ledger(self.ledger)
+        return "basic" if book is None else book.state().terms.composition
+
+    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
+        """Return what a fit would release and spend, before any data are seen.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features, public.
+        unit : {"row", "group"}, default="row"
+            "group" is what `fit` uses when it gets `groups`.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame. ``plan.cost(...)`` estimates
+            what a fit of a table in parts takes.
+        """
+        check_choice("unit", unit, ("row", "group"))
+        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        plan = self._make_plan(n_features, unit)
+        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
+
+    def _communication_cost(self, n_features: int, unit: str) -> Callable[..., Any] | None:
+        """The estimate of the passes of a fit from public numbers, for those that have one."""
+        return None
+
+    @staticmethod
+    def _units(X: Any, groups: Any) -> Units:
+        """The units of the rows; an error of `groups` names no value."""
+        return Units(len(X), groups)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left, and with it what it has cost."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+        self.__dict__.pop("_provenance", None)
+
+
+class BaseDPEstimator(Versioned, Budgeted, FitsRows, CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -176,19 +241,10 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _target(self) -> PrivacyBudget:
-        """The budget of a fit; a subclass may set some of it aside."""
-        return budget_of(self.epsilon, self.delta, self.rho)
-
     def _check_shared(self) -> PrivacyBudget:
-        """Check the parameters that all estimators share, and return the budget."""
-        if self.n_jobs is not None:
-            check_integer(self.n_jobs, "n_jobs")
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs must not be 0.")
         if self.max_weight is not None:
             check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
-        return self._target()
+        return super()._check_shared()
 
     def _check_parameters(self, n_features: int) -> None:
         """Raise for bad values of a subclass's parameters, some with one for each feature."""
@@ -233,27 +289,6 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
         self._check_parameters(n_features)
         entries = tuple(self._plan_entries(target, n_features))
         return PrivacyPlan(target, entries, unit, self._plan_notes(), self._relation(unit))
-
-    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """Return what a fit would release and spend, before any data are seen.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features, public.
-        unit : {"row", "group"}, default="row"
-            "group" is what `fit` uses when it gets `groups`.
-
-        Returns
-        -------
-        plan : PrivacyPlan
-            Prints as a table; ``plan.to_frame()`` gives a DataFrame. ``plan.cost(...)`` estimates
-            what a fit of a table in parts takes.
-        """
-        check_choice("unit", unit, ("row", "group"))
-        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        plan = self._make_plan(n_features, unit)
-        return replace(plan, communication_cost=self._communication_cost(n_features, unit))
 
     # -- fit ------------------------------------------------------------------------------------
 
@@ -305,12 +340,6 @@ class BaseDPEstimator(Versioned, Guaranteed, FitsRows, CallbackSupportMixin, Bas
         session = session_of(self, plan)
         self._forget()
         return session
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has left, and with it what it has cost."""
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
-        self.__dict__.pop("_provenance", None)
 
     def _finish(self, session: PrivacySession, dtype: Any) -> None:
         """Keep the report, warn by `messages_`."""

@@ -29,6 +29,7 @@ class FitsRows(InParts):
     _check_names: Callable[[Any], None]
     _fit_table: Callable[..., None]
     _finish: Callable[..., None]
+    _units: Callable[..., Units]
 
     _takes_sparse = False
     """True if `fit` and the methods after it read sparse rows, chunk by chunk."""
@@ -121,11 +122,6 @@ class FitsRows(InParts):
         self._finish(session, np.float64 if X is None else X.dtype)
         progress.finish()
         return self
-
-    @staticmethod
-    def _units(X: Any, groups: Any) -> Units:
-        """The units of the rows; an error of `groups` names no value."""
-        return Units(len(X), groups)
 
     def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
         """Set the fitted attributes, from releases only, of finite rows or `SparseRows`. The

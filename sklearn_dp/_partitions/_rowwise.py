@@ -53,10 +53,6 @@ class InParts:
         """What needs the rows together: this class, or a setting of it; None: nothing."""
         return None if type(self)._fit_table is not InParts._fit_table else type(self).__name__
 
-    def _communication_cost(self, n_features: int, unit: str) -> Callable | None:
-        """The estimate of the passes of a fit from public numbers, for those that have one."""
-        return None
-
     @available_if(lambda self: type(self)._fit_table is not InParts._fit_table)
     @with_callbacks
     @row_guard

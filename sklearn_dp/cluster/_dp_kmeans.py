@@ -23,7 +23,6 @@ from .._costs.budget import PrivacyBudget
 from .._costs.numbers import sum_down
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._intervals import StandardErrors
-from .._privacy._ledger import open_ledger
 from .._queries.grids import GridRows
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters, Euclidean, unrefined
 
@@ -283,8 +282,7 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
         Gaussian noise of the same epsilon, so with a ledger that adds up rho it does not."""
         if self.rho is not None or self._asked_number() == 1 or not self._has_grid(n_features):
             return False
-        book = open_ledger(self.ledger)
-        return book is None or book.state().terms.composition == "basic"
+        return self._composition() == "basic"
 
     def _start(self, n_features):
         """The given centers, or None."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -49,7 +50,7 @@ from .._rows.single_rows import row_guard, saturated
 from .._rows.threads import ask_all
 from .._silence import attempt
 from ..exceptions import UtilityWarning
-from ._state import SealedMessage, State
+from ._state import State
 
 
 class AnswerError(ValueError):
@@ -107,15 +108,10 @@ def client_update(
         raise TypeError("message must be a dict of arrays, as the server sends it.")
     if not (shares is None or isinstance(shares, NoiseShares)):
         raise TypeError("shares must be None or a NoiseShares.")
+    X = read_rows(message, _rows_of, message, rows)
+    answer = exact_update(kind, message, np.empty((0, len(message["center"]))) if X is None else X)
     if not message["noise"].size:
-        return exact_update(kind, message, _rows_of(message, rows))
-    try:
-        X = _rows_of(message, rows)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # whatever it is that cannot be read, and what it asks for
-        X = np.empty((0, len(message["center"])))
-    answer = exact_update(kind, message, X)
+        return answer
     shares = NoiseShares() if shares is None else shares
     return {
         name: _with_share(name, value, message, shares, line)
@@ -124,9 +120,9 @@ def client_update(
 
 
 def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
-    """The rows of a client's function `read`. Where clients add the noise, an error becomes None,
-    which counts as no rows: others count on the client's share. In other rounds the client counts
-    as empty (`total_of`)."""
+    """What `read` returns: a client's rows. Where clients add the noise, an error becomes None,
+    which counts as no rows, whatever it is that cannot be read: others count on the client's share.
+    In other rounds the client counts as empty (`total_of`)."""
     try:
         return read(*arguments)
     except KeyboardInterrupt:
@@ -360,23 +356,23 @@ class LocalEngine:
         self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Any, BaseException | None]]:
-        """Pairs (answer, error) of all clients, in their order; one of the two is None. Each client
-        gets a copy of the message; an answer that a client changes later is copied in time."""
+        """Pairs (answer, error) of all clients, in their order; one of the two is None. A method of
+        a client gets a copy of the message; an answer that it changes later is copied in time."""
         return ask_all(
-            partial(_answer, kind, SealedMessage(message)),
+            partial(_answer, kind, message),
             list(zip(self.clients, self.shares, strict=True)),
             n_jobs=self.n_jobs,
             seconds=self.seconds,
         )
 
 
-def _answer(kind: str, sealed: SealedMessage, client_and_shares: tuple[Any, Any]) -> Arrays:
+def _answer(kind: str, message: Arrays, client_and_shares: tuple[Any, Any]) -> Arrays:
     """Return the answer of a client: by its own method, or from its rows."""
-    (client, shares), message = client_and_shares, sealed.open()
+    client, shares = client_and_shares
     if _has(client, "update") and not _has(client, "shape"):
-        # Checked by the server's own copy of the message, and in the time of the client: whatever
-        # it answers with may have methods.
-        return check_answer(kind, sealed.open(), client.update(kind, message))
+        # Checked by the message that no client gets, and in the time of the client: whatever it
+        # answers with may have methods.
+        return check_answer(kind, message, client.update(kind, deepcopy(message)))
     rows = read_rows(message, client) if callable(client) else client
     return client_update(kind, message, rows, shares)
 

@@ -32,7 +32,7 @@ from .._queries.client_rounds import (
 from ._clients import client_update
 from ._learn import LEARN
 from ._parameters import laplace_epsilon
-from ._state import SealedMessage, Setup, State, begin, nearest_of
+from ._state import Setup, State, begin, nearest_of
 
 
 def first_message(setup: Setup, session: PrivacySession) -> State:
@@ -91,21 +91,21 @@ def server_update(
 
 def ask(state: State, session: PrivacySession) -> State:
     """The state with the message of its present round, and what is claimed of the answers. The
-    claims are made from the very message that is sealed: the limits that clients clip to are those
+    claims are made from the very message that is sent: the limits that clients clip to are those
     that noise is made for."""
     if not state.kind:
-        return replace(state, sealed=None, asked=None, claims={}, shares={})
+        return replace(state, question=None, asked=None, claims={}, shares={})
     message = message_of(state)
     shares = {}
     if state.setup.per_client:
         shares = client_shares(state, message, session)
         message = message | {"shares": np.array(list(shares.values()))}
-    state = replace(state, shares=shares, sealed=SealedMessage(message))
+    state = replace(state, shares=shares, question=message)
     asked = round_of(state)
     state = replace(state, asked=asked, claims=asked.bounds())
     if not state.setup.clients_add:
         return state
-    return replace(state, sealed=SealedMessage(message | {"noise": noise_lines(state, session)}))
+    return replace(state, question=message | {"noise": noise_lines(state, session)})
 
 
 # -- messages --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,32 +91,14 @@ class Setup:
         return (*moment, "weights", lift, *lloyd)
 
 
-class SealedMessage:
-    """A message that nobody can change: what is handed out are copies in memory of their own.
-
-    Clients of the same process get the very objects that the server would go on using. One that
-    rewrites its copy must change neither what others are told nor what is claimed of the sums."""
-
-    def __init__(self, message: Arrays) -> None:
-        self._parts = {
-            name: (value.tobytes(), value.dtype, value.shape) for name, value in message.items()
-        }
-
-    def open(self) -> Arrays:
-        """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
-        return {
-            name: np.ndarray(shape, dtype, data)
-            for name, (data, dtype, shape) in self._parts.items()
-        }
-
-
 @dataclass(frozen=True)
 class State:
     """The server's state after some rounds; arrays are None before the round that learns them."""
 
     setup: Setup
     round: int = 0  # number of the present round
-    sealed: SealedMessage | None = None  # what the clients are to answer; None when all is done
+    # what the clients are to answer, read as `message`; None when all is done
+    question: Arrays | None = None
     # of the sums of the present round, settled before anybody is asked
     asked: Any = None  # the :class:`ClientRound` of the message
     claims: dict[str, Bound] = field(default_factory=dict)
@@ -162,8 +145,10 @@ class State:
 
     @property
     def message(self) -> Any:
-        """What the clients answer, in memory of its own; None when all is done."""
-        return None if self.sealed is None else self.sealed.open()
+        """A copy of what the clients answer; None when all is done. Clients of this process get the
+        very objects: one that rewrites its copy must change neither what others are told nor what
+        is claimed of the sums."""
+        return deepcopy(self.question)
 
     @property
     def kind(self) -> str:

@@ -430,8 +430,10 @@ class Setting:
 
 
 def _at(estimator: BaseDPEstimator, epsilon: float | None, rho: float | None = None) -> Any:
-    """A fresh copy with another budget, that no ledger hears of."""
-    return clone(estimator).set_params(ledger=None, epsilon=epsilon, rho=rho)
+    """A fresh copy with another budget: no ledger hears of it, and it plans as with the ledger."""
+    copied = clone(estimator).set_params(ledger=None, epsilon=epsilon, rho=rho)
+    copied._outer_composition = estimator._composition()
+    return copied
 
 
 def _scales_freely(estimator: BaseDPEstimator, plan: PrivacyPlan) -> bool:
@@ -489,6 +491,7 @@ def _fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> I
     poor answers give no warning; reports and logs, of scaled budgets, are dropped."""
     for seed in fit_seeds:
         model = clone(setting.estimator).set_params(random_state=seed)
+        model._outer_composition = setting.estimator._outer_composition
         with overheard(), warnings.catch_warnings(record=True) as caught:
             model.fit(X)
         for each in caught:

@@ -55,47 +55,41 @@ class Outcome:
     noise: float  # standard deviation of the noise of a score
 
 
+@dataclass
 class Runner:
-    """Fits of one search, on one checked table with columns `names`, in its session. `progress` is
-    called with the name of each step, where all runs are released."""
+    """Fits of one search, on one checked table, in its session."""
 
-    def __init__(
-        self,
-        search_plan: SearchPlan,
-        session: PrivacySession,
-        X: Any,
-        y: Any,
-        units: Units,
-        groups: Any,
-        n_jobs: int | None,
-        progress: Callable[[str], None],
-        names: np.ndarray | None = None,
-    ) -> None:
-        self._plan, self._session = search_plan, session
-        self._X, self._y, self._units, self._groups = X, y, units, groups
-        self._n_jobs, self._progress, self._names = n_jobs, progress, names
-        self._step: Any = None
-        self._prefix: list[tuple[str, Any]] = []
+    plan: SearchPlan
+    session: PrivacySession
+    X: Any
+    y: Any
+    units: Units
+    groups: Any
+    n_jobs: int | None
+    progress: Callable[[str], None]  # told the name of each step, where all runs are released
+    names: np.ndarray | None = None  # of the columns
+    step: Any = None
+    prefix: Sequence[tuple[str, Any]] = ()
 
     def run(self) -> Outcome:
         """Make all fits and choose. The step is opened, and so paid for, before any fit; the first
         steps are fitted before the choice: Theorem 1 counts them as releases before it."""
-        plan = self._plan
+        plan = self.plan
         if plan.best_of is not None:
             target = plan.plan.target
-            self._step = open_step(
-                self._session, "selection", epsilon=cast(float, target.epsilon), delta=target.delta
+            self.step = open_step(
+                self.session, "selection", epsilon=cast(float, target.epsilon), delta=target.delta
             )
         if plan.prefix is not None:
             session = self._inner("first steps", plan.prefix.plan, "first steps")
             with suppress_output():
-                self._prefix = self._fitted(plan.prefix.steps, session, self._X)
+                self.prefix = self._fitted(plan.prefix.steps, session, self.X)
             self._tell("first steps")
         with suppress_output():
             if not plan.runs:  # one candidate, which is not scored: its last fit is the answer
                 outcome = Outcome(0, None, np.array([math.nan]), None, math.nan)
             else:
-                outcome = self._all() if self._step is None else self._best()
+                outcome = self._all() if self.step is None else self._best()
         self._tell("candidates")
         if plan.refits is not None:
             fit = plan.refits[outcome.index]
@@ -110,19 +104,19 @@ class Runner:
 
     def _tell(self, step: str) -> None:
         """A step is done; not told where the number of runs is secret: times would tell it."""
-        if self._step is None:
-            self._progress(step)
+        if self.step is None:
+            self.progress(step)
 
     def _inner(self, entry: str, plan: PrivacyPlan, tag: str) -> PrivacySession:
         """The session of one fit. In a step everything is paid at once, by Theorem 1."""
-        if self._step is not None:
-            return self._session.inside(plan, tag)
-        return self._session.inner(entry, plan, tag)
+        if self.step is not None:
+            return self.session.inside(plan, tag)
+        return self.session.inner(entry, plan, tag)
 
     def _all(self) -> Outcome:
         """Run every candidate once, all of them released. Sessions are made here, in the order of
         the candidates, so noise does not depend on which thread comes first."""
-        runs = self._plan.runs
+        runs = self.plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
         ]
@@ -139,10 +133,10 @@ class Runner:
         `constant_time`, runs are added up to the most that the rule can draw, and cut off before
         the choice. Without, whoever can measure the time learns about the number of runs; `BestOf`
         says so."""
-        rule, runs = self._plan.split.rule, self._plan.runs
-        drawn = self._step.runs(rule).tolist()
+        rule, runs = self.plan.split.rule, self.plan.runs
+        drawn = self.step.runs(rule).tolist()
         counted = len(drawn)
-        if self._plan.best_of.constant_time:
+        if self.plan.best_of.constant_time:
             drawn += self._surplus(drawn)
         sessions = [self._inner("", runs[j].plan, f"run {t}") for t, j in enumerate(drawn)]
         results = self._made(drawn, sessions)[:counted]
@@ -155,11 +149,11 @@ class Runner:
     def _surplus(self, drawn: list[int]) -> list[int]:
         """Candidates of the runs that do not count, so that which are run tells nothing: where each
         is drawn once at most, all others; where each run draws one, these do too."""
-        rule = self._plan.split.rule
+        rule = self.plan.split.rule
         if isinstance(rule, Thin):
             return sorted({*range(rule.m)} - {*drawn})
         rule = cast(Geometric, rule)
-        surplus = self._session.rng("surplus").integers(rule.m, size=int(rule.cap))
+        surplus = self.session.rng("surplus").integers(rule.m, size=int(rule.cap))
         return surplus[len(drawn) :].tolist()
 
     def _made(
@@ -171,13 +165,13 @@ class Runner:
         There is one task for each thread, with every `tasks`-th run, even if some get none: with
         one for each run, joblib would know a number that is secret. They are made in the order of
         their candidates, or the surplus would come last."""
-        tasks = n_threads(self._n_jobs)
+        tasks = n_threads(self.n_jobs)
         order = np.argsort(numbers, kind="stable").tolist()
         shares = [order[first::tasks] for first in range(tasks)]
         answers = ask_all(
             lambda share: [self._attempt(numbers[t], sessions[t]) for t in share],
             shares,
-            n_jobs=self._n_jobs,
+            n_jobs=self.n_jobs,
         )
         outcomes: list[Any] = [None] * len(numbers)
         for share, (results, error) in zip(shares, answers, strict=True):
@@ -196,19 +190,19 @@ class Runner:
 
     def _scored(self, number: int, session: PrivacySession) -> tuple[float, Fitted]:
         """Fit a candidate and release its noisy score: what Theorem 1 calls a run."""
-        fitted = self._chain(self._plan.runs[number], session, number)
-        rows = self._X, self._y, self._units
-        return noisy_score(session, self._plan.scorer, fitted, *rows), fitted
+        fitted = self._chain(self.plan.runs[number], session, number)
+        rows = self.X, self.y, self.units
+        return noisy_score(session, self.plan.scorer, fitted, *rows), fitted
 
     def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
         """All fitted steps of a candidate, the shared ones sliced as it wants them. Rows are
         transformed again for each run, and numbers that overflow become finite."""
-        wanted = self._plan.candidates[number].steps
+        wanted = self.plan.candidates[number].steps
         prefix = [
             (name, _sliced(step, like.estimator))
-            for (name, step), like in zip(self._prefix, wanted, strict=False)
+            for (name, step), like in zip(self.prefix, wanted, strict=False)
         ]
-        X = self._X
+        X = self.X
         for _, step in prefix:
             X = transformed(step, X)
         return Fitted(prefix + self._fitted(fit.steps, session, X)).stripped()
@@ -223,11 +217,11 @@ class Runner:
                 X = transformed(done[-1][1], X)
             estimator = without_callbacks(deepcopy(step.estimator))
             if step.private:
-                if X is self._X and self._names is not None:  # what its status calls the columns
-                    estimator._names_of_search = self._names
+                if X is self.X and self.names is not None:  # what its status calls the columns
+                    estimator._names_of_search = self.names
                 opened = partial(session.inner, step.name, tag=step.name)
                 with fits_inside(estimator, opened):
-                    estimator.fit(X, self._y, groups=self._groups)
+                    estimator.fit(X, self.y, groups=self.groups)
             done.append((step.name, estimator))
         return done
 

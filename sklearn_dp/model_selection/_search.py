@@ -11,10 +11,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import MOST_FEATURES, budget_of, session_of
+from .._base import Budgeted, session_of
 from .._columns import NUMBERS, TARGETS, check_numbers
-from .._costs.budget import PrivacyBudget
-from .._costs.numbers import check_choice
 from .._costs.plan import PrivacyPlan
 from .._door import check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
@@ -22,7 +20,7 @@ from .._parameters import check_integer, check_sklearn_seed
 from .._partitions import in_memory
 from .._privacy._randomness import seed_of
 from .._privacy._session import PrivacySession
-from .._privacy._units import Units, unit_of
+from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard, saturated
 from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, of_rows, with_callbacks
 from .._status import Message, Status
@@ -56,41 +54,17 @@ def _of_best(name: str, returned: str) -> Any:
     return available_if(_answer_has(name))(of_rows(method, name, "best estimator", returned))
 
 
-class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class BaseDPSearch(Versioned, Budgeted, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``."""
 
     _candidates: Callable[[], list[dict[str, Any]]]
     _space = ""
     """Name of the parameter that holds the candidates."""
 
-    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """Return what a search would release and spend, before any data exist.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features, public.
-        unit : {"row", "group"}, default="row"
-            Use "group" if `fit` will be given `groups`.
-
-        Returns
-        -------
-        plan : PrivacyPlan
-            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
-        """
-        check_choice("unit", unit, ("row", "group"))
-        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+    def _make_plan(self, n_features: int, unit: str) -> PrivacyPlan:
         return self._planned(n_features, unit).plan
 
-    def _check_shared(self) -> PrivacyBudget:
-        """Check what has nothing to do with candidates; the budget that is asked for."""
-        # Refused here, and not when the threads are made: the ledger has been charged by then.
-        if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
-            raise ValueError("n_jobs must not be 0.")
-        return budget_of(self.epsilon, self.delta, self.rho)
-
     def _planned(self, n_features: int, unit: str) -> SearchPlan:
-        self._check_shared()
         return plan_search(self, self._candidates(), n_features, unit)
 
     @with_callbacks
@@ -143,9 +117,7 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         if y is None and scored_by_labels:
             raise ValueError("y must be given: scoring='accuracy' needs it.")
         session = session_of(self, planned.plan)
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
-        self.__dict__.pop("_provenance", None)
+        self._forget()
         see_columns(self, X, given, reset=True)
         X = saturated(numbers(X, given))
         y = None if y is None else _target(y, len(X))
@@ -155,10 +127,6 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         self._keep(planned, runner.run(), session)
         progress.finish()
         return self
-
-    @staticmethod
-    def _units(X: Any, groups: Any) -> Units:
-        return Units(len(X), groups)
 
     def _keep(self, planned: SearchPlan, outcome: Outcome, session: PrivacySession) -> None:
         """Store what was released: nothing of a losing run, unless all runs are released."""

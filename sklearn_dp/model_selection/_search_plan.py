@@ -17,13 +17,11 @@ import numpy as np
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
-from .._base import budget_of
 from .._costs.accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
 from .._costs.budget import PrivacyBudget
 from .._costs.numbers import check_choice, is_real, round_down, sum_down, sum_up
 from .._costs.plan import Mechanism, PlanEntry, PrivacyPlan
 from .._parameters import in_one_order, names_of
-from .._privacy._ledger import open_ledger
 from .._privacy._selection import choose_rule, selection_mu, selection_refit
 from .._privacy._session import lump
 from ._candidates import (
@@ -317,7 +315,7 @@ def plan_search(
     search: Any, params: list[dict[str, Any]], n_features: int, unit: str
 ) -> SearchPlan:
     """Check the parameters of a search and plan all of its fits, with these candidates."""
-    target = budget_of(search.epsilon, search.delta, search.rho)
+    target = search._check_shared()
     check_scoring(search.scoring)
     check_choice("final", search.final, ("auto", "refit", "winner"))
     public = names_of(search.public_steps, "public_steps")
@@ -414,8 +412,7 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     asked = search.selection
     if not isinstance(asked, BestOf):
         check_choice("selection", asked, ("auto", "all", "best"))
-    book = open_ledger(search.ledger)
-    composition = "basic" if book is None else book.state().terms.composition
+    composition = search._composition()
     if asked == "all" or n_candidates == 1:
         return None
     if asked == "auto":

@@ -254,8 +254,9 @@ class DPBySegment(MetaEstimatorMixin, BaseDPEstimator):
             inner._check_names(names)
 
     def _budgeted(self, **budget):
-        """A fresh estimator of a segment."""
+        """A fresh estimator of a segment. It has no ledger, and plans for the one that pays."""
         inner = without_callbacks(clone(self._inner()))
+        inner._outer_composition = self._composition()
         return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
 
     def _pools(self):

@@ -21,13 +21,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import LedgerLike, RandomStateLike, budget_of, check_integer, session_of
-from .._costs.budget import PrivacyBudget
+from .._base import Budgeted, LedgerLike, RandomStateLike, check_integer, session_of
 from .._costs.numbers import check_choice, round_down, sum_down
 from .._costs.plan import PrivacyPlan
-from .._guarantee import Guaranteed
 from .._privacy._session import lump
-from .._privacy._units import Units, unit_of
+from .._privacy._units import unit_of
 from .._rows.single_rows import row_guard
 from .._silence import suppress_output
 from .._sklearn_compat import Versioned, without_callbacks
@@ -60,7 +58,7 @@ def _scaled(columns: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     return ends, np.array(numbers + [False] * sum(ranges))
 
 
-class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
+class DPProfile(ProfileDisplays, Versioned, Budgeted, BaseEstimator):
     """Divide persons into segments and describe each of them, from a table and its public schema.
 
     Columns are balanced: each column of the table has about the same weight in distances, whatever
@@ -187,18 +185,6 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
 
     _not_released = _length_released = ()
 
-    def _target(self) -> PrivacyBudget:
-        return budget_of(self.epsilon, self.delta, self.rho)
-
-    @staticmethod
-    def _units(X: Any, groups: Any) -> Units:
-        return Units(len(X), groups)
-
-    def _check_shared(self) -> PrivacyBudget:
-        if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
-            raise ValueError("n_jobs must not be 0.")
-        return self._target()
-
     def _stages(self, encoder: PublicEncoder, unit: str) -> dict[str, tuple[Any, PrivacyPlan]]:
         """The estimator and the plan of each fit: public."""
         target, columns = self._check_shared(), encoder._columns()
@@ -287,10 +273,8 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, BaseEstimator):
         plain, unit = PublicEncoder(self.schema).fit(X), unit_of(groups)
         stages = self._stages(plain, unit)
         session = session_of(self, self._planned(stages, unit))
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
-        for name in ("_provenance", "_balance"):
-            self.__dict__.pop(name, None)
+        self._forget()
+        self.__dict__.pop("_balance", None)
         rows, beyond = plain.transform(X), plain._beyond(X)
         units = self._units(rows, groups)
         fit = partial(self._fitted, session, stages)

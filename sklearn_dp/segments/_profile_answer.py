@@ -1,7 +1,7 @@
 """The results of a profile, from released values: figures, a status, a picture and a page."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -32,6 +32,12 @@ _NO_MORE = 0.02  # of the spread: what segments of independent columns may expla
 _MADE_UP = 2000  # rows
 
 
+def _with_blocks(columns: Sequence[Any]) -> Iterator[tuple[Any, slice]]:
+    """Each column with its coordinates in an encoded row."""
+    ends = np.cumsum([0, *(len(column.names) for column in columns)])
+    return zip(columns, map(slice, ends[:-1], ends[1:]), strict=True)
+
+
 @dataclass(frozen=True)
 class Balance:
     """Multipliers and centers of encoded columns without weights; all are released or public.
@@ -49,10 +55,9 @@ class Balance:
     def of(cls, columns: list[Any], scales: Any, asked: dict[Any, float]) -> Self:
         """From the means and variances that a `DPStandardScaler` has released."""
         mean, variance = (np.nan_to_num(each) for each in (scales.mean_, scales.var_))
-        spreads, means, place = [], [], 0
-        for column in columns:
-            block = slice(place, place + len(column.names))
-            place, middle, square = block.stop, 0.0, np.maximum(variance[block], 0.0).sum()
+        spreads, means = [], []
+        for column, block in _with_blocks(columns):
+            middle, square = 0.0, np.maximum(variance[block], 0.0).sum()
             if hasattr(column, "beyond"):
                 known = 1 - float(np.clip(column.unknown(mean[None, block])[0], 0.0, 0.9))
                 middle = float(np.clip(mean[block][1] / known, -0.5, 0.5))
@@ -104,8 +109,7 @@ class Balance:
     @property
     def blocks(self) -> list[slice]:
         """The coordinates of each column."""
-        ends = np.cumsum([0, *(len(column.names) for column in self.columns)])
-        return [slice(*pair) for pair in zip(ends, ends[1:], strict=False)]
+        return [block for _, block in _with_blocks(self.columns)]
 
     @property
     def _each(self) -> Iterator[tuple[Any, float, float, float, slice]]:
@@ -146,9 +150,8 @@ class Findings:
         """For each column, its variance, balanced, and the relative error of that."""
         variances = np.maximum(np.nan_to_num(self.scales.var_), 0.0)
         errors = np.nan_to_num(self.scales.var_std_error_, posinf=1e9)
-        blocks = self.balance.blocks
-        sums = np.array([variances[block].sum() for block in blocks])
-        noise = np.array([np.linalg.norm(errors[block]) for block in blocks])
+        sums = self._sums(variances[None])
+        noise = np.array([np.linalg.norm(errors[block]) for block in self.balance.blocks])
         relative = np.minimum(noise / np.maximum(sums, 1e-12), 1.0)
         return self.balance.variances(self.scales), relative
 
@@ -287,10 +290,7 @@ class ProfileDisplays:
         check_is_fitted(self)
         unit = f"{self.privacy_report_.unit}s"
         figures = [("size", unit, self.sizes_, self.sizes_std_error_)]
-        place = 0
-        for column in self.encoder_._columns():
-            block = slice(place, place + len(column.names))
-            place = block.stop
+        for column, block in _with_blocks(self.encoder_._columns()):
             values = column.decode(self.means_[:, block])
             errors = column.errors(self.means_[:, block], self.means_std_error_[:, block])
             kinds = ["missing", "mean"]

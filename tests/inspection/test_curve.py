@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.inspection import utility_curve
-from sklearn_dp.inspection._curve import seeds, settings
+from sklearn_dp.inspection._curve import _fits, seeds, settings
 
 X, _ = make_blobs(1000, centers=np.eye(3) * 12, random_state=0)
 SHORT = {"n_units": 50_000, "epsilons": [0.2, 2.0], "n_repeats": 3, "random_state": 0}
@@ -77,3 +77,15 @@ def test_the_scaled_budget_keeps_the_noise_beside_the_sums(estimator):
             assert row["release"] == private["release"]
             assert row["noise / signal"] == pytest.approx(private["noise / signal"], rel=1e-6)
     assert [point.plan.epsilon for point in points] == pytest.approx([0.5, 3.0], rel=1e-6)
+
+
+def test_a_curve_stands_for_fits_that_the_ledger_pays_for():
+    """In zCDP k-means takes no Laplace noise, so fewer public rows can stand for the private."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5), composition="zcdp")
+    estimator = DPKMeans(2, bounds=1.0, ledger=ledger)
+    (point,) = settings(estimator, [1.0], X.shape, len(X))
+    (model,) = _fits(point, X, [0])
+    assert model.privacy_report_.rho <= point.plan.rho == estimator.privacy_plan(2).rho < 0.03
+    assert utility_curve(estimator, X, **SHORT | {"n_repeats": 1}).values.shape == (2, 1)
+    assert ledger.entries == ()

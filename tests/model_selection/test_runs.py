@@ -88,8 +88,8 @@ def test_surplus_runs_are_drawn_like_those_that_count(counted):
     runner, found = object.__new__(_runs.Runner), []
     for seed in range(2):
         split = SimpleNamespace(rule=Geometric(8, 0.5, 400))
-        runner._plan = SimpleNamespace(split=split)
-        runner._session = open_session(random_state=seed)
+        runner.plan = SimpleNamespace(split=split)
+        runner.session = open_session(random_state=seed)
         found.append(runner._surplus(drawn))
         assert len(found[-1]) == 400 - counted
         each = np.bincount(drawn + found[-1], minlength=8)
@@ -119,7 +119,7 @@ def test_fits_that_are_not_paid_are_caught(monkeypatch, forgotten):
 
     def free(self, entry, plan, tag):
         if entry == forgotten:
-            return self._session.inside(plan, tag)
+            return self.session.inside(plan, tag)
         return original(self, entry, plan, tag)
 
     monkeypatch.setattr(_runs.Runner, "_inner", free)

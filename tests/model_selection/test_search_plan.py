@@ -31,14 +31,17 @@ from sklearn_dp.model_selection._search_plan import (
 )
 
 
+def spent(monkeypatch, **options):
+    """The fits of a search of a pipeline, with what each may spend; and the search."""
+    fits, grid = spending(monkeypatch), {"dppca__n_components": [1, 2, 3]}
+    found = DPGridSearch(pipeline(), grid, epsilon=2.0, scoring="cost", random_state=0, **options)
+    return fits, found.fit(corners(300, d=4))
+
+
 @pytest.mark.parametrize("final", ["refit", "winner"])
 def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):
     """Prefix, every candidate and the last fit are paid for: rho adds up to at most the whole."""
-    fits = spending(monkeypatch)
-    grid = {"dppca__n_components": [1, 2, 3]}
-    found = DPGridSearch(
-        pipeline(), grid, epsilon=2.0, scoring="cost", selection="all", final=final, random_state=0
-    ).fit(corners(300, d=4))
+    fits, found = spent(monkeypatch, selection="all", final=final)
     tags = [tag for tag, _ in fits]
     wanted = ["first steps", *(f"candidate {i}" for i in range(3))]
     assert tags == wanted + (["last fit"] if final == "refit" else [])
@@ -53,11 +56,7 @@ def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):
 @pytest.mark.parametrize("final", ["refit", "winner"])
 def test_what_the_best_of_many_may_spend_is_what_the_theorem_was_asked(monkeypatch, final):
     """First steps once, each run no more than its split with its score, the last fit."""
-    fits = spending(monkeypatch)
-    grid = {"dppca__n_components": [1, 2, 3]}
-    found = DPGridSearch(
-        pipeline(), grid, epsilon=2.0, scoring="cost", selection="best", final=final, random_state=0
-    ).fit(corners(300, d=4))
+    fits, found = spent(monkeypatch, selection="best", final=final)
     given = found._planned(4, "row").split
     tags = [tag for tag, _ in fits]
     runs = [plan for tag, plan in fits if tag.startswith("run ")]
@@ -177,10 +176,9 @@ def steps_of(n_components, estimator=None):
     return candidate(pipeline, {"dppca__n_components": n_components}, ()).steps
 
 
-def made(score_share=0.25):
-    return Maker(
-        TARGET, BudgetSplit(prefix=0.01, run=0.04, refit=0.02, delta=0.0), 5, "row", score_share
-    )
+def made():
+    split = BudgetSplit(prefix=0.01, run=0.04, refit=0.02, delta=0.0)
+    return Maker(TARGET, split, 5, "row", score_share=0.25)
 
 
 def test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem():
@@ -248,13 +246,7 @@ def steps_in_line(*estimators):
 
 
 def run_of(steps, rho):
-    maker = Maker(
-        PrivacyBudget(epsilon=1.0, delta=1e-6),
-        BudgetSplit(0.0, rho, 0.0, 0.0),
-        N_FEATURES,
-        "row",
-        0.2,
-    )
+    maker = Maker(TARGET, BudgetSplit(0.0, rho, 0.0, 0.0), N_FEATURES, "row", 0.2)
     return maker.fit(steps, 0, {step.name: 1.0 for step in steps}, rho, scored=True)
 
 

@@ -307,3 +307,18 @@ def test_rows_beyond_bounds_are_told_of_segments(inner, share):
         assert share < 0.2 or limit or not each.trustworthy_
         if share > 0.2 or isinstance(alone, FriendlyMean | DPKMeans):
             assert "bound" in str(each.messages_) and "x1" in str(each.messages_)
+
+
+@pytest.mark.parametrize("composition", ["zcdp", "gaussian"])
+def test_segments_plan_for_the_ledger_that_pays_for_them(composition):
+    """With Laplace noise, as without a ledger, a fit would cost 12 times as much rho."""
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.2, delta=1e-5), composition=composition)
+    inner = DPKMeans(n_clusters=3, bounds=([0.0, 0.0], [100.0, 100_000.0]))
+    shared = {"values": REGIONS, "by": "region", "borrow": False, "random_state": 0}
+    model = DPBySegment(inner, ledger=ledger, **shared)
+    alone = DPKMeans(**{**inner.get_params(), "ledger": ledger})
+    assert model.privacy_plan(2).rho == alone.privacy_plan(2).rho < 0.03
+    assert DPBySegment(inner, **shared).privacy_plan(2).rho > 0.3
+    model.fit(table())
+    (charge,) = ledger.entries
+    assert model.privacy_report_.rho <= charge.rho < 0.03
