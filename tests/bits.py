@@ -187,7 +187,7 @@ def _plain(value):
     if isinstance(value, bool | int | float | str | None | np.generic):
         return repr(value)
     if hasattr(value, "__dict__") and not callable(value):
-        return type(value).__name__, _plain(vars(value))
+        return type(value).__name__, _plain(dict(sorted(vars(value).items())))
     return type(value).__name__
 
 

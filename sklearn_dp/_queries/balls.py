@@ -144,7 +144,8 @@ class RingCounts(PointQuery):
         return part, (np.diff(_counts_about(part, self.center[None], self.squares)[0], prepend=0),)
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
-        """A point is in one ring at most."""
+        """A point that is added or removed is in one ring at most. For one that is replaced this
+        claim is too small, by sqrt(2)."""
         return (Claim(1.0, most=1.0),)
 
 

@@ -22,7 +22,8 @@ class NamedCells(PointQuery):
 
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A point is in one cell, whose name is a function of that point alone, or in none: one
-        more is one more in one count, and a cell that only one of two neighbors has holds it."""
+        more is one more in one count, and a cell that only one of two neighbors has holds it.
+        For a point that is replaced this claim is too small, by sqrt(2)."""
         return (Claim(1.0, most=1.0),)
 
 

@@ -238,18 +238,13 @@ class DPKMeans(WithoutDelta, BaseByDays, StandardErrors, BaseDPCenters):
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
         self.bounds = bounds
-        self.ledger = ledger
         self.criterion = criterion
         self.metric = metric
         self.init = init
         self.max_weight = max_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _domain(self, n_features):
         domain = self._distance.domain(n_features)

@@ -236,18 +236,13 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
+        super().__init__(epsilon, delta, rho, ledger, n_jobs, random_state)
         self.bounds = bounds
-        self.ledger = ledger
         self.diameter = diameter
         self.diameter_range = diameter_range
         self.max_weight = max_weight
         self.refine = refine
         self.locate = locate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_parameters(self, n_features):
         if self.diameter is not None:

@@ -136,10 +136,10 @@ def above_threshold_release(
 
 
 def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> Release:
-    """The best candidate if its lead is clear, or -1; (epsilon, delta)-DP. No score
-    moves by more than `sensitivity`, so the lead has the sensitivity 2 `sensitivity`, hence noise
-    Laplace(2 sensitivity / epsilon); `delta`, in (0, 1/2), is the chance that a lead of at
-    most 2 `sensitivity` passes."""
+    """The best candidate if its lead is clear, or -1; (epsilon, delta)-DP. No score moves by more
+    than `sensitivity`, so the lead has the sensitivity 2 `sensitivity`, hence noise Laplace(2
+    sensitivity / epsilon); `delta`, in (0, 1/2), is the chance that a lead of at most 2
+    `sensitivity` passes."""
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size >= 2, "two candidates")
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
